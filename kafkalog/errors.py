@@ -1,0 +1,89 @@
+"""The errors kafkalog raises. Everything it raises on purpose derives from KafkaLogError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class KafkaLogError(Exception):
+    """Base of all errors raised by kafkalog."""
+
+
+class CorruptDataError(KafkaLogError):
+    """Bytes that are not what Kafka writes.
+
+    `position` is the byte place of the damaged batch: in the file when `path` is set, in the
+    buffer otherwise. The layer that opened the file adds the path with `located`.
+    """
+
+    def __init__(
+        self,
+        fault: str,
+        detail: str,
+        *,
+        position: int,
+        path: str | None = None,
+        base_offset: int | None = None,
+        advice: str | None = None,
+    ) -> None:
+        self.fault = fault
+        self.detail = detail
+        self.position = position
+        self.path = path
+        self.base_offset = base_offset
+        self.advice = advice
+        place = f"{path}: position {position}" if path else f"position {position}"
+        if base_offset is not None:
+            place += f", base offset {base_offset}"
+        message = f"{place}: {fault}: {detail}"
+        super().__init__(f"{message} ({advice})" if advice else message)
+
+    def located(self, path: str, position: int, base_offset: int | None) -> CorruptDataError:
+        """The same error with the file, the batch's place in it and its base offset."""
+        return CorruptDataError(
+            self.fault,
+            self.detail,
+            position=position,
+            path=path,
+            base_offset=base_offset,
+            advice=self.advice,
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Spark pickles errors across processes; keyword arguments need this.
+        return (_corrupt_data_error, (self.__dict__.copy(),))
+
+
+def _corrupt_data_error(fields: dict[str, object]) -> CorruptDataError:
+    fields = dict(fields)
+    return CorruptDataError(fields.pop("fault"), fields.pop("detail"), **fields)  # type: ignore[arg-type]
+
+
+class UnsupportedFormatError(KafkaLogError):
+    """Something kafkalog recognises but does not read."""
+
+
+class SchemaError(KafkaLogError):
+    """A schema that the tables or messages of kafkalog do not allow."""
+
+
+class OptionError(KafkaLogError):
+    """An option that is unknown, contradictory, or has a value that is not allowed."""
+
+    def __init__(self, name: str, value: object, allowed: str | Sequence[str]) -> None:
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+        listed = allowed if isinstance(allowed, str) else "one of " + ", ".join(allowed)
+        super().__init__(f"option {name}: got {value!r}, allowed: {listed}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (OptionError, (self.name, self.value, self.allowed))
+
+
+class LogDirError(KafkaLogError):
+    """A path that is no log directory, or directories that contradict each other."""
+
+
+class DataLossError(KafkaLogError):
+    """Records were asked for that the log does not hold (any more)."""

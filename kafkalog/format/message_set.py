@@ -1,0 +1,205 @@
+"""Messages of format 0 and 1, plain and as the inner messages of a compressed wrapper.
+
+Rules: docs/format.md F40 to F48.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import (
+    COMPRESSION_BITS,
+    LEAST_LENGTH,
+    LOG_APPEND_TIME,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    NO_TIMESTAMP_TYPE,
+    NO_VALUE,
+    BatchHeader,
+    computed_crc,
+    read_header,
+)
+from kafkalog.format.faults import Fault
+from kafkalog.format.records import Record
+from kafkalog.wire.checksums import crc32
+from kafkalog.wire.compression import CompressionType, compress
+
+_LENGTH = struct.Struct(">i")
+_OFFSET_AND_LENGTH = struct.Struct(">qi")
+_FIELDS_START = (18, 26)  # where key and value begin, by magic: after attributes and timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class _Inner:
+    header: BatchHeader
+    key: bytes | None
+    value: bytes | None
+
+
+def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
+    return CorruptDataError(fault.label, detail, position=position)
+
+
+def read_key_and_value(
+    data: bytes, position: int, header: BatchHeader
+) -> tuple[bytes | None, bytes | None]:
+    """The two fields of the message at `position`; in a wrapper the value is the payload."""
+    end = position + header.size
+    key, cursor = _read_field(data, position + _FIELDS_START[header.magic], end, position)
+    value, cursor = _read_field(data, cursor, end, position)
+    if cursor != end:
+        detail = f"{end - cursor} bytes of the message belong to nothing"
+        raise _corrupt(Fault.RECORDS, detail, position)
+    return key, value
+
+
+def _read_field(data: bytes, cursor: int, end: int, position: int) -> tuple[bytes | None, int]:
+    if cursor + 4 > end:
+        raise _corrupt(Fault.RECORDS, "the message ends inside a length", position)
+    (length,) = _LENGTH.unpack_from(data, cursor)
+    cursor += 4
+    if length < 0:
+        return None, cursor
+    if cursor + length > end:
+        detail = f"a field of {length} bytes, the message has {end - cursor} left"
+        raise _corrupt(Fault.RECORDS, detail, position)
+    return data[cursor : cursor + length], cursor + length
+
+
+def read_plain_message(data: bytes, position: int, header: BatchHeader) -> list[Record]:
+    """The one record of an uncompressed message."""
+    key, value = read_key_and_value(data, position, header)
+    return [
+        Record(header.base_offset, header.max_timestamp_ms, header.timestamp_type, key, value)
+    ]
+
+
+def read_inner_messages(
+    payload: bytes, wrapper: BatchHeader, expected_offset: int, *, check_crcs: bool
+) -> list[Record]:
+    """The records inside a wrapper whose decompressed value is `payload`.
+
+    `expected_offset` is the least that the first of them can have: the end of the batch before.
+    """
+    messages = _split_inner(payload, check_crcs=check_crcs)
+    if not messages:
+        raise _corrupt(Fault.RECORD_COUNT, "a compressed message without inner messages", 0)
+    base = _base_of_inner_offsets(messages[-1].header.base_offset, wrapper)
+    records = [_inner_record(message, base, wrapper) for message in messages]
+    previous = expected_offset - 1
+    for record in records:
+        if record.offset <= previous:
+            detail = f"inner offset {record.offset} after {previous}"
+            raise _corrupt(Fault.RECORD_OFFSETS, detail, 0)
+        previous = record.offset
+    if wrapper.magic == 0 and previous != wrapper.base_offset:
+        detail = f"last inner offset {previous}, the wrapper says {wrapper.base_offset}"
+        raise _corrupt(Fault.RECORD_OFFSETS, detail, 0)
+    return records
+
+
+def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
+    messages: list[_Inner] = []
+    position = 0
+    # An incomplete message at the end is dropped, as Java's reader does.
+    while len(payload) - position >= LOG_OVERHEAD:
+        _, length = _OFFSET_AND_LENGTH.unpack_from(payload, position)
+        if length < LEAST_LENGTH[0]:
+            raise _corrupt(Fault.RECORDS, f"an inner message of length {length}", position)
+        if length > len(payload) - position - LOG_OVERHEAD:
+            break
+        magic = payload[position + MAGIC_POSITION]
+        if magic > 1 or length < LEAST_LENGTH[magic]:
+            detail = f"an inner message of magic {magic} and length {length}"
+            raise _corrupt(Fault.RECORDS, detail, position)
+        header = read_header(payload, position)
+        if header.compression_id:
+            raise _corrupt(Fault.RECORDS, "an inner message that is itself compressed", position)
+        if check_crcs and computed_crc(payload, position, header) != header.crc:
+            detail = f"inner message {len(messages)} does not match its checksum"
+            raise _corrupt(Fault.INNER_CHECKSUM, detail, position)
+        messages.append(_Inner(header, *read_key_and_value(payload, position, header)))
+        position += header.size
+    return messages
+
+
+def _base_of_inner_offsets(last_inner: int, wrapper: BatchHeader) -> int:
+    """What to add to an inner offset. Format 1 counts from 0 inside a wrapper that has the last
+    offset; wrappers of offset 0 come from old clients and count absolutely."""
+    if wrapper.magic == 0 or wrapper.base_offset == 0:
+        return 0
+    if wrapper.base_offset < last_inner:
+        detail = f"inner offset {last_inner} in a wrapper of offset {wrapper.base_offset}"
+        raise _corrupt(Fault.RECORD_OFFSETS, detail, 0)
+    return wrapper.base_offset - last_inner
+
+
+def _inner_record(message: _Inner, base: int, wrapper: BatchHeader) -> Record:
+    header = message.header
+    if header.magic == 0:
+        timestamp, timestamp_type = NO_VALUE, NO_TIMESTAMP_TYPE
+    elif wrapper.timestamp_type == LOG_APPEND_TIME:
+        timestamp, timestamp_type = wrapper.max_timestamp_ms, LOG_APPEND_TIME
+    else:
+        timestamp, timestamp_type = header.max_timestamp_ms, wrapper.timestamp_type
+    return Record(
+        base + header.base_offset, timestamp, timestamp_type, message.key, message.value
+    )
+
+
+def write_message(
+    offset: int,
+    magic: int,
+    key: bytes | None,
+    value: bytes | None,
+    *,
+    timestamp_ms: int = NO_VALUE,
+    attributes: int = 0,
+) -> bytes:
+    """One message of format 0 or 1 with its offset, length and checksum."""
+    fields = struct.pack(">q", timestamp_ms) if magic == 1 else b""
+    body = bytes((magic, attributes)) + fields + _write_field(key) + _write_field(value)
+    return _OFFSET_AND_LENGTH.pack(offset, 4 + len(body)) + struct.pack(">I", crc32(body)) + body
+
+
+def _write_field(field: bytes | None) -> bytes:
+    return _LENGTH.pack(-1) if field is None else _LENGTH.pack(len(field)) + field
+
+
+def write_message_set(
+    records: Sequence[Record], magic: int, compression: CompressionType = CompressionType.NONE
+) -> bytes:
+    """The records as messages of format 0 or 1; compressed, as one wrapper with the last offset.
+
+    A LogAppendTime wrapper has the records' timestamp and its inner messages keep theirs.
+    """
+    log_append_time = magic == 1 and records[0].timestamp_type == LOG_APPEND_TIME
+    attributes = LOG_APPEND_TIME_BIT if log_append_time else 0
+    if compression is CompressionType.NONE:
+        return b"".join(_write_plain(record, magic, attributes, 0) for record in records)
+    base = records[0].offset if magic == 1 else 0
+    inner = b"".join(_write_plain(record, magic, 0, base) for record in records)
+    return write_message(
+        records[-1].offset,
+        magic,
+        None,
+        compress(compression, magic, inner),
+        timestamp_ms=max(record.timestamp_ms for record in records),
+        attributes=attributes | compression & COMPRESSION_BITS,
+    )
+
+
+def _write_plain(record: Record, magic: int, attributes: int, base_offset: int) -> bytes:
+    return write_message(
+        record.offset - base_offset,
+        magic,
+        record.key,
+        record.value,
+        timestamp_ms=record.timestamp_ms,
+        attributes=attributes,
+    )
+

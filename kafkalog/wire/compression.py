@@ -1,0 +1,103 @@
+"""Compression of record payloads, as Kafka frames it: gzip, snappy, lz4, zstd.
+
+`decompress_into` writes into memory the caller owns, so that a payload can never grow beyond
+what the caller allowed. Rules: docs/format.md F50 to F55.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import cramjam
+from isal import igzip_lib, isal_zlib
+
+from kafkalog.wire import BytesLike, lz4_frame, snappy_stream
+
+
+class CompressionType(IntEnum):
+    """Kafka's compression codecs by their id in the attributes of a batch."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class CompressionError(Exception):
+    """A payload that its codec cannot decompress."""
+
+
+class OutputTooSmallError(Exception):
+    """The decompressed payload is larger than the memory given."""
+
+
+_GZIP_MEMBER = b"\x1f\x8b"
+_GZIP_WINDOW_BITS = 31  # zlib's way to say: a gzip header and trailer around the deflate stream
+# What cramjam reports when the output it was given is full.
+_OUTPUT_FULL = ("failed to write whole buffer", "output buffer")
+
+
+def decompress_into(
+    compression: CompressionType, magic: int, payload: memoryview, output: memoryview
+) -> int:
+    """Decompress `payload` into `output`; the number of bytes written.
+
+    `magic` is the message format's, for lz4 differs between 0 and later.
+    Raises OutputTooSmallError when `output` cannot hold all, CompressionError on bad input.
+    """
+    if compression is CompressionType.GZIP:
+        return _gunzip_into(payload, output)
+    try:
+        if compression is CompressionType.SNAPPY:
+            return snappy_stream.decompress_into(payload, output)
+        if compression is CompressionType.LZ4:
+            frame = lz4_frame.with_right_header_checksum(payload) if magic == 0 else payload
+            return int(cramjam.lz4.decompress_into(frame, output))
+        if compression is CompressionType.ZSTD:
+            return int(cramjam.zstd.decompress_into(payload, output))
+    except cramjam.DecompressionError as error:
+        if any(words in str(error) for words in _OUTPUT_FULL):
+            raise OutputTooSmallError(str(error)) from error
+        raise CompressionError(f"{compression.name.lower()}: {error}") from error
+    except snappy_stream.SnappyError as error:
+        raise CompressionError(f"snappy: {error}") from error
+    raise CompressionError(f"{compression.name.lower()} is no compression")
+
+
+def _gunzip_into(payload: memoryview, output: memoryview) -> int:
+    """All members of a gzip stream. Like Java's reader, ignores what follows the last member."""
+    size = 0
+    rest: BytesLike = payload
+    while True:
+        room = len(output) - size
+        stream = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
+        try:
+            # A limit of 0 would mean none at all.
+            part = stream.decompress(rest, max(room, 1))
+        except igzip_lib.IsalError as error:
+            raise CompressionError(f"gzip: {error}") from error
+        if len(part) > room or (len(part) == room and not stream.eof):
+            raise OutputTooSmallError(f"gzip: more than {len(output)} bytes")
+        if not stream.eof:
+            raise CompressionError("gzip: the stream ends early")
+        output[size : size + len(part)] = part
+        size += len(part)
+        rest = stream.unused_data
+        if rest[:2] != _GZIP_MEMBER:
+            return size
+
+
+def compress(compression: CompressionType, magic: int, data: bytes) -> bytes:
+    """`data` in the framing that Kafka's Java clients write."""
+    if compression is CompressionType.GZIP:
+        return bytes(isal_zlib.compress(data, wbits=_GZIP_WINDOW_BITS))
+    if compression is CompressionType.SNAPPY:
+        return snappy_stream.compress(data)
+    if compression is CompressionType.LZ4:
+        return lz4_frame.compress(data, magic)
+    if compression is CompressionType.ZSTD:
+        stream = cramjam.zstd.Compressor()
+        stream.compress(data)
+        return bytes(stream.finish())
+    return data
