@@ -22,6 +22,7 @@ from kafkalog.format.batch_header import (
     BatchHeader,
     computed_crc,
     read_header,
+    wrapped_int64,
 )
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import Record
@@ -135,7 +136,7 @@ def _base_of_inner_offsets(last_inner: int, wrapper: BatchHeader) -> int:
     if wrapper.base_offset < last_inner:
         detail = f"inner offset {last_inner} in a wrapper of offset {wrapper.base_offset}"
         raise _corrupt(Fault.RECORD_OFFSETS, detail, 0)
-    return wrapper.base_offset - last_inner
+    return wrapped_int64(wrapper.base_offset - last_inner)
 
 
 def _inner_record(message: _Inner, base: int, wrapper: BatchHeader) -> Record:
@@ -146,9 +147,8 @@ def _inner_record(message: _Inner, base: int, wrapper: BatchHeader) -> Record:
         timestamp, timestamp_type = wrapper.max_timestamp_ms, LOG_APPEND_TIME
     else:
         timestamp, timestamp_type = header.max_timestamp_ms, wrapper.timestamp_type
-    return Record(
-        base + header.base_offset, timestamp, timestamp_type, message.key, message.value
-    )
+    offset = wrapped_int64(base + header.base_offset)
+    return Record(offset, timestamp, timestamp_type, message.key, message.value)
 
 
 def write_message(

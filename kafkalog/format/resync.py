@@ -63,8 +63,8 @@ class Bytes(Protocol):
     def read(self, position: int, size: int) -> BytesLike:
         """The bytes from `position`, fewer than `size` only at the end of the file."""
 
-    def next_candidate(self, start: int, bounds: Bounds) -> int | None:
-        """The first position from `start` where a batch within the bounds could begin, judged
+    def next_candidate(self, start: int, end: int, bounds: Bounds) -> int | None:
+        """The first position in [start, end) where a batch within the bounds could begin, judged
         by offset, length and magic alone."""
 
     def zero_run(self, start: int, end: int) -> int:
@@ -81,14 +81,15 @@ class BytesInMemory:
     def read(self, position: int, size: int) -> BytesLike:
         return self._data[position : position + size]
 
-    def next_candidate(self, start: int, bounds: Bounds) -> int | None:
+    def next_candidate(self, start: int, end: int, bounds: Bounds) -> int | None:
         if bounds.expected >= bounds.limit:
             return None
         first = bounds.expected.to_bytes(8, "big")
         last = (bounds.limit - 1).to_bytes(8, "big")
         shared = next((i for i in range(8) if first[i] != last[i]), 8)
         pattern = b"(?=%s.{%d}[\x00-\x7f].{7}[\x00-\x02])" % (re.escape(first[:shared]), 8 - shared)
-        for match in re.compile(pattern, re.DOTALL).finditer(self._data, start):
+        stop = min(end + FIRST_BYTES - 1, self.size)
+        for match in re.compile(pattern, re.DOTALL).finditer(self._data, start, stop):
             if _could_begin(self._data[match.start() : match.start() + FIRST_BYTES], bounds):
                 return match.start()
         return None
@@ -139,7 +140,7 @@ class Finder:
         if fault is not Fault.CHECKSUM:
             return Damage(position, end, fault)
         header = self._header(position)
-        return Damage(position, end, fault, header, self._crc(position, header))
+        return Damage(position, end, fault, header, self.computed_crc(position, header))
 
     def _unframed(
         self, position: int, end: int, nothing_follows: bool, bounds: Bounds
@@ -197,7 +198,8 @@ class Finder:
     def _header(self, position: int) -> BatchHeader:
         return read_header(self._source.read(position, V2_HEADER_BYTES), 0)
 
-    def _crc(self, position: int, header: BatchHeader) -> int:
+    def computed_crc(self, position: int, header: BatchHeader) -> int:
+        """The checksum of a batch's bytes, however many, never more than a chunk in memory."""
         checksum = self._checksums[header.magic == 2]
         return checksum.of(position + header.checksum_start, position + header.size)
 
@@ -225,7 +227,7 @@ class Finder:
 
     def _sound(self, position: int, bounds: Bounds) -> BatchHeader | None:
         header = self._plausible(position, bounds)
-        if header is None or self._crc(position, header) != header.crc:
+        if header is None or self.computed_crc(position, header) != header.crc:
             return None
         return header
 
@@ -240,7 +242,7 @@ class Finder:
             began, found = self._last_search
             if began <= start and (found is None or start <= found):
                 return found
-        found = self._source.next_candidate(start, bounds)
+        found = self._source.next_candidate(start, self._source.size, bounds)
         while found is not None:
             resume = found + 1
             if self._sound(found, bounds) is not None:
@@ -248,13 +250,13 @@ class Finder:
                 if value_end is None:
                     break
                 resume = value_end
-            found = self._source.next_candidate(resume, bounds)
+            found = self._source.next_candidate(resume, self._source.size, bounds)
         self._last_search = (start, found)
         return found
 
     def _value_end(self, position: int, start: int, bounds: Bounds) -> int | None:
         """Where the batches at `position` end, if the bytes before say that they are a value."""
-        end = self._chain_end(position, bounds)
+        end = self._chain_end(position, bounds, self._source.size)
         size = end - position
         before = bytes(self._source.read(max(position - VARINT_BYTES, start), VARINT_BYTES))
         before = before[: position - max(position - VARINT_BYTES, start)]
@@ -268,9 +270,8 @@ class Finder:
                 continue
         return None
 
-    def _chain_end(self, position: int, bounds: Bounds, stop: int | None = None) -> int:
+    def _chain_end(self, position: int, bounds: Bounds, stop: int) -> int:
         """Where the sound batches that follow each other from `position` end."""
-        stop = self._source.size if stop is None else stop
         while position < stop and (header := self._sound(position, bounds)) is not None:
             position += header.size
             bounds = Bounds(header.last_offset + 1, bounds.limit)
@@ -286,12 +287,13 @@ class Finder:
         inside = Bounds(expected, limit)
         if expected >= limit:
             return None
-        candidate = self._source.next_candidate(position + 1, inside)
-        while candidate is not None and candidate < end:
+        candidate = self._source.next_candidate(position + 1, end, inside)
+        while candidate is not None:
             reached = self._chain_end(candidate, inside, end)
             if reached == end:
                 return candidate
-            candidate = self._source.next_candidate(max(candidate + 1, reached), inside)
+            resume = max(candidate + 1, reached)
+            candidate = self._source.next_candidate(resume, end, inside)
         return None
 
 

@@ -30,6 +30,8 @@ from kafkalog.format.resync import Bounds, BytesInMemory, Damage, Finder
 # A segment's indexes hold offsets relative to its name as signed 32-bit integers.
 MAX_RELATIVE_OFFSET = 2**31 - 1
 LARGEST_OFFSET = 2**63 - 1
+# After so many damaged ranges in a row a batch waits no longer for a sound follower.
+PATIENCE = 1000
 # Faults of batches whose offsets are nevertheless right.
 _BELIEVED = (Fault.NONE, Fault.TOO_LARGE)
 
@@ -118,7 +120,7 @@ def framing_fault(data: bytes, position: int) -> tuple[Fault, BatchHeader | None
 class _Account:
     """The ranges found so far, and which of their offsets can be believed.
 
-    The last batch waits for its follower: only that can tell whether an offset that is too high
+    The last batch waits for its follower: only that can tell whether a number that is too high
     or one that is too low is the wrong one.
     """
 
@@ -126,6 +128,8 @@ class _Account:
         self._segment = bounds
         self._ranges: list[FileRange] = []
         self._waiting: tuple[int, BatchHeader] | None = None
+        self._waiting_epoch = NO_VALUE
+        self._highest_epoch = NO_VALUE
         # What the next batch may have, by what is believed beyond doubt.
         self.bounds = bounds
 
@@ -134,19 +138,24 @@ class _Account:
         self._ranges.append(
             FileRange(damage.position, size, damage.fault, damage.header, damage.computed_crc)
         )
+        if self._waiting is not None and len(self._ranges) - self._waiting[0] > PATIENCE:
+            self._believe_waiting()
 
     def add_batch(self, batch: FileRange, header: BatchHeader) -> None:
         fault = self._offset_fault(header)
-        if fault is Fault.NONE:
-            self._waiting = (len(self._ranges), header)
-            fault = batch.fault
-        self._ranges.append(replace(batch, fault=fault))
+        if fault is not Fault.NONE:
+            self._ranges.append(replace(batch, fault=fault))
+            return
+        epoch_fault = self._leader_epoch_fault(header.leader_epoch)
+        self._waiting = (len(self._ranges), header)
+        self._ranges.append(replace(batch, leader_epoch_fault=epoch_fault))
 
     def _offset_fault(self, header: BatchHeader) -> Fault:
+        """What is wrong with the offsets of a batch, after the one that waited is judged."""
         if not self._segment.hold(header):
             return Fault.OFFSET_RANGE
         if self._waiting is None:
-            return Fault.NONE
+            return Fault.NONE if self.bounds.hold(header) else Fault.OFFSET_ORDER
         index, waiting = self._waiting
         if header.base_offset > waiting.last_offset:
             self.bounds = Bounds(waiting.last_offset + 1, self.bounds.limit)
@@ -154,38 +163,39 @@ class _Account:
         if self.bounds.expected <= header.base_offset and header.last_offset < waiting.base_offset:
             # The follower fits before the one that waited: that one's offset is too high.
             self._ranges[index] = replace(self._ranges[index], fault=Fault.OFFSET_ORDER)
+            self._waiting_epoch = NO_VALUE
             return Fault.NONE
         return Fault.OFFSET_ORDER
 
+    def _leader_epoch_fault(self, epoch: int) -> bool:
+        """Whether this leader epoch goes back; if rather the waiting one was too high, mark that."""
+        before, self._waiting_epoch = self._waiting_epoch, epoch
+        if before == NO_VALUE or epoch < 0 or epoch >= before:
+            self._highest_epoch = max(self._highest_epoch, before)
+            return False
+        if epoch >= self._highest_epoch and self._waiting is not None:
+            index = self._waiting[0]
+            self._ranges[index] = replace(self._ranges[index], leader_epoch_fault=True)
+            return False
+        self._highest_epoch = max(self._highest_epoch, before)
+        self._waiting_epoch = NO_VALUE
+        return True
+
+    def _believe_waiting(self) -> None:
+        if self._waiting is not None:
+            self.bounds = Bounds(self._waiting[1].last_offset + 1, self.bounds.limit)
+            self._highest_epoch = max(self._highest_epoch, self._waiting_epoch)
+            self._waiting, self._waiting_epoch = None, NO_VALUE
+
     def closed(self) -> list[FileRange]:
         """The whole account; no more follows."""
-        flagged = self._leader_epoch_faults()
         expected = self._segment.expected
         ranges: list[FileRange] = []
-        for index, part in enumerate(self._ranges):
-            ranges.append(
-                replace(part, expected_offset=expected, leader_epoch_fault=index in flagged)
-            )
+        for part in self._ranges:
+            ranges.append(replace(part, expected_offset=expected))
             if part.header is not None and part.fault in _BELIEVED:
                 expected = part.header.last_offset + 1
         return ranges
-
-    def _leader_epoch_faults(self) -> set[int]:
-        """Batches whose leader epoch is out of order, by the same reasoning as for offsets."""
-        flagged: set[int] = set()
-        highest, waiting = NO_VALUE, (-1, NO_VALUE)
-        for index, part in enumerate(self._ranges):
-            if part.header is None or part.fault not in _BELIEVED or part.header.leader_epoch < 0:
-                continue
-            epoch = part.header.leader_epoch
-            if epoch >= waiting[1]:
-                highest, waiting = waiting[1], (index, epoch)
-            elif epoch >= highest:
-                flagged.add(waiting[0])
-                waiting = (index, epoch)
-            else:
-                flagged.add(index)
-        return flagged
 
 
 def with_record_faults(

@@ -21,14 +21,10 @@ _CRC32_POLYNOMIAL = 0xEDB88320
 ChecksumFunction = Callable[..., int]
 
 
-def crc32c(data: BytesLike, value: int = 0) -> int:
-    """CRC-32C (Castagnoli) of `data`, going on from `value`."""
-    return _crc32c.crc32c(data, value)
-
-
-def crc32(data: BytesLike, value: int = 0) -> int:
-    """CRC-32 (ISO-HDLC, zlib's) of `data`, going on from `value`."""
-    return zlib.crc32(data, value)
+# CRC-32C (Castagnoli) and CRC-32 (ISO-HDLC, zlib's) of `data`, going on from `value` if given.
+# The libraries' own functions: for small batches a call around the call would cost more than it.
+crc32c: ChecksumFunction = _crc32c.crc32c
+crc32: ChecksumFunction = zlib.crc32
 
 
 def _multiply(left: int, right: int, polynomial: int) -> int:

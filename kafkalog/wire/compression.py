@@ -6,6 +6,7 @@ what the caller allowed. Rules: docs/format.md F50 to F55.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 
 import cramjam
@@ -39,30 +40,28 @@ _OUTPUT_FULL = ("failed to write whole buffer", "output buffer")
 
 
 def decompress_into(
-    compression: CompressionType, magic: int, payload: memoryview, output: memoryview
+    compression_id: int, magic: int, payload: memoryview, output: memoryview
 ) -> int:
     """Decompress `payload` into `output`; the number of bytes written.
 
-    `magic` is the message format's, for lz4 differs between 0 and later.
-    Raises OutputTooSmallError when `output` cannot hold all, CompressionError on bad input.
+    `compression_id` is a CompressionType other than NONE; `magic` is the message format's, for lz4
+    differs between 0 and later. Raises OutputTooSmallError when `output` cannot hold all,
+    CompressionError on bad input.
     """
-    if compression is CompressionType.GZIP:
-        return _gunzip_into(payload, output)
     try:
-        if compression is CompressionType.SNAPPY:
-            return snappy_stream.decompress_into(payload, output)
-        if compression is CompressionType.LZ4:
-            frame = lz4_frame.with_right_header_checksum(payload) if magic == 0 else payload
-            return int(cramjam.lz4.decompress_into(frame, output))
-        if compression is CompressionType.ZSTD:
-            return int(cramjam.zstd.decompress_into(payload, output))
+        if compression_id == CompressionType.LZ4 and magic == 0:
+            payload = memoryview(lz4_frame.with_right_header_checksum(payload))
+        return _DECOMPRESSORS[compression_id](payload, output)
     except cramjam.DecompressionError as error:
         if any(words in str(error) for words in _OUTPUT_FULL):
             raise OutputTooSmallError(str(error)) from error
-        raise CompressionError(f"{compression.name.lower()}: {error}") from error
-    except snappy_stream.SnappyError as error:
-        raise CompressionError(f"snappy: {error}") from error
-    raise CompressionError(f"{compression.name.lower()} is no compression")
+        raise CompressionError(f"{_name(compression_id)}: {error}") from error
+    except (igzip_lib.IsalError, snappy_stream.SnappyError) as error:
+        raise CompressionError(f"{_name(compression_id)}: {error}") from error
+
+
+def _name(compression_id: int) -> str:
+    return CompressionType(compression_id).name.lower()
 
 
 def _gunzip_into(payload: memoryview, output: memoryview) -> int:
@@ -72,11 +71,7 @@ def _gunzip_into(payload: memoryview, output: memoryview) -> int:
     while True:
         room = len(output) - size
         stream = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
-        try:
-            # A limit of 0 would mean none at all.
-            part = stream.decompress(rest, max(room, 1))
-        except igzip_lib.IsalError as error:
-            raise CompressionError(f"gzip: {error}") from error
+        part = stream.decompress(rest, max(room, 1))  # a limit of 0 would mean none at all
         if len(part) > room or (len(part) == room and not stream.eof):
             raise OutputTooSmallError(f"gzip: more than {len(output)} bytes")
         if not stream.eof:
@@ -86,6 +81,14 @@ def _gunzip_into(payload: memoryview, output: memoryview) -> int:
         rest = stream.unused_data
         if rest[:2] != _GZIP_MEMBER:
             return size
+
+
+_DECOMPRESSORS: dict[int, Callable[[memoryview, memoryview], int]] = {
+    CompressionType.GZIP: _gunzip_into,
+    CompressionType.SNAPPY: snappy_stream.decompress_into,
+    CompressionType.LZ4: cramjam.lz4.decompress_into,
+    CompressionType.ZSTD: cramjam.zstd.decompress_into,
+}
 
 
 def compress(compression: CompressionType, magic: int, data: bytes) -> bytes:

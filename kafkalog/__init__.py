@@ -1,0 +1,1 @@
+"""Kafka's log files as Spark DataFrames, read in bulk and without a broker."""

@@ -1,0 +1,51 @@
+"""Arrow's types for the schemas that Spark reads, exactly as Spark expects them from a source."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from kafkalog.errors import SchemaError
+from kafkalog.schemas import table_fields
+
+_SIMPLE_TYPES = {
+    "binary": pa.binary(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "double": pa.float64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+def arrow_type(spark_type: Any) -> pa.DataType:
+    """The Arrow type of a Spark type in JSON form."""
+    if isinstance(spark_type, str):
+        return _SIMPLE_TYPES[spark_type]
+    if spark_type["type"] == "array":
+        element = pa.field(
+            "element", arrow_type(spark_type["elementType"]), nullable=spark_type["containsNull"]
+        )
+        return pa.list_(element)
+    return pa.struct([_arrow_field(field) for field in spark_type["fields"]])
+
+
+def _arrow_field(field: dict[str, Any]) -> pa.Field:
+    return pa.field(field["name"], arrow_type(field["type"]), nullable=field["nullable"])
+
+
+@cache
+def table_schema(name: str, columns: tuple[str, ...] | None = None) -> pa.Schema:
+    """The Arrow schema of a view or table, or of some of its columns in the order given."""
+    fields = {field["name"]: _arrow_field(field) for field in table_fields(name)}
+    if columns is None:
+        return pa.schema(list(fields.values()))
+    unknown = [column for column in columns if column not in fields]
+    if unknown:
+        raise SchemaError(f"{name} has no column {', '.join(unknown)}; it has {', '.join(fields)}")
+    return pa.schema([fields[column] for column in columns])

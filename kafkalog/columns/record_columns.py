@@ -1,0 +1,167 @@
+"""Records of a segment as Arrow record batches of the asked columns: the fast reader's second half.
+
+Names and types of the columns: schemas/tables/records.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import Constant
+from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.batch_table import FAULT, RECORDS_COUNT
+from kafkalog.columns.compiled import IntArray, LongArray
+from kafkalog.columns.fill import FIELDS_SIZE, fill_rows
+from kafkalog.columns.message_kernels import slicing_tables
+from kafkalog.columns.payloads import (
+    BEGIN,
+    COMPRESSION_ID,
+    END,
+    MOST_RECORDS,
+    PAYLOAD_WIDTH,
+    Scratch,
+    ScratchFullError,
+    group_end,
+    most_records,
+    place_payloads,
+)
+from kafkalog.columns.record_arrays import RECORDS, new_cursor
+from kafkalog.columns.record_buffers import RecordBuffers
+from kafkalog.columns.record_metadata import METADATA_COLUMNS
+from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
+
+# About the batch size at which Spark takes Arrow data fastest (docs/decisions).
+OUTPUT_BYTES = 2 * 1024 * 1024
+
+
+class RecordColumns:
+    """Turns chunks of batch tables into Arrow record batches with the given columns.
+
+    `constants` are columns that have the same value on every row of the segment.
+    """
+
+    def __init__(
+        self,
+        options: SegmentOptions,
+        columns: Sequence[str],
+        constants: Mapping[str, str | int | None],
+        *,
+        with_control_records: bool = False,
+    ) -> None:
+        self.schema = table_schema("records", tuple(columns))
+        self._options = options
+        self._constants = {
+            name: Constant(value, self.schema.field(name).type)
+            for name, value in constants.items()
+            if name in columns
+        }
+        self._with_control_records = with_control_records
+        self._buffers = RecordBuffers(frozenset(columns))
+        self._scratch = Scratch(options.max_batch_bytes)
+        self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
+        self._before = new_cursor()
+        self._fields = np.zeros(FIELDS_SIZE, dtype=np.int64)
+        self._crc_tables = slicing_tables()
+
+    def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        """The records of a chunk's sound batches. Sets FAULT of batches that yield none."""
+        if len(self._payloads) < len(chunk.table):
+            self._payloads = np.zeros((len(chunk.table), PAYLOAD_WIDTH), dtype=np.int64)
+        payloads = self._payloads
+        count = place_payloads(
+            chunk.data,
+            chunk.data_position,
+            chunk.table,
+            self._options.first_offset,
+            self._options.end_offset,
+            self._with_control_records,
+            payloads,
+            self._fields,
+        )
+        start = 0
+        while start < count:
+            end = group_end(payloads, start, count, OUTPUT_BYTES)
+            if payloads[start, COMPRESSION_ID]:
+                yield from self._compressed(chunk, payloads[start:end])
+            else:
+                yield from self._filled(chunk, payloads[start:end])
+            start = end
+
+    def _compressed(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
+        """Decompress as much as an Arrow batch holds, fill from it, and so on."""
+        stored = memoryview(chunk.data)
+        scratch = self._scratch
+        ready: list[tuple[int, ...]] = []
+        for row, begin, end, compression_id, magic, _ in payloads.tolist():
+            place = (stored[begin:end], compression_id, magic)
+            try:
+                used, fault = scratch.used, scratch.decompress(*place)
+            except ScratchFullError:
+                yield from self._from_scratch(chunk, ready)
+                used, fault = scratch.used, scratch.decompress(*place)
+            if fault:
+                chunk.table[row, FAULT] = fault
+                continue
+            most = most_records(chunk.table[row, RECORDS_COUNT], scratch.used - used)
+            ready.append((row, used, scratch.used, compression_id, magic, most))
+            if scratch.used >= OUTPUT_BYTES:
+                yield from self._from_scratch(chunk, ready)
+        yield from self._from_scratch(chunk, ready)
+
+    def _from_scratch(
+        self, chunk: Chunk, ready: list[tuple[int, ...]]
+    ) -> Iterator[pa.RecordBatch]:
+        """Use what is decompressed, and begin anew."""
+        if ready:
+            yield from self._filled(chunk, np.array(ready, dtype=np.int64))
+        ready.clear()
+        self._scratch.used = 0
+
+    def _filled(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
+        table = chunk.table
+        payload_bytes = int((payloads[:, END] - payloads[:, BEGIN]).sum())
+        arrays = self._buffers.allocate(int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
+        cursor = new_cursor()
+        fill_rows(
+            chunk.data,
+            self._scratch.data,
+            table,
+            payloads,
+            self._options.first_offset,
+            self._options.end_offset,
+            self._options.check_crcs,
+            self._buffers.wanted,
+            arrays,
+            cursor,
+            self._before,
+            self._fields,
+            self._crc_tables,
+        )
+        count = int(cursor[RECORDS])
+        if count:
+            yield self._record_batch(table, arrays.row[:count], cursor)
+
+    def _record_batch(self, table: LongArray, rows: IntArray, cursor: LongArray) -> pa.RecordBatch:
+        columns = self._buffers.columns(cursor)
+        asked_metadata = [name for name in self.schema.names if name in METADATA_COLUMNS]
+        if asked_metadata:
+            batches = table[rows]
+            offsets = np.frombuffer(columns["offset"].buffers()[1], dtype=np.int64)[: len(rows)]
+            for name in asked_metadata:
+                columns[name] = METADATA_COLUMNS[name](batches, offsets)
+        for name, constant in self._constants.items():
+            columns[name] = constant.of(len(rows))
+        if not self.schema.names:
+            return _rows_without_columns(len(rows))
+        return pa.RecordBatch.from_arrays(
+            [columns[name] for name in self.schema.names], schema=self.schema
+        )
+
+
+def _rows_without_columns(count: int) -> pa.RecordBatch:
+    """A record batch of `count` rows, for those who only want to count."""
+    empty = pa.Array.from_buffers(pa.struct([]), count, [None])
+    return pa.RecordBatch.from_struct_array(empty)

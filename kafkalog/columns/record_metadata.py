@@ -1,0 +1,64 @@
+"""Columns of records that come from the header of their batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import chosen, fixed_width
+from kafkalog.columns.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_SEQUENCE,
+    LEADER_EPOCH,
+    MAGIC,
+    POSITION,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+)
+from kafkalog.columns.compiled import LongArray
+from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE, TRANSACTIONAL_BIT
+from kafkalog.wire.compression import CompressionType
+
+COMPRESSION_NAMES = [compression.name.lower() for compression in CompressionType]
+
+# From the batch table's row of every record, and the records' offsets, to a column.
+_Builder = Callable[[LongArray, LongArray], pa.Array]
+
+
+def _number(column: int, data_type: pa.DataType, *, has_null: bool = False) -> _Builder:
+    def build(batches: LongArray, offsets: LongArray) -> pa.Array:
+        values = batches[:, column]
+        return fixed_width(values, data_type, values == NO_VALUE if has_null else None)
+
+    return build
+
+
+def _sequence(batches: LongArray, offsets: LongArray) -> pa.Array:
+    base = batches[:, BASE_SEQUENCE]
+    values = (base + offsets - batches[:, BASE_OFFSET]) & 0x7FFFFFFF
+    return fixed_width(values, pa.int32(), base < 0)
+
+
+def _is_transactional(batches: LongArray, offsets: LongArray) -> pa.Array:
+    is_set = batches[:, ATTRIBUTES] & TRANSACTIONAL_BIT != 0
+    return fixed_width(is_set & (batches[:, MAGIC] == 2), pa.bool_())
+
+
+def _compression(batches: LongArray, offsets: LongArray) -> pa.Array:
+    return chosen(COMPRESSION_NAMES, batches[:, ATTRIBUTES] & COMPRESSION_BITS)
+
+
+METADATA_COLUMNS: dict[str, _Builder] = {
+    "leaderEpoch": _number(LEADER_EPOCH, pa.int32(), has_null=True),
+    "producerId": _number(PRODUCER_ID, pa.int64(), has_null=True),
+    "producerEpoch": _number(PRODUCER_EPOCH, pa.int16(), has_null=True),
+    "sequence": _sequence,
+    "isTransactional": _is_transactional,
+    "compression": _compression,
+    "magic": _number(MAGIC, pa.int8()),
+    "batchBaseOffset": _number(BASE_OFFSET, pa.int64()),
+    "position": _number(POSITION, pa.int64()),
+}

@@ -1,0 +1,261 @@
+"""A segment as a stream of batch tables with the bytes they speak of: the fast reader's first half.
+
+Gives the same account as `kafkalog.format.segment.read_ranges`, a piece at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkalog.columns.batch_table import (
+    COMPUTED_CRC,
+    FAULT,
+    LAST_OFFSET,
+    MAGIC,
+    POSITION,
+    SIZE,
+    new_table,
+    set_header,
+)
+from kafkalog.columns.compiled import ByteArray, LongArray
+from kafkalog.columns.scan import (
+    BELIEF_SIZE,
+    DONE,
+    EXPECTED,
+    MORE_BYTES,
+    NOT_COMPUTED,
+    SEGMENT_FIRST,
+    SEGMENT_LIMIT,
+    WAITING_ROW,
+    believe_offsets,
+    believe_waiting,
+    first_mismatch,
+    scan_batches,
+)
+from kafkalog.columns.window import Window, WindowBytes
+from kafkalog.format.batch_header import (
+    LEGACY_CHECKSUM_START,
+    NO_VALUE,
+    V2_CHECKSUM_START,
+    V2_HEADER_BYTES,
+    read_header,
+)
+from kafkalog.format.faults import Fault
+from kafkalog.format.record_batch import MAX_BATCH_BYTES
+from kafkalog.format.resync import Bounds, Damage, Finder
+from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
+from kafkalog.wire.checksums import crc32, crc32c
+
+# About what a core's second-level cache holds, so that bytes are still there when the records are
+# taken from what the checksum has just read (docs/decisions/0003-codecs-and-chunks.md).
+CHUNK_BYTES = 2 * 1024 * 1024
+LEAST_CHUNK_BYTES = 4 * 1024
+TABLE_ROWS = 4 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows of a batch table in file order and, for sound batches, their bytes: the byte at file
+    position p is `data[p - data_position]`. Valid until the next chunk is asked for."""
+
+    data: ByteArray
+    data_position: int
+    table: LongArray
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentOptions:
+    """How to read a segment.
+
+    `base_offset` and `next_base_offset` are the numbers in its file's name and the next one's,
+    None where unknown. Of batches wholly below `first_offset` only the headers are looked at;
+    reading ends where offsets reach `end_offset`.
+    """
+
+    base_offset: int | None = None
+    next_base_offset: int | None = None
+    first_offset: int = 0
+    end_offset: int = LARGEST_OFFSET
+    check_crcs: bool = True
+    max_batch_bytes: int = MAX_BATCH_BYTES
+
+
+class SegmentBatches:
+    """Walks one segment. Iterate over `chunks()` once."""
+
+    def __init__(self, window: Window, options: SegmentOptions) -> None:
+        self._window = window
+        self._options = options
+        self._finder = Finder(WindowBytes(window))
+        self._table = new_table(TABLE_ROWS)
+        self._rows = 0  # rows of the table in use: undecided ones, and new ones behind them
+        self._position = 0  # where framing goes on
+        self._chunk_bytes = CHUNK_BYTES
+        bounds = offset_bounds(options.base_offset, options.next_base_offset)
+        self._belief = np.full(BELIEF_SIZE, NO_VALUE, dtype=np.int64)
+        self._belief[SEGMENT_FIRST] = self._belief[EXPECTED] = bounds.expected
+        self._belief[SEGMENT_LIMIT] = bounds.limit
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All ranges of the segment, or those up to where `end_offset` is reached."""
+        while self._position < self._window.size:
+            self._advance()
+            waiting = int(self._belief[WAITING_ROW])
+            yield from self._decided(self._rows if waiting < 0 else waiting)
+            if self._belief[EXPECTED] >= self._options.end_offset:
+                return
+        yield from self._decided(int(believe_waiting(self._table, self._rows, self._belief)))
+
+    def _advance(self) -> None:
+        """Frame, check and judge as much as fits a chunk."""
+        row, stop = self._rows, self._scan()
+        self._compute_checksums(row)
+        while row < self._rows:
+            bad = first_mismatch(self._table, row, self._rows)
+            believe_offsets(self._table, row, bad, self._belief)
+            if bad == self._rows:
+                break
+            damages = self._damages(int(self._table[bad, POSITION]), Fault.CHECKSUM)
+            if _is_one_batch(damages, self._table[bad]):
+                self._set_damage(bad, damages[0])
+                row = bad + 1
+            else:
+                self._rows, stop = bad, DONE
+                self._append(damages)
+                self._chunk_bytes = LEAST_CHUNK_BYTES
+                return
+        if stop == DONE:
+            self._chunk_bytes = min(2 * self._chunk_bytes, CHUNK_BYTES)
+            return
+        # Where framing is lost, what was read ahead is of no use: go on with little.
+        self._chunk_bytes = LEAST_CHUNK_BYTES
+        if stop == Fault.TOO_LARGE:
+            self._append_too_large()
+        else:
+            self._append(self._damages(self._position, Fault(stop)))
+
+    def _scan(self) -> int:
+        """Frame batches into new rows; DONE, or the fault that ended it."""
+        window, position, size = self._window, self._position, self._chunk_bytes
+        while True:
+            kept = self._kept_position()
+            window.load(kept, position - kept + size)
+            self._rows, index, stop, needed = scan_batches(
+                window.data,
+                position - window.position,
+                min(position + size - window.position, window.filled),
+                window.position,
+                window.size,
+                self._table,
+                self._rows,
+                self._options.max_batch_bytes,
+                False,
+            )
+            self._position = window.position + index
+            if stop != MORE_BYTES:
+                return int(stop)
+            if self._position > position:
+                return DONE
+            size = needed
+
+    def _kept_position(self) -> int:
+        """From where on bytes are still needed: undecided batches are, unless far behind."""
+        first = int(self._table[0, POSITION]) if self._rows else self._position
+        return first if self._position - first <= CHUNK_BYTES else self._position
+
+    def _compute_checksums(self, first_row: int) -> None:
+        """Set the computed checksum of all new rows that are asked for."""
+        if not self._options.check_crcs:
+            return
+        first_row = self._first_asked_row(first_row)
+        rows = self._table[first_row : self._rows]
+        data = memoryview(self._window.data)
+        starts = rows[:, POSITION] - self._window.position
+        ends = (starts + rows[:, SIZE]).tolist()
+        if (rows[:, MAGIC] == 2).all():
+            starts += V2_CHECKSUM_START
+            computed = [crc32c(data[i:j]) for i, j in zip(starts.tolist(), ends, strict=True)]
+        else:
+            skipped = np.where(rows[:, MAGIC] == 2, V2_CHECKSUM_START, LEGACY_CHECKSUM_START)
+            functions = [crc32c if magic == 2 else crc32 for magic in rows[:, MAGIC].tolist()]
+            places = zip((starts + skipped).tolist(), ends, functions, strict=True)
+            computed = [function(data[i:j]) for i, j, function in places]
+        rows[:, COMPUTED_CRC] = computed
+
+    def _first_asked_row(self, first_row: int) -> int:
+        """Batches wholly below the asked offsets are walked over, not looked into."""
+        if self._options.first_offset == 0:
+            return first_row
+        below = self._table[first_row : self._rows, LAST_OFFSET] < self._options.first_offset
+        return self._rows if below.all() else first_row + int(below.argmin())
+
+    def _damages(self, position: int, fault: Fault) -> list[Damage]:
+        bounds = Bounds(int(self._belief[EXPECTED]), int(self._belief[SEGMENT_LIMIT]))
+        return self._finder.damaged_stretch(position, fault, bounds)
+
+    def _append(self, damages: list[Damage]) -> None:
+        for damage in damages:
+            self._make_room()
+            self._rows += 1
+            self._set_damage(self._rows - 1, damage)
+            self._position = damage.end
+
+    def _append_too_large(self) -> None:
+        """A batch that is framed and not taken into memory; its checksum is taken in passing."""
+        header = read_header(self._window.read(self._position, V2_HEADER_BYTES), 0)
+        crc = NOT_COMPUTED
+        if self._options.check_crcs:
+            crc = self._finder.computed_crc(self._position, header)
+            if crc != header.crc:
+                self._append(self._damages(self._position, Fault.CHECKSUM))
+                return
+        end = self._position + header.size
+        self._append([Damage(self._position, end, Fault.TOO_LARGE, header, crc)])
+
+    def _set_damage(self, row: int, damage: Damage) -> None:
+        self._table[row] = 0
+        self._table[row, POSITION] = damage.position
+        self._table[row, SIZE] = damage.end - damage.position
+        self._table[row, FAULT] = damage.fault
+        self._table[row, COMPUTED_CRC] = NOT_COMPUTED
+        if damage.computed_crc is not None:
+            self._table[row, COMPUTED_CRC] = damage.computed_crc
+        if damage.header is not None:
+            set_header(self._table[row], damage.header)
+        believe_offsets(self._table, row, row + 1, self._belief)
+
+    def _make_room(self) -> None:
+        if self._rows == len(self._table):
+            self._table = np.concatenate((self._table, new_table(TABLE_ROWS)))
+
+    def _decided(self, decided: int) -> Iterator[Chunk]:
+        """Hand out the first `decided` rows, then forget them."""
+        window = self._window
+        rows = self._table[:decided]
+        if decided and (
+            rows[0, POSITION] < window.position
+            or rows[-1, POSITION] + rows[-1, SIZE] > window.position + window.filled
+        ):
+            for row in range(decided):
+                position, size = rows[row, POSITION].item(), rows[row, SIZE].item()
+                if rows[row, FAULT] == 0:
+                    window.load(position, size)
+                yield Chunk(window.data, window.position, rows[row : row + 1])
+        elif decided:
+            yield Chunk(window.data, window.position, rows)
+        self._table[: self._rows - decided] = self._table[decided : self._rows].copy()
+        self._rows -= decided
+        if self._belief[WAITING_ROW] >= 0:
+            self._belief[WAITING_ROW] -= decided
+
+
+def _is_one_batch(damages: list[Damage], row: LongArray) -> bool:
+    """Whether the damage is confined to the batch of this row, the framing unhurt."""
+    return (
+        len(damages) == 1
+        and damages[0].fault is Fault.CHECKSUM
+        and damages[0].end == row[POSITION] + row[SIZE]
+    )
