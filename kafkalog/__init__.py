@@ -1,1 +1,17 @@
 """Kafka's log files as Spark DataFrames, read in bulk and without a broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__version__ = "0.1.0"
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("kafkalog")` known to a session that did not find it by itself."""
+    from kafkalog.spark.source import KafkaLogDataSource
+
+    spark.dataSource.register(KafkaLogDataSource)

@@ -5,19 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-
-from kafkalog.columns.compiled import ByteArray
-
-
-def validity(bits: ByteArray, count: int) -> pa.Buffer | None:
-    """A validity buffer, or None where nothing is null."""
-    used = bits[: (count + 7) // 8]
-    return None if bool((used == 255).all()) else pa.py_buffer(used)
 
 
 def fixed_width(values: NDArray[Any], data_type: pa.DataType, nulls: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -65,3 +58,20 @@ class Constant:
             return chosen([self._value], np.zeros(count, dtype=np.int32))
         nulls = np.full(count, self._value is None)
         return fixed_width(np.full(count, self._value or 0), self._type, nulls)
+
+
+def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
+    """An array of a few Python values, None for null."""
+    nulls = np.array([value is None for value in values], dtype=bool)
+    if pa.types.is_string(data_type):
+        texts = ["" if value is None else str(value) for value in values]
+        return chosen(texts or [""], np.arange(len(texts)), nulls)
+    numbers = np.array([0 if value is None else value for value in values])
+    return fixed_width(numbers, data_type, nulls)
+
+
+def record_batch(columns: Mapping[str, pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:
+    """The columns that the schema names, in its order; `count` rows even without a column."""
+    if not schema.names:
+        return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), count, [None]))
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -2,7 +2,8 @@
 
 The same account as `kafkalog.format.segment` gives, in the form kernels work on: an int64 array of
 shape (rows, WIDTH). Positions are places in the file. A row without a batch header (bytes that
-form no batch) has IS_BATCH 0 and zeros in the header's columns.
+form no batch) has IS_BATCH 0 and zeros in the header's columns. UNCOMPRESSED_SIZE is 0 until the
+payload has been looked at, and so is RECORDS_COUNT -1 of compressed messages of format 0 and 1.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from kafkalog.format.batch_header import BatchHeader
     PRODUCER_EPOCH,
     BASE_SEQUENCE,
     RECORDS_COUNT,
-    ROWS,
+    UNCOMPRESSED_SIZE,
 ) = range(20)
 WIDTH = 20
 

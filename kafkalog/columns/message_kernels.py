@@ -10,6 +10,7 @@ from kafkalog.columns.batch_table import (
     EXPECTED_OFFSET,
     MAGIC,
     MAX_TIMESTAMP,
+    RECORDS_COUNT,
 )
 from kafkalog.columns.compiled import ByteArray, LongArray, kernel
 from kafkalog.columns.integers import big_endian, signed_32
@@ -261,4 +262,6 @@ def fill_inner_messages(
         fault = _RECORD_OFFSETS
     if fault != 0:
         rewind(arrays, wanted, cursor, before)
+    else:
+        table[row, RECORDS_COUNT] = last[1]
     return fault

@@ -17,6 +17,7 @@ from kafkalog.columns.batch_table import (
     POSITION,
     RECORDS_COUNT,
     SIZE,
+    UNCOMPRESSED_SIZE,
 )
 from kafkalog.columns.compiled import ByteArray, LongArray, kernel
 from kafkalog.columns.message_kernels import find_fields
@@ -34,7 +35,7 @@ from kafkalog.wire.compression import (
     decompress_into,
 )
 
-_FIRST_BYTES = 4 * 1024 * 1024
+_FIRST_BYTES = 8 * 1024 * 1024
 LATEST_LEGACY_COMPRESSION = int(CompressionType.LZ4)
 LATEST_COMPRESSION = int(CompressionType.ZSTD)
 
@@ -118,12 +119,15 @@ def place_payloads(
         elif magic == 2 and table[row, RECORDS_COUNT] < 0:
             fault = _RECORD_COUNT
         elif table[row, RECORDS_COUNT] == 0:
+            table[row, UNCOMPRESSED_SIZE] = table[row, SIZE]
             continue
         elif compression_id > LATEST_COMPRESSION:
             fault = _CODEC
         if fault != 0:
             table[row, FAULT] = fault
             continue
+        if compression_id == 0:
+            table[row, UNCOMPRESSED_SIZE] = table[row, SIZE]
         payload[MOST_RECORDS] = most_records(
             table[row, RECORDS_COUNT], payload[END] - payload[BEGIN]
         )

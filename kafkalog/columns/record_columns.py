@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import Constant
+from kafkalog.columns.arrays import Constant, record_batch
 from kafkalog.columns.arrow_types import table_schema
-from kafkalog.columns.batch_table import FAULT, RECORDS_COUNT
+from kafkalog.columns.batch_table import FAULT, RECORDS_COUNT, SIZE, UNCOMPRESSED_SIZE
 from kafkalog.columns.compiled import IntArray, LongArray
 from kafkalog.columns.fill import FIELDS_SIZE, fill_rows
 from kafkalog.columns.message_kernels import slicing_tables
@@ -34,7 +34,7 @@ from kafkalog.columns.record_metadata import METADATA_COLUMNS
 from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
 
 # About the batch size at which Spark takes Arrow data fastest (docs/decisions).
-OUTPUT_BYTES = 2 * 1024 * 1024
+OUTPUT_BYTES = 4 * 1024 * 1024
 
 
 class RecordColumns:
@@ -105,7 +105,9 @@ class RecordColumns:
             if fault:
                 chunk.table[row, FAULT] = fault
                 continue
-            most = most_records(chunk.table[row, RECORDS_COUNT], scratch.used - used)
+            size = scratch.used - used
+            chunk.table[row, UNCOMPRESSED_SIZE] = chunk.table[row, SIZE] - (end - begin) + size
+            most = most_records(chunk.table[row, RECORDS_COUNT], size)
             ready.append((row, used, scratch.used, compression_id, magic, most))
             if scratch.used >= OUTPUT_BYTES:
                 yield from self._from_scratch(chunk, ready)
@@ -154,14 +156,4 @@ class RecordColumns:
                 columns[name] = METADATA_COLUMNS[name](batches, offsets)
         for name, constant in self._constants.items():
             columns[name] = constant.of(len(rows))
-        if not self.schema.names:
-            return _rows_without_columns(len(rows))
-        return pa.RecordBatch.from_arrays(
-            [columns[name] for name in self.schema.names], schema=self.schema
-        )
-
-
-def _rows_without_columns(count: int) -> pa.RecordBatch:
-    """A record batch of `count` rows, for those who only want to count."""
-    empty = pa.Array.from_buffers(pa.struct([]), count, [None])
-    return pa.RecordBatch.from_struct_array(empty)
+        return record_batch(columns, self.schema, len(rows))

@@ -28,6 +28,7 @@ from kafkalog.columns.batch_table import (
     PRODUCER_ID,
     RECORDS_COUNT,
     SIZE,
+    UNCOMPRESSED_SIZE,
 )
 from kafkalog.columns.compiled import ByteArray, LongArray, kernel
 from kafkalog.columns.integers import big_endian, signed_16, signed_32
@@ -140,6 +141,7 @@ def scan_batches(
         table[row, FAULT] = 0
         table[row, LEADER_EPOCH_FAULT] = 0
         table[row, COMPUTED_CRC] = NOT_COMPUTED
+        table[row, UNCOMPRESSED_SIZE] = 0
         _read_header(data, index, table[row])
         row += 1
         index += size

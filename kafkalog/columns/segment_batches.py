@@ -51,7 +51,7 @@ from kafkalog.wire.checksums import crc32, crc32c
 
 # About what a core's second-level cache holds, so that bytes are still there when the records are
 # taken from what the checksum has just read (docs/decisions/0003-codecs-and-chunks.md).
-CHUNK_BYTES = 2 * 1024 * 1024
+CHUNK_BYTES = 4 * 1024 * 1024
 LEAST_CHUNK_BYTES = 4 * 1024
 TABLE_ROWS = 4 * 1024
 
@@ -98,6 +98,11 @@ class SegmentBatches:
         self._belief = np.full(BELIEF_SIZE, NO_VALUE, dtype=np.int64)
         self._belief[SEGMENT_FIRST] = self._belief[EXPECTED] = bounds.expected
         self._belief[SEGMENT_LIMIT] = bounds.limit
+
+    @property
+    def next_offset(self) -> int:
+        """One more than the last offset believed so far."""
+        return int(self._belief[EXPECTED])
 
     def chunks(self) -> Iterator[Chunk]:
         """All ranges of the segment, or those up to where `end_offset` is reached."""
@@ -246,10 +251,52 @@ class SegmentBatches:
                 yield Chunk(window.data, window.position, rows[row : row + 1])
         elif decided:
             yield Chunk(window.data, window.position, rows)
+        self._forget(decided)
+
+    def _forget(self, decided: int) -> None:
         self._table[: self._rows - decided] = self._table[decided : self._rows].copy()
         self._rows -= decided
         if self._belief[WAITING_ROW] >= 0:
             self._belief[WAITING_ROW] -= decided
+
+
+class SegmentHeaders(SegmentBatches):
+    """Walks one segment by its batch headers alone: payloads are neither read nor checked, and the
+    chunks' tables are all there is to them."""
+
+    def _scan(self) -> int:
+        window, position = self._window, self._position
+        # Reading on to the next header is cheaper than jumping over a small batch.
+        size = LEAST_CHUNK_BYTES
+        if self._rows and self._table[self._rows - 1, SIZE] > LEAST_CHUNK_BYTES:
+            size = V2_HEADER_BYTES
+        while True:
+            window.load(position, size)
+            self._rows, index, stop, needed = scan_batches(
+                window.data,
+                position - window.position,
+                window.filled,
+                window.position,
+                window.size,
+                self._table,
+                self._rows,
+                window.size,
+                True,
+            )
+            self._position = window.position + index
+            if stop != MORE_BYTES:
+                return int(stop)
+            if self._position > position:
+                return DONE
+            size = min(int(needed), V2_HEADER_BYTES)
+
+    def _compute_checksums(self, first_row: int) -> None:
+        """None is computed."""
+
+    def _decided(self, decided: int) -> Iterator[Chunk]:
+        if decided:
+            yield Chunk(self._window.data, 0, self._table[:decided])
+        self._forget(decided)
 
 
 def _is_one_batch(damages: list[Damage], row: LongArray) -> bool:

@@ -30,7 +30,8 @@ LOG_APPEND_TIME_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
-V2_USED_ATTRIBUTES = 0x7F
+# Attribute bits that some version of Kafka gives a meaning, by magic.
+USED_ATTRIBUTES = (COMPRESSION_BITS, COMPRESSION_BITS | LOG_APPEND_TIME_BIT, 0x7F)
 
 NO_TIMESTAMP_TYPE = -1
 CREATE_TIME = 0
@@ -110,14 +111,6 @@ class BatchHeader:
     @property
     def checksum(self) -> Callable[..., int]:
         return crc32c if self.magic == 2 else crc32
-
-    @property
-    def has_reserved_attributes(self) -> bool:
-        """Whether bits are set that no version of Kafka gives a meaning."""
-        used = V2_USED_ATTRIBUTES if self.magic == 2 else COMPRESSION_BITS
-        if self.magic == 1:
-            used |= LOG_APPEND_TIME_BIT
-        return bool(self.attributes & ~used)
 
 
 def wrapped_int64(value: int) -> int:

@@ -1,0 +1,1 @@
+"""Thin adapters to Spark: options, source, session, tables. No format knowledge."""

@@ -1,11 +1,52 @@
-"""The one place that opens files, always for reading."""
+"""The one place that lists directories and opens files, always for reading."""
 
 from __future__ import annotations
 
+import glob
 import os
+from dataclasses import dataclass
 from types import TracebackType
 
 from kafkalog.errors import KafkaLogError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a directory; `size` is 0 for a directory."""
+
+    name: str
+    path: str
+    is_directory: bool
+    size: int
+
+
+def list_directory(path: str) -> list[Entry]:
+    """What is in a directory, sorted by name. Files that vanish meanwhile are left out."""
+    entries: list[Entry] = []
+    with os.scandir(path) as found:
+        for entry in found:
+            try:
+                is_directory = entry.is_dir()
+                size = 0 if is_directory else entry.stat().st_size
+            except FileNotFoundError:
+                continue
+            entries.append(Entry(entry.name, entry.path, is_directory, size))
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def matching_paths(pattern: str) -> list[str]:
+    """The path itself if it exists, else what it matches as a glob; absolute, sorted."""
+    matches = [pattern] if os.path.lexists(pattern) else sorted(glob.glob(pattern))
+    return [os.path.abspath(path) for path in matches]
+
+
+def read_text(path: str) -> str | None:
+    """A small text file, None if there is none. Bytes that are not UTF-8 are replaced."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
 
 
 class InputFile:

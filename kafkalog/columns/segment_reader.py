@@ -1,0 +1,131 @@
+"""The fast reader's front: one segment, as any of the views, an Arrow record batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from kafkalog.columns.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
+from kafkalog.columns.batch_table import (
+    BASE_OFFSET,
+    EXPECTED_OFFSET,
+    FAULT,
+    IS_BATCH,
+    LAST_OFFSET,
+    POSITION,
+    SIZE,
+)
+from kafkalog.columns.byte_ranges import ByteRange, ByteRanges, SegmentFacts
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.fault_details import FaultyRange, faulty_range
+from kafkalog.columns.record_columns import RecordColumns
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.window import Window
+from kafkalog.format.faults import Fault
+
+Constants = Mapping[str, str | int | None]
+OnFault = Callable[[FaultyRange], None]
+
+
+def read_records(
+    window: Window,
+    options: SegmentOptions,
+    columns: Sequence[str],
+    constants: Constants,
+    on_fault: OnFault,
+    *,
+    with_control_records: bool = False,
+) -> Generator[pa.RecordBatch, None, int]:
+    """The records of the segment's sound batches with the given columns of view `records`.
+
+    `constants` are columns with one value for the whole segment, such as the topic. Every damaged
+    range that may have held asked offsets is told to `on_fault`, which may raise. Returns the offset
+    after the last sound batch, or after the last that had to be looked at.
+    """
+    records = RecordColumns(options, columns, constants, with_control_records=with_control_records)
+    faults = _AskedFaults(window.size, options)
+    batches = SegmentBatches(window, options)
+    for chunk in batches.chunks():
+        yield from records.batches(chunk)
+        for fault in faults.of(chunk.table):
+            on_fault(fault)
+    for fault in faults.at_end():
+        on_fault(fault)
+    return batches.next_offset
+
+
+class _AskedFaults:
+    """Picks the faults that concern [first_offset, end_offset).
+
+    What offsets a stretch held that is no batch shows only by the next sound batch.
+    """
+
+    def __init__(self, file_size: int, options: SegmentOptions) -> None:
+        self._file_size = file_size
+        self._options = options
+        self._open: list[list[int]] = []
+
+    def of(self, table: LongArray) -> Iterator[FaultyRange]:
+        if not self._open and not table[:, FAULT].any():
+            return
+        for row in table.tolist():
+            if not row[IS_BATCH]:
+                self._open.append(row)
+            elif row[FAULT] == Fault.NONE:
+                yield from self._settled(row[BASE_OFFSET])
+            elif self._asked(row[BASE_OFFSET], row[LAST_OFFSET] + 1):
+                yield self._faulty(row)
+
+    def at_end(self) -> Iterator[FaultyRange]:
+        yield from self._settled(self._options.end_offset)
+
+    def _settled(self, next_offset: int) -> Iterator[FaultyRange]:
+        for row in self._open:
+            if self._asked(row[EXPECTED_OFFSET], next_offset):
+                yield self._faulty(row)
+        self._open.clear()
+
+    def _asked(self, first: int, end: int) -> bool:
+        return first < self._options.end_offset and end > self._options.first_offset
+
+    def _faulty(self, row: list[int]) -> FaultyRange:
+        ends_file = row[POSITION] + row[SIZE] == self._file_size
+        return faulty_range(row, ends_log=ends_file and self._options.next_base_offset is None)
+
+
+def read_batches(
+    window: Window, options: SegmentOptions, columns: Sequence[str], constants: Constants
+) -> Iterator[pa.RecordBatch]:
+    """The batches of the segment, sound or not, with the given columns of view `batches`.
+
+    Payloads are decompressed only for the columns that need it, and read at all only for those or
+    for checksums.
+    """
+    batches = BatchColumns(columns, constants)
+    is_deep = bool(DEEP_COLUMNS & set(columns))
+    records = RecordColumns(options, (), {}, with_control_records=True)
+    reads_payload = is_deep or (options.check_crcs and CHECKSUM_COLUMNS & set(columns))
+    walk = SegmentBatches if reads_payload else SegmentHeaders
+    for chunk in walk(window, options).chunks():
+        if is_deep:
+            for _ in records.batches(chunk):
+                pass  # only what it finds out about the batches is of interest
+        batch = batches.batch(chunk.table)
+        if batch is not None:
+            yield batch
+
+
+def read_byte_ranges(
+    window: Window, options: SegmentOptions, *, is_compacted: bool
+) -> Iterator[ByteRange]:
+    """The account of all bytes of the segment, in the order of the file."""
+    records = RecordColumns(options, (), {}, with_control_records=True)
+    ranges = ByteRanges(
+        SegmentFacts(window.size, options.base_offset, options.next_base_offset, is_compacted)
+    )
+    for chunk in SegmentBatches(window, options).chunks():
+        for _ in records.batches(chunk):
+            pass  # only what it finds out about the batches is of interest
+        yield from ranges.rows(chunk.table)
+    yield from ranges.last_rows()

@@ -1,0 +1,113 @@
+"""Where to begin and to end: offsets and times in the forms that Spark's Kafka source takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from kafkalog.errors import OptionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.spark.option_values import OptionValues
+from kafkalog.storage.log_bounds import EndRule
+from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.offset_ranges import (
+    EARLIEST,
+    LATEST,
+    Everything,
+    FromTimestamp,
+    NoMatch,
+    OffsetLimit,
+    OffsetRequest,
+    SpecificOffsets,
+    SpecificTimestamps,
+)
+
+STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+STRATEGY = "startingOffsetsByTimestampStrategy"
+FAIL_ON_DATA_LOSS = "failOnDataLoss"
+STOP_AT = "stopAt"
+OFFSET_OPTIONS = (*STARTING, *ENDING, STRATEGY, FAIL_ON_DATA_LOSS, STOP_AT)
+
+
+def offset_request(options: OptionValues) -> OffsetRequest:
+    """Parse the options. Of several for one end the global time wins, then times by partition."""
+    starting_option = _first_given(options, STARTING)
+    ending_option = _first_given(options, ENDING)
+    return OffsetRequest(
+        starting=_limit(options, starting_option, "earliest", LATEST),
+        ending=_limit(options, ending_option, "latest", EARLIEST),
+        starting_option=starting_option,
+        ending_option=ending_option,
+        no_match=options.choice(STRATEGY, default=NoMatch.ERROR),
+        fail_on_data_loss=options.flag(FAIL_ON_DATA_LOSS, default=True),
+        end_rule=options.choice(STOP_AT, default=EndRule.LOG_END),
+    )
+
+
+def _first_given(options: OptionValues, names: tuple[str, ...]) -> str:
+    return next((name for name in names if options.text(name) is not None), names[-1])
+
+
+def _limit(options: OptionValues, name: str, everything: str, refused: int) -> OffsetLimit:
+    value = options.text(name)
+    if value is None or value.strip().lower() == everything:
+        return Everything()
+    if name.endswith("Timestamp") and not name.endswith("ByTimestamp"):
+        return FromTimestamp(_timestamp(name, value))
+    if name.endswith("ByTimestamp"):
+        return SpecificTimestamps(_by_partition(name, value, "1700000000000", least=0))
+    word = "earliest" if refused == EARLIEST else "latest"
+    if value.strip().lower() == word:
+        raise OptionError(name, value, f'{everything}, or JSON such as {{"topic":{{"0":23}}}}')
+    offsets = _by_partition(name, value, "23", least=EARLIEST)
+    if refused in offsets.values():
+        raise OptionError(name, value, f"offsets other than {refused} ({word})")
+    return SpecificOffsets(offsets)
+
+
+def _timestamp(name: str, value: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", value.strip()):
+        raise OptionError(name, value, "milliseconds since 1970")
+    return int(value)
+
+
+def _by_partition(name: str, value: str, example: str, *, least: int) -> dict[TopicPartition, int]:
+    allowed = f'JSON such as {{"topic":{{"0":{example},"1":{example}}}}}'
+    try:
+        parsed = {
+            (topic, int(partition)): number
+            for topic, numbers in json.loads(value).items()
+            for partition, number in numbers.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        raise OptionError(name, value, allowed) from None
+    if not all(type(number) is int and number >= least for number in parsed.values()):
+        raise OptionError(name, value, allowed)
+    return parsed
+
+
+def check_partitions(request: OffsetRequest, logs: Iterable[PartitionLog]) -> None:
+    """Offsets and times by partition must name each partition that is read, and no other."""
+    read = {log.topic_partition for log in logs if log.topic_partition is not None}
+    for option, limit in (
+        (request.starting_option, request.starting),
+        (request.ending_option, request.ending),
+    ):
+        if isinstance(limit, SpecificOffsets):
+            named = set(limit.offsets)
+        elif isinstance(limit, SpecificTimestamps):
+            named = set(limit.timestamps_ms)
+        else:
+            continue
+        if named != read:
+            raise OptionError(
+                option,
+                _names(named),
+                f"all partitions that are read and only those: {_names(read)}",
+            )
+
+
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions)) or "none"

@@ -1,0 +1,77 @@
+"""The user's options by their names in any case, with typed access."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TypeVar
+
+from kafkalog.errors import OptionError
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+class OptionValues:
+    """Options as Spark hands them over: names in any case, values as strings.
+
+    `known` are the names that mean something. Options that begin with `kafka.` are a Kafka client's
+    and never unknown; what has no effect on files is listed in `unused`.
+    """
+
+    def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
+        names = {name.lower(): name for name in known}
+        self._values: dict[str, str] = {}
+        self.unused: list[str] = []
+        for key, value in given.items():
+            name = names.get(key.lower())
+            if name is not None:
+                self._values[name] = str(value)
+            elif key.lower().startswith("kafka."):
+                self.unused.append(key)
+            else:
+                raise OptionError(
+                    key, value, "an option named " + ", ".join(sorted(known, key=str.lower))
+                )
+
+    def text(self, name: str) -> str | None:
+        """The value, None if the option is not given."""
+        return self._values.get(name)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """The value of an option that is true or false."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if value.lower() not in ("true", "false"):
+            raise OptionError(name, value, ("true", "false"))
+        return value.lower() == "true"
+
+    def number(self, name: str, *, default: int, largest: int = 2**63 - 1) -> int:
+        """The value of an option that is a positive whole number."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,19}", value.strip()) or not 1 <= int(value) <= largest:
+            raise OptionError(name, value, f"a whole number from 1 to {largest}")
+        return int(value)
+
+    def choice(self, name: str, *, default: _Choice) -> _Choice:
+        """The value of an option that is one of a few words, in any case."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        words = {str(member.value).lower(): member for member in type(default)}
+        if value.strip().lower() not in words:
+            raise OptionError(name, value, [str(member.value) for member in type(default)])
+        return words[value.strip().lower()]
+
+    def listed(self, name: str) -> tuple[str, ...] | None:
+        """The comma-separated words of an option, None if it is not given."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        words = tuple(word.strip() for word in value.split(",") if word.strip())
+        if not words:
+            raise OptionError(name, value, "a list with commas between its words")
+        return words

@@ -1,0 +1,136 @@
+"""The options of `format("kafkalog")`: names and meanings are those of Spark's Kafka source
+wherever it has them. Reference: docs/options.md.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from kafkalog.errors import OptionError
+from kafkalog.format.record_batch import MAX_BATCH_BYTES
+from kafkalog.spark.offset_options import OFFSET_OPTIONS, offset_request
+from kafkalog.spark.option_values import OptionValues
+from kafkalog.spark.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
+from kafkalog.storage.offset_ranges import OffsetRequest
+
+_logger = logging.getLogger(__name__)
+
+DEFAULT_PARTITION_BYTES = 128 * 1024 * 1024
+# Arrow counts the bytes of a column with 32 bits.
+_LARGEST_BATCH_BYTES = 2**31 - 1
+
+
+class View(Enum):
+    """What a row is."""
+
+    RECORDS = "records"
+    BATCHES = "batches"
+    BYTE_RANGES = "byte_ranges"
+    FAULTS = "faults"
+
+
+class Mode(Enum):
+    """What becomes of damage in view `records`."""
+
+    FAILFAST = "FAILFAST"
+    PERMISSIVE = "PERMISSIVE"
+    DROPMALFORMED = "DROPMALFORMED"
+
+
+class _Isolation(Enum):
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """All options of a batch read, parsed and checked."""
+
+    paths: tuple[str, ...]
+    view: View
+    columns: tuple[str, ...] | None
+    include_headers: bool
+    include_metadata: bool
+    topics: TopicChoice
+    offsets: OffsetRequest
+    mode: Mode
+    check_crcs: bool
+    max_batch_bytes: int
+    max_partition_bytes: int
+
+
+_ISOLATION = ("kafka.isolation.level", "isolationLevel")
+_SPLITS = ("minPartitions", "maxRecordsPerPartition")
+# What in Spark's Kafka source speaks to a broker or shapes streams.
+_NOT_FOR_FILES = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+)
+OPTION_NAMES = (
+    "path",
+    "paths",
+    "view",
+    "columns",
+    "includeHeaders",
+    "includeMetadata",
+    *TOPIC_OPTIONS,
+    *OFFSET_OPTIONS,
+    "mode",
+    "kafka.check.crcs",
+    "maxBatchBytes",
+    "maxPartitionBytes",
+    *_ISOLATION,
+    *_SPLITS,
+    *_NOT_FOR_FILES,
+)
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """Parse and check the options of a batch read. Raises OptionError naming the option."""
+    options = OptionValues(given, OPTION_NAMES)
+    for name in _ISOLATION:
+        if options.choice(name, default=_Isolation.READ_UNCOMMITTED) is _Isolation.READ_COMMITTED:
+            raise OptionError(
+                name, options.text(name), "read_uncommitted; this version does not filter aborted transactions"
+            )
+    for name in _SPLITS:
+        options.number(name, default=1)
+    unused = [
+        *options.unused,
+        *(name for name in (*_SPLITS, *_NOT_FOR_FILES) if options.text(name) is not None),
+    ]
+    if unused:
+        _logger.warning("options without effect here: %s", ", ".join(sorted(unused)))
+    return ReadOptions(
+        paths=_paths(options),
+        view=options.choice("view", default=View.RECORDS),
+        columns=options.listed("columns"),
+        include_headers=options.flag("includeHeaders", default=False),
+        include_metadata=options.flag("includeMetadata", default=False),
+        topics=topic_choice(options),
+        offsets=offset_request(options),
+        mode=options.choice("mode", default=Mode.FAILFAST),
+        check_crcs=options.flag("kafka.check.crcs", default=True),
+        max_batch_bytes=options.number(
+            "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
+        ),
+        max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
+    )
+
+
+def _paths(options: OptionValues) -> tuple[str, ...]:
+    path, paths = options.text("path"), options.text("paths")
+    listed = json.loads(paths) if paths is not None else [path] if path else []
+    if not listed:
+        allowed = "a log directory, a partition directory, a .log file, or a glob of these"
+        raise OptionError("path", path or "nothing", allowed)
+    return tuple(str(path) for path in listed)

@@ -1,0 +1,75 @@
+"""Which columns a read gives. In Spark's Python sources the schema is the only projection."""
+
+from __future__ import annotations
+
+import json
+
+from pyspark.sql.types import StructType
+
+from kafkalog.errors import OptionError, SchemaError
+from kafkalog.schemas import table_json
+from kafkalog.spark.options import ReadOptions, View
+
+# Exactly the columns of Spark's own Kafka source.
+KAFKA_COLUMNS = (
+    "key",
+    "value",
+    "topic",
+    "partition",
+    "offset",
+    "timestamp",
+    "timestampType",
+)
+HEADERS = "headers"
+
+_TABLES = {
+    View.RECORDS: "records",
+    View.BATCHES: "batches",
+    View.BYTE_RANGES: "byte_ranges",
+    View.FAULTS: "byte_ranges",
+}
+
+
+def whole_schema(view: View) -> StructType:
+    """All columns that a view can give."""
+    return StructType.fromJson(json.loads(table_json(_TABLES[view])))
+
+
+def view_schema(options: ReadOptions) -> StructType:
+    """The columns that a read gives where the user gives no schema."""
+    schema = whole_schema(options.view)
+    if options.columns is not None:
+        unknown = [name for name in options.columns if name not in schema.names]
+        if unknown:
+            allowed = f"columns of view {options.view.value}: {', '.join(schema.names)}"
+            raise OptionError("columns", ", ".join(unknown), allowed)
+        return StructType([schema[name] for name in options.columns])
+    if options.view is not View.RECORDS:
+        return schema
+    metadata = [name for name in schema.names if name not in (*KAFKA_COLUMNS, HEADERS)]
+    wanted = [
+        *KAFKA_COLUMNS,
+        *([HEADERS] if options.include_headers else []),
+        *(metadata if options.include_metadata else []),
+    ]
+    return StructType([schema[name] for name in wanted])
+
+
+def projected_columns(view: View, schema: StructType) -> tuple[str, ...]:
+    """The columns of a schema, which may be the user's own. Raises SchemaError if it asks for what
+    the view does not have."""
+    whole = whole_schema(view)
+    for field in schema:
+        if field.name not in whole.names:
+            raise SchemaError(
+                f"view {view.value} has no column {field.name}; it has {', '.join(whole.names)}"
+            )
+        known = whole[field.name]
+        if field.dataType.simpleString() != known.dataType.simpleString():
+            raise SchemaError(
+                f"column {field.name} is of type {known.dataType.simpleString()}, "
+                f"the schema says {field.dataType.simpleString()}"
+            )
+        if not field.nullable:
+            raise SchemaError(f"column {field.name} is nullable, the schema says it is not")
+    return tuple(schema.names)

@@ -1,0 +1,160 @@
+"""A task's half of a read: a segment's file into Arrow record batches of the asked columns."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import pyarrow as pa
+
+from kafkalog.columns.byte_ranges import byte_range_batch
+from kafkalog.columns.fault_details import FaultyRange
+from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.columns.window import FileWindow
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.faults import Severity
+from kafkalog.spark.options import Mode, ReadOptions, View
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.offset_ranges import report_data_loss
+from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.renamed_files import current_path
+
+_Columns = tuple[str, ...]
+
+_logger = logging.getLogger(__name__)
+
+_ROWS_PER_BATCH = 4096
+# Of so many damaged ranges in one segment each has a line in the log; the rest is counted.
+_LOGGED_FAULTS = 20
+
+
+def read_segment(
+    segment: SegmentRead, options: ReadOptions, columns: _Columns
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one segment in the asked view."""
+    path = current_path(segment.path)
+    if path is None:
+        message = (
+            f"{segment.path} is not there any more on {socket.gethostname()}, nor under another "
+            "name: deleted by retention or compaction since the read was planned, or never on this host"
+        )
+        report_data_loss(message, fail=options.offsets.fail_on_data_loss)
+        return
+    with InputFile(path) as file:
+        yield from _VIEWS[options.view](FileWindow(file), segment, path, options, columns)
+
+
+def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
+    return SegmentOptions(
+        base_offset=segment.base_offset,
+        next_base_offset=segment.next_base_offset,
+        first_offset=segment.first_offset,
+        end_offset=segment.end_offset,
+        check_crcs=options.check_crcs,
+        max_batch_bytes=options.max_batch_bytes,
+    )
+
+
+def _constants(segment: SegmentRead, path: str) -> dict[str, str | int | None]:
+    return {"topic": segment.topic, "partition": segment.partition, "file": path}
+
+
+def _records(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> Iterator[pa.RecordBatch]:
+    damage = _Damage(path, options.mode)
+    log_end = yield from read_records(
+        window,
+        _segment_options(segment, options),
+        columns,
+        _constants(segment, path),
+        damage.report,
+    )
+    damage.summarise()
+    asked = max(segment.asked_start or 0, segment.asked_end or 0)
+    if asked > log_end:
+        report_data_loss(
+            f"offset {asked} of {segment.topic}-{segment.partition} is not in the log, "
+            f"which holds {segment.log_start} up to {log_end}",
+            fail=options.offsets.fail_on_data_loss,
+        )
+
+
+def _batches(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> Iterator[pa.RecordBatch]:
+    segment_options = _segment_options(segment, options)
+    yield from read_batches(window, segment_options, columns, _constants(segment, path))
+
+
+def _byte_ranges(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> Iterator[pa.RecordBatch]:
+    constants = {
+        **_constants(segment, path),
+        "file_size": window.size,
+        "segment_base_offset": segment.base_offset,
+        "is_last_segment": segment.next_base_offset is None,
+    }
+    rows = read_byte_ranges(
+        window, _segment_options(segment, options), is_compacted=segment.is_compacted
+    )
+    if options.view is View.FAULTS:
+        rows = (row for row in rows if row.get("kind") is not None)
+    while batch := list(islice(rows, _ROWS_PER_BATCH)):
+        yield byte_range_batch(batch, constants, columns)
+
+
+_VIEWS: dict[View, Callable[..., Iterator[pa.RecordBatch]]] = {
+    View.RECORDS: _records,
+    View.BATCHES: _batches,
+    View.BYTE_RANGES: _byte_ranges,
+    View.FAULTS: _byte_ranges,
+}
+
+
+class _Damage:
+    """Does with damaged ranges what `mode` says."""
+
+    def __init__(self, path: str, mode: Mode) -> None:
+        self._path = path
+        self._mode = mode
+        self._count = 0
+        self._bytes = 0
+
+    def report(self, fault: FaultyRange) -> None:
+        """Raise, log, or pass over."""
+        if fault.severity < Severity.ERROR:
+            _logger.info("%s: %s", self._path, _described(fault))
+            return
+        if self._mode is Mode.FAILFAST:
+            raise CorruptDataError(
+                fault.fault.label,
+                fault.detail,
+                position=fault.position,
+                path=self._path,
+                base_offset=fault.base_offset,
+                advice="mode=PERMISSIVE reads the sound rest, view=faults lists all damage",
+            )
+        self._count += 1
+        self._bytes += fault.length
+        if self._mode is Mode.PERMISSIVE and self._count <= _LOGGED_FAULTS:
+            _logger.warning("%s: %s; skipped", self._path, _described(fault))
+
+    def summarise(self) -> None:
+        """After the segment: how much was skipped, if not every range had its own line."""
+        if self._mode is Mode.PERMISSIVE and self._count > _LOGGED_FAULTS:
+            _logger.warning(
+                "%s: %d damaged ranges of %d bytes in all skipped",
+                self._path,
+                self._count,
+                self._bytes,
+            )
+
+
+def _described(fault: FaultyRange) -> str:
+    place = f"position {fault.position}, {fault.length} bytes, from offset {fault.expected_offset}"
+    return f"{place}: {fault.fault.label}: {fault.detail}"

@@ -1,0 +1,82 @@
+"""`spark.read.format("kafkalog")`: the data source."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from kafkalog.spark.options import ReadOptions, read_options
+from kafkalog.spark.projection import projected_columns, view_schema
+from kafkalog.storage.read_plan import SegmentRead
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME = "kafkalog"
+
+
+class KafkaLogDataSource(DataSource):
+    """Kafka's log directories as a DataFrame.
+
+    Options and views: docs/options.md. The columns of view `records` are those of Spark's own Kafka
+    source.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return view_schema(read_options(self.options))
+
+    def reader(self, schema: StructType) -> KafkaLogReader:
+        options = read_options(self.options)
+        return KafkaLogReader(options, projected_columns(options.view, schema))
+
+
+class SegmentGroup(InputPartition):
+    """The segments that one task reads."""
+
+    def __init__(self, reads: tuple[SegmentRead, ...]) -> None:
+        super().__init__(reads)
+        self.reads = reads
+
+
+class KafkaLogReader(DataSourceReader):
+    """Plans a batch read in the driver and carries it out in the tasks.
+
+    Does not implement `pushFilters`: in this Spark it gives wrong rows (docs/decisions).
+    """
+
+    def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._columns = columns
+
+    def partitions(self) -> list[InputPartition]:
+        from kafkalog.spark.planning import planned_groups
+
+        return [SegmentGroup(reads) for reads in planned_groups(self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from kafkalog.spark.reading import read_segment
+
+        _freeze_imports()
+        # Without any partition Spark asks for one that is nothing.
+        for segment in getattr(partition, "reads", ()):
+            yield from read_segment(segment, self._options, self._columns)
+
+
+_is_frozen = False
+
+
+def _freeze_imports() -> None:
+    """Spare the garbage collection after each task from walking through all imported modules."""
+    global _is_frozen
+    if not _is_frozen:
+        gc.collect()
+        gc.freeze()
+        _is_frozen = True

@@ -1,0 +1,84 @@
+"""Which topics and partitions to read: `subscribe`, `subscribePattern`, `assign`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafkalog.errors import OptionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.spark.option_values import OptionValues
+from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.names import INTERNAL_TOPICS
+
+SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """At most one of the three is set; none means every topic but the internal ones."""
+
+    subscribe: tuple[str, ...] | None = None
+    pattern: str | None = None
+    assign: frozenset[TopicPartition] | None = None
+
+    def chosen(self, logs: Iterable[PartitionLog]) -> list[PartitionLog]:
+        """The logs asked for. Raises OptionError where one that was named is missing.
+
+        A file or a directory that was given by its own path is read whatever it is called.
+        """
+        found = list(logs)
+        if self.subscribe is not None:
+            present = {log.topic for log in found}
+            missing = [topic for topic in self.subscribe if topic not in present]
+            if missing:
+                raise _missing(SUBSCRIBE, ",".join(missing), sorted(filter(None, present)))
+            return [log for log in found if log.topic in self.subscribe]
+        if self.assign is not None:
+            keys = {log.topic_partition for log in found}
+            absent = [f"{topic}-{partition}" for topic, partition in self.assign - keys]
+            if absent:
+                raise _missing(ASSIGN, ",".join(sorted(absent)), sorted(log.name for log in found))
+            return [log for log in found if log.topic_partition in self.assign]
+        if self.pattern is not None:
+            matches = re.compile(self.pattern).fullmatch
+            return [log for log in found if log.topic is not None and matches(log.topic)]
+        return [log for log in found if log.topic not in INTERNAL_TOPICS or log.is_named]
+
+
+def _missing(option: str, missing: str, present: list[str]) -> OptionError:
+    shown = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
+    return OptionError(option, missing, f"what the log directories hold: {shown or 'nothing'}")
+
+
+def topic_choice(options: OptionValues) -> TopicChoice:
+    """Parse the options. Raises OptionError if they contradict each other or cannot be read."""
+    given = [name for name in TOPIC_OPTIONS if options.text(name) is not None]
+    if len(given) > 1:
+        raise OptionError(" and ".join(given), "both", "one of them")
+    pattern = options.text(SUBSCRIBE_PATTERN)
+    if pattern is not None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise OptionError(
+                SUBSCRIBE_PATTERN, pattern, f"a regular expression ({error})"
+            ) from error
+    assign = options.text(ASSIGN)
+    return TopicChoice(
+        options.listed(SUBSCRIBE), pattern, None if assign is None else _assigned(assign)
+    )
+
+
+def _assigned(value: str) -> frozenset[TopicPartition]:
+    allowed = 'JSON such as {"topic":[0,1]}'
+    try:
+        parsed = json.loads(value)
+        pairs = [(topic, p) for topic, partitions in parsed.items() for p in partitions]
+    except (ValueError, AttributeError, TypeError):
+        raise OptionError(ASSIGN, value, allowed) from None
+    if not pairs or not all(type(partition) is int for _, partition in pairs):
+        raise OptionError(ASSIGN, value, allowed)
+    return frozenset(pairs)

@@ -1,0 +1,43 @@
+"""Where a log begins and ends. Rules: docs/format.md F95 to F98.
+
+The end of the sound bytes is known only to whoever reads them; here is what can be said before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kafkalog.storage.log_dir import PartitionLog
+
+
+class EndRule(Enum):
+    """Which end of a log counts."""
+
+    LOG_END = "logEnd"
+    HIGH_WATERMARK = "highWatermark"
+
+
+@dataclass(frozen=True, slots=True)
+class LogBounds:
+    """`end_offset` is exclusive, None for the end of the sound bytes."""
+
+    start_offset: int
+    end_offset: int | None
+
+
+def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:
+    """The offsets of a log that count.
+
+    It begins at the log start checkpoint or at the first segment, whichever is later: the
+    checkpoint is kept only where records inside the first segment are deleted, and in tiered
+    storage it speaks of remote segments. The high watermark is the checkpoint's after a clean
+    shutdown; after any other the checkpoint may be stale, even 0, and the log end counts.
+    """
+    first = log.segments[0].base_offset if log.segments else None
+    key = log.topic_partition
+    start = log.log_dir.log_starts.get(key, 0) if key else 0
+    end: int | None = None
+    if rule is EndRule.HIGH_WATERMARK and key and log.log_dir.is_clean_shutdown:
+        end = log.log_dir.high_watermarks.get(key)
+    return LogBounds(max(start, first or 0), end)

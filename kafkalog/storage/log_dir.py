@@ -1,0 +1,229 @@
+"""Finding partitions and segments under the paths a user gives.
+
+Files are listed, not opened, but for the small text files of a log directory.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint, read_properties
+from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
+from kafkalog.storage.names import any_base_offset, partition_name, segment_base_offset
+
+_CHECKPOINTS = (
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+)
+META_PROPERTIES = "meta.properties"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A segment's log file. `base_offset` is None where the name does not tell."""
+
+    path: str
+    base_offset: int | None
+    next_base_offset: int | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """What the files at the top of a log directory say; all empty where there are none."""
+
+    path: str
+    cluster_id: str | None = None
+    broker_id: int | None = None
+    is_clean_shutdown: bool = False
+    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
+    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    compacted: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLog:
+    """The segments of one partition in one place, in the order of their offsets.
+
+    `topic` and `partition` are None for a file in a directory of another name. `is_live` is
+    False for a directory that a broker would not serve, and for files asked for one by one;
+    `is_named` is True for what was given by its own path rather than found in a log directory.
+    """
+
+    topic: str | None
+    partition: int | None
+    path: str
+    log_dir: LogDir
+    segments: tuple[SegmentFile, ...]
+    is_live: bool = True
+    is_named: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def topic_partition(self) -> TopicPartition | None:
+        if self.topic is None or self.partition is None:
+            return None
+        return self.topic, self.partition
+
+
+def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
+    """The partitions under the paths, sorted by topic and partition.
+
+    A path is a log directory, a partition directory, a segment's log file, or a glob of these.
+    With `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and
+    left aside, as brokers do. Raises LogDirError where a path is none of these, or where one
+    partition is found twice.
+    """
+    log_dirs: dict[str, LogDir] = {}
+    found: list[PartitionLog] = []
+    files: dict[str, list[str]] = {}
+    for path in dict.fromkeys(path for pattern in paths for path in _expanded(pattern)):
+        if not os.path.isdir(path):
+            files.setdefault(os.path.dirname(path), []).append(path)
+            continue
+        entries = list_directory(path)
+        if _is_partition_dir(path, entries):
+            log_dir = _log_dir(os.path.dirname(path), log_dirs, strict)
+            found.append(replace(_partition(path, entries, log_dir), is_named=True))
+        else:
+            found += _partitions_in(path, entries, _log_dir(path, log_dirs, strict))
+    for directory, names in files.items():
+        log_dir = _log_dir(os.path.dirname(directory), log_dirs, strict)
+        found.append(_single_files(directory, names, log_dir))
+    _refuse_doubles(found)
+    return sorted(found, key=lambda log: (log.topic or "", log.partition or 0, log.path))
+
+
+def _expanded(pattern: str) -> list[str]:
+    paths = matching_paths(pattern)
+    if not paths:
+        raise LogDirError(f"{pattern}: there is no such file or directory on this machine")
+    return paths
+
+
+def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
+    if any(any_base_offset(entry.name) is not None for entry in entries):
+        return True
+    # An empty partition, rather than a log directory that is named like one.
+    has_partitions = any(entry.is_directory and partition_name(entry.name) for entry in entries)
+    return partition_name(os.path.basename(path)) is not None and not has_partitions
+
+
+def _partitions_in(path: str, entries: list[Entry], log_dir: LogDir) -> list[PartitionLog]:
+    partitions = [
+        (entry.path, name)
+        for entry in entries
+        if entry.is_directory and (name := partition_name(entry.name))
+    ]
+    if not partitions and not {META_PROPERTIES, *_CHECKPOINTS} & {entry.name for entry in entries}:
+        raise LogDirError(
+            f"{path}: neither a log directory (it holds no directory named <topic>-<partition>) nor "
+            "a partition directory (it holds no <offset>.log); several log directories under one "
+            f"parent are given as {os.path.join(path, '*')}"
+        )
+    return [
+        _partition(directory, list_directory(directory), log_dir)
+        for directory, name in partitions
+        if not name.mark
+    ]
+
+
+def _partition(path: str, entries: list[Entry], log_dir: LogDir) -> PartitionLog:
+    name = partition_name(os.path.basename(path))
+    files = {
+        base_offset: (entry.path, entry.size)
+        for entry in entries
+        if (base_offset := segment_base_offset(entry.name)) is not None
+    }
+    return PartitionLog(
+        topic=name.topic if name else None,
+        partition=name.partition if name else None,
+        path=path,
+        log_dir=log_dir,
+        segments=_segments(files),
+        is_live=name is not None and not name.mark,
+    )
+
+
+def _segments(files: dict[int, tuple[str, int]]) -> tuple[SegmentFile, ...]:
+    bases = sorted(files)
+    followers: list[int | None] = [*bases[1:], None]
+    return tuple(
+        SegmentFile(files[base][0], base, follower, files[base][1])
+        for base, follower in zip(bases, followers[: len(bases)], strict=True)
+    )
+
+
+def _single_files(directory: str, paths: list[str], log_dir: LogDir) -> PartitionLog:
+    """Log files asked for one by one: live segments, marked ones, or of another name."""
+    entries = list_directory(directory)
+    whole = _partition(directory, entries, log_dir)
+    live = {segment.path: segment for segment in whole.segments}
+    sizes = {entry.path: entry.size for entry in entries}
+    segments = [
+        live.get(path)
+        or SegmentFile(path, any_base_offset(os.path.basename(path)), None, sizes[path])
+        for path in paths
+    ]
+    segments.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
+    return replace(whole, segments=tuple(segments), is_live=False, is_named=True)
+
+
+def _log_dir(path: str, known: dict[str, LogDir], strict: bool) -> LogDir:
+    if path not in known:
+        known[path] = _read_log_dir(path, strict)
+    return known[path]
+
+
+def _read_log_dir(path: str, strict: bool) -> LogDir:
+    properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "")
+    broker_id = properties.get("node.id", properties.get("broker.id", ""))
+    log_starts, high_watermarks, cleaned = (
+        _checkpoint(os.path.join(path, name), strict) for name in _CHECKPOINTS
+    )
+    return LogDir(
+        path=path,
+        cluster_id=properties.get("cluster.id"),
+        broker_id=int(broker_id) if broker_id.lstrip("-").isdigit() else None,
+        is_clean_shutdown=read_text(os.path.join(path, CLEAN_SHUTDOWN)) is not None,
+        log_starts=log_starts,
+        high_watermarks=high_watermarks,
+        compacted=frozenset(cleaned),
+    )
+
+
+def _checkpoint(path: str, strict: bool) -> dict[TopicPartition, int]:
+    try:
+        return read_offset_checkpoint(read_text(path) or "")
+    except CorruptDataError as error:
+        detail = f"line {error.position}: {error.detail}"
+        if strict:
+            advice = "mode PERMISSIVE reads on without this file"
+            raise LogDirError(f"{path}: {detail} ({advice})") from error
+        _logger.warning("%s: %s; reading on without this file", path, detail)
+        return {}
+
+
+def _refuse_doubles(found: list[PartitionLog]) -> None:
+    places: dict[TopicPartition, str] = {}
+    for log in found:
+        key = log.topic_partition
+        if key is None or not log.is_live:
+            continue
+        if key in places:
+            raise LogDirError(
+                f"partition {log.name} is there twice, in {places[key]} and in {log.path}: one of "
+                "them is a replica or a copy; name only one"
+            )
+        places[key] = log.path

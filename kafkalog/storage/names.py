@@ -1,0 +1,51 @@
+"""What the names in a log directory say. Rules: docs/format.md F90 to F94."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+INTERNAL_TOPICS = frozenset(
+    ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+)
+
+_PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})")
+# A directory on its way out, or one that is not in use yet: the topic may be cut short in it.
+_MARKED_DIR = re.compile(
+    r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\.[0-9a-f]{32}-(?P<mark>delete|stray|future)"
+)
+_LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})\.log")
+_ANY_LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})[.-].*")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionName:
+    """Topic and partition by a directory's name; `mark` is delete, stray or future, if any."""
+
+    topic: str
+    partition: int
+    mark: str | None = None
+
+
+def partition_name(directory_name: str) -> PartitionName | None:
+    """What a directory's name says, None if it is no partition's.
+
+    The partition follows the last dash: topics may contain dashes and dots themselves.
+    """
+    for pattern in (_MARKED_DIR, _PARTITION_DIR):
+        if match := pattern.fullmatch(directory_name):
+            fields = match.groupdict()
+            return PartitionName(fields["topic"], int(fields["partition"]), fields.get("mark"))
+    return None
+
+
+def segment_base_offset(file_name: str) -> int | None:
+    """The base offset of a live segment's log file, None for every other file."""
+    match = _LOG_FILE.fullmatch(file_name)
+    return int(match["base_offset"]) if match else None
+
+
+def any_base_offset(file_name: str) -> int | None:
+    """The base offset in the name of a log file that may be marked as deleted, cleaned or swap."""
+    match = _ANY_LOG_FILE.fullmatch(file_name)
+    return int(match["base_offset"]) if match else None

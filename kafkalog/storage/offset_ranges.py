@@ -1,0 +1,180 @@
+"""From what a user asks for to offsets of one partition, by the rules of Spark's Kafka source.
+
+Rules: docs/format.md F95 to F99.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from kafkalog.errors import DataLossError, OptionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.storage.log_bounds import EndRule, LogBounds, log_bounds
+from kafkalog.storage.log_dir import PartitionLog
+
+LATEST, EARLIEST = -1, -2
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """From the first offset, or up to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificOffsets:
+    """An offset for every partition; LATEST and EARLIEST stand for themselves."""
+
+    offsets: dict[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FromTimestamp:
+    """The first offset whose timestamp is not before this one, in every partition."""
+
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificTimestamps:
+    """The same with a timestamp for every partition."""
+
+    timestamps_ms: dict[TopicPartition, int]
+
+
+OffsetLimit = Everything | SpecificOffsets | FromTimestamp | SpecificTimestamps
+
+
+class NoMatch(Enum):
+    """What to do where no record is as late as a starting timestamp."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+# The first offset in a log at or above the given one with a timestamp not before the given one.
+TimeLookup = Callable[[PartitionLog, int, int], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRequest:
+    """Which offsets to read. `starting_option` and `ending_option` name what the user set."""
+
+    starting: OffsetLimit = Everything()
+    ending: OffsetLimit = Everything()
+    starting_option: str = "startingOffsets"
+    ending_option: str = "endingOffsets"
+    no_match: NoMatch = NoMatch.ERROR
+    fail_on_data_loss: bool = True
+    end_rule: EndRule = EndRule.LOG_END
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets [start, end) of one partition; an `end` of None is the end of the sound bytes.
+
+    `asked_start` and `asked_end` are offsets that the user named and that only a reader of the last
+    segment can tell to be beyond the log's end.
+    """
+
+    start: int
+    end: int | None
+    log_start: int = 0
+    asked_start: int | None = None
+    asked_end: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end is not None and self.end <= self.start
+
+
+def offset_range(log: PartitionLog, request: OffsetRequest, lookup: TimeLookup) -> OffsetRange:
+    """The offsets of `log` that are asked for.
+
+    Raises DataLossError, or clamps and logs, where they begin before the log does.
+    """
+    bounds = log_bounds(log, request.end_rule)
+    start, asked_start = _start(log, request, bounds, lookup)
+    end, asked_end = _end(log, request, bounds, lookup)
+    return OffsetRange(start, end, bounds.start_offset, asked_start, asked_end)
+
+
+def _start(
+    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
+) -> tuple[int, int | None]:
+    limit = request.starting
+    if isinstance(limit, Everything):
+        return bounds.start_offset, None
+    if isinstance(limit, SpecificOffsets):
+        offset = _of(log, limit.offsets)
+        if offset == EARLIEST:
+            return bounds.start_offset, None
+        if offset < bounds.start_offset:
+            _data_loss(log, request, request.starting_option, offset, bounds)
+            return bounds.start_offset, None
+        return offset, offset
+    timestamp = _timestamp(log, limit)
+    found = lookup(log, bounds.start_offset, timestamp)
+    if found is not None and (bounds.end_offset is None or found < bounds.end_offset):
+        return found, None
+    if request.no_match is NoMatch.ERROR:
+        raise OptionError(
+            request.starting_option,
+            timestamp,
+            f"a time not after the last record of {log.name}; "
+            "startingOffsetsByTimestampStrategy=latest reads nothing there instead",
+        )
+    return bounds.start_offset, bounds.start_offset
+
+
+def _end(
+    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
+) -> tuple[int | None, int | None]:
+    limit = request.ending
+    if isinstance(limit, Everything):
+        return bounds.end_offset, None
+    if isinstance(limit, SpecificOffsets):
+        offset = _of(log, limit.offsets)
+        if offset == LATEST:
+            return bounds.end_offset, None
+        if bounds.end_offset is not None and offset > bounds.end_offset:
+            _data_loss(log, request, request.ending_option, offset, bounds)
+            return bounds.end_offset, None
+        return offset, offset
+    found = lookup(log, bounds.start_offset, _timestamp(log, limit))
+    if found is None or (bounds.end_offset is not None and found > bounds.end_offset):
+        return bounds.end_offset, None
+    return found, None
+
+
+def _of(log: PartitionLog, offsets: dict[TopicPartition, int]) -> int:
+    key = log.topic_partition
+    return offsets[key] if key else EARLIEST
+
+
+def _timestamp(log: PartitionLog, limit: FromTimestamp | SpecificTimestamps) -> int:
+    if isinstance(limit, FromTimestamp):
+        return limit.timestamp_ms
+    return _of(log, limit.timestamps_ms)
+
+
+def _data_loss(
+    log: PartitionLog, request: OffsetRequest, option: str, offset: int, bounds: LogBounds
+) -> None:
+    end = "the end of the log" if bounds.end_offset is None else str(bounds.end_offset)
+    report_data_loss(
+        f"{option}: offset {offset} of {log.name} is not in the log, "
+        f"which holds {bounds.start_offset} up to {end}",
+        fail=request.fail_on_data_loss,
+    )
+
+
+def report_data_loss(message: str, *, fail: bool) -> None:
+    """Raise, or log and go on with what is there."""
+    if fail:
+        raise DataLossError(f"{message} (failOnDataLoss=false reads what is there)")
+    _logger.warning("%s; reading what is there", message)

@@ -1,0 +1,83 @@
+"""Which files have to be read for the asked offsets, and which of them go into one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.offset_ranges import OffsetRange
+
+# What opening a file counts for when small ones are packed together, in bytes.
+OPEN_COST_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRead:
+    """One segment's part of what is asked: offsets [first_offset, end_offset).
+
+    `asked_start` and `asked_end` are set on a log's last segment only, where an offset beyond the
+    log's end shows.
+    """
+
+    path: str
+    topic: str | None
+    partition: int | None
+    base_offset: int | None
+    next_base_offset: int | None
+    size: int
+    first_offset: int
+    end_offset: int
+    log_start: int = 0
+    is_compacted: bool = False
+    asked_start: int | None = None
+    asked_end: int | None = None
+
+
+def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRead]:
+    """The segments of a log that can hold asked offsets, judged by their names."""
+    if offsets.is_empty:
+        return
+    end = LARGEST_OFFSET if offsets.end is None else offsets.end
+    for segment in log.segments:
+        is_last = segment.next_base_offset is None
+        if not is_last and segment.next_base_offset <= offsets.start:
+            continue
+        # The last segment is read even if it begins at the end: it tells where the log ends.
+        if not is_last and (segment.base_offset or 0) >= end:
+            continue
+        yield SegmentRead(
+            path=segment.path,
+            topic=log.topic,
+            partition=log.partition,
+            base_offset=segment.base_offset,
+            next_base_offset=segment.next_base_offset,
+            size=segment.size,
+            first_offset=offsets.start,
+            end_offset=end,
+            log_start=offsets.log_start,
+            is_compacted=log.topic_partition in log.log_dir.compacted,
+            asked_start=offsets.asked_start if is_last else None,
+            asked_end=offsets.asked_end if is_last else None,
+        )
+
+
+def packed(
+    reads: Sequence[SegmentRead], max_partition_bytes: int, cores: int
+) -> list[tuple[SegmentRead, ...]]:
+    """The reads in as many groups as keep `cores` busy, none larger than allowed unless it is a
+    single file; a partition's segments stay in order."""
+    cost = sum(read.size + OPEN_COST_BYTES for read in reads)
+    target = min(max_partition_bytes, max(OPEN_COST_BYTES, cost // max(cores, 1)))
+    groups: list[tuple[SegmentRead, ...]] = []
+    group: list[SegmentRead] = []
+    group_bytes = 0
+    for read in reads:
+        size = read.size + OPEN_COST_BYTES
+        if group and group_bytes + size > target:
+            groups.append(tuple(group))
+            group, group_bytes = [], 0
+        group.append(read)
+        group_bytes += size
+    return [*groups, tuple(group)] if group else groups

@@ -1,0 +1,35 @@
+"""Finding a segment's file again that was renamed after it was listed.
+
+Brokers rename a log file before they delete it, and a partition's directory likewise.
+Rule: docs/format.md F94.
+"""
+
+from __future__ import annotations
+
+import os
+
+from kafkalog.storage.files import list_directory
+
+_DELETED = ".deleted"
+
+
+def current_path(path: str) -> str | None:
+    """Where the file is now: under its name, marked as deleted, or in a directory that is; None if
+    it is gone."""
+    directory, name = os.path.split(path)
+    for place in (directory, *_marked_directories(directory)):
+        for candidate in (os.path.join(place, name), os.path.join(place, name + _DELETED)):
+            if os.path.exists(candidate):
+                return candidate
+    return None
+
+
+def _marked_directories(directory: str) -> list[str]:
+    parent, name = os.path.split(directory)
+    if os.path.isdir(directory) or not os.path.isdir(parent):
+        return []
+    return [
+        entry.path
+        for entry in list_directory(parent)
+        if entry.is_directory and entry.name.startswith(f"{name}.") and entry.name.endswith("-delete")
+    ]
