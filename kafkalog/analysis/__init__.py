@@ -1,0 +1,1 @@
+"""DataFrame to DataFrame: groups, joins and orders. No session, file or clock."""

@@ -13,7 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 
-def fixed_width(values: NDArray[Any], data_type: pa.DataType, nulls: NDArray[np.bool_] | None = None) -> pa.Array:
+def fixed_width(
+    values: NDArray[Any], data_type: pa.DataType, nulls: NDArray[np.bool_] | None = None
+) -> pa.Array:
     """An array of numbers, null where `nulls` says so."""
     present = None
     if nulls is not None and bool(nulls.any()):
@@ -34,7 +36,9 @@ def strings(values: list[str]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), data])
 
 
-def chosen(values: list[str], codes: NDArray[Any], nulls: NDArray[np.bool_] | None = None) -> pa.Array:
+def chosen(
+    values: list[str], codes: NDArray[Any], nulls: NDArray[np.bool_] | None = None
+) -> pa.Array:
     """The string `values[code]` for every code."""
     indices = fixed_width(codes, pa.int32(), nulls)
     return pa.DictionaryArray.from_arrays(indices, strings(values)).dictionary_decode()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kafkalog.columns.arrays import Constant, chosen, fixed_width, record_batch
 from kafkalog.columns.arrow_types import table_schema
@@ -66,8 +67,9 @@ def _flag(bit: int) -> _Builder:
     return build
 
 
-def _is_v2(batches: LongArray) -> np.ndarray:
-    return batches[:, MAGIC] == 2
+def _is_v2(batches: LongArray) -> NDArray[np.bool_]:
+    is_v2: NDArray[np.bool_] = batches[:, MAGIC] == 2
+    return is_v2
 
 
 def _base_offset(batches: LongArray) -> pa.Array:
@@ -135,9 +137,7 @@ _COLUMNS: dict[str, _Builder] = {
 class BatchColumns:
     """Turns rows of batch tables into Arrow record batches with the given columns."""
 
-    def __init__(
-        self, columns: Sequence[str], constants: Mapping[str, str | int | None]
-    ) -> None:
+    def __init__(self, columns: Sequence[str], constants: Mapping[str, str | int | None]) -> None:
         self.schema = table_schema("batches", tuple(columns))
         self._constants = {
             name: Constant(value, self.schema.field(name).type)

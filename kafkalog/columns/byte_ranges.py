@@ -80,7 +80,11 @@ class ByteRanges:
         if self._segment.file_size == 0:
             yield {"position": 0, "length": 0, "verdict": VALID, "batches": 0, "records": 0}
         next_base = self._segment.next_base_offset
-        if next_base is not None and self._next_offset is not None and self._next_offset < next_base:
+        if (
+            next_base is not None
+            and self._next_offset is not None
+            and self._next_offset < next_base
+        ):
             yield self._hole(self._next_offset, next_base)
 
     def _extend_run(self, batches: LongArray) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,12 @@ from numpy.typing import NDArray
 ByteArray = NDArray[np.uint8]
 LongArray = NDArray[np.int64]
 IntArray = NDArray[np.int32]
+
+# The integer that kernels count with: 64 bits, wrapping.
+if TYPE_CHECKING:
+    long = int
+else:
+    long = np.int64
 
 COMPILED = os.environ.get("KAFKALOG_KERNELS", "compiled") != "plain"
 
@@ -33,13 +39,13 @@ if COMPILED:
 
     def kernel(function: _Function) -> _Function:
         """A function over arrays of bytes and integers, compiled once and kept on disk."""
-        compiled: _Function = njit(cache=True, **_OPTIONS)(function)
+        compiled: _Function = njit(cache=True, **_OPTIONS)(function)  # type: ignore[call-overload]
         return compiled
 
     def inlined_kernel(function: _Function) -> _Function:
         """A kernel that becomes part of each kernel that calls it: a call would have to hand
         over every array field by field."""
-        compiled: _Function = njit(inline="always", **_OPTIONS)(function)
+        compiled: _Function = njit(inline="always", **_OPTIONS)(function)  # type: ignore[call-overload]
         return compiled
 
     def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -50,7 +56,7 @@ if COMPILED:
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             to = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
             from_ = _pointer(context, builder, signature.args[2], arguments[2], arguments[3])
-            cgutils.raw_memcpy(builder, to, from_, arguments[4], 1)
+            cgutils.raw_memcpy(builder, to, from_, arguments[4], 1)  # type: ignore[no-untyped-call]
             return context.get_dummy_value()
 
         return types.void(target, target_start, source, source_start, size), generate
@@ -60,7 +66,7 @@ if COMPILED:
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
             flag = ir.IntType(32)
-            function = cgutils.get_or_insert_function(
+            function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module,
                 ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag]),
                 "llvm.prefetch.p0",
@@ -76,12 +82,12 @@ if COMPILED:
         target: ByteArray, target_start: int, source: ByteArray, source_start: int, size: int
     ) -> None:
         """Copy `size` bytes, by the machine's memcpy rather than one by one."""
-        _memcpy(target, target_start, source, source_start, size)
+        _memcpy(target, target_start, source, source_start, size)  # type: ignore[call-arg]
 
     @kernel
     def prefetch(data: ByteArray, index: int) -> None:
         """Tell the processor that data[index] is needed soon; any index is allowed."""
-        _prefetch(data, index)
+        _prefetch(data, index)  # type: ignore[call-arg]
 
 else:
 

@@ -60,7 +60,9 @@ _DETAILS: dict[Fault, Callable[[_Row], str]] = {
     Fault.MAGIC: lambda row: "a batch of unknown magic; no checksum covers that byte",
     Fault.CHECKSUM: lambda row: f"stored {row[CRC]:#010x}, computed {row[COMPUTED_CRC]:#010x}",
     Fault.TOO_LARGE: lambda row: "larger than maxBatchBytes, stored or decompressed",
-    Fault.CODEC: lambda row: f"compression codec {row[ATTRIBUTES] & COMPRESSION_BITS} in format {row[MAGIC]}",
+    Fault.CODEC: lambda row: (
+        f"compression codec {row[ATTRIBUTES] & COMPRESSION_BITS} in format {row[MAGIC]}"
+    ),
     Fault.COMPRESSION: lambda row: "the checksum is right and the payload cannot be decompressed",
     Fault.RECORD_COUNT: _count,
     Fault.RECORDS: lambda row: "the checksum is right and a record in the batch is malformed",

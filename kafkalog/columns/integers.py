@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from kafkalog.columns.compiled import ByteArray, inlined_kernel, kernel
+from kafkalog.columns.compiled import ByteArray, inlined_kernel, kernel, long
 
 
 @kernel
 def big_endian(data: ByteArray, index: int, size: int) -> int:
     """The unsigned integer in `size` bytes; of 8 bytes, the signed one."""
-    value = np.int64(0)
+    value = long(0)
     for i in range(size):
-        value = (value << 8) | np.int64(data[index + i])
+        value = (value << 8) | long(data[index + i])
     return value
 
 
@@ -32,25 +30,25 @@ def signed_16(data: ByteArray, index: int) -> int:
 
 @kernel
 def _long_varint(data: ByteArray, index: int, end: int, longest: int) -> tuple[int, int]:
-    value = np.int64(0)
+    value = long(0)
     for i in range(longest):
         if index + i >= end:
-            return np.int64(0), np.int64(-1)
-        byte = np.int64(data[index + i])
+            return long(0), long(-1)
+        byte = long(data[index + i])
         value |= (byte & 0x7F) << (7 * i)
         if byte < 0x80:
             return value, index + i + 1
-    return np.int64(0), np.int64(-1)
+    return long(0), long(-1)
 
 
 @inlined_kernel
 def varint(data: ByteArray, index: int, end: int) -> tuple[int, int]:
     """A zig-zag 32-bit integer and the index behind it, -1 if it is malformed."""
     if index + 2 <= end:
-        first = np.int64(data[index])
+        first = long(data[index])
         if first < 0x80:
             return (first >> 1) ^ -(first & 1), index + 1
-        second = np.int64(data[index + 1])
+        second = long(data[index + 1])
         if second < 0x80:
             value = (first & 0x7F) | (second << 7)
             return (value >> 1) ^ -(value & 1), index + 2
@@ -63,10 +61,10 @@ def varint(data: ByteArray, index: int, end: int) -> tuple[int, int]:
 def varlong(data: ByteArray, index: int, end: int) -> tuple[int, int]:
     """A zig-zag 64-bit integer and the index behind it, -1 if it is malformed."""
     if index + 2 <= end:
-        first = np.int64(data[index])
+        first = long(data[index])
         if first < 0x80:
             return (first >> 1) ^ -(first & 1), index + 1
-        second = np.int64(data[index + 1])
+        second = long(data[index + 1])
         if second < 0x80:
             value = (first & 0x7F) | (second << 7)
             return (value >> 1) ^ -(value & 1), index + 2

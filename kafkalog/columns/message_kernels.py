@@ -12,7 +12,7 @@ from kafkalog.columns.batch_table import (
     MAX_TIMESTAMP,
     RECORDS_COUNT,
 )
-from kafkalog.columns.compiled import ByteArray, LongArray, kernel
+from kafkalog.columns.compiled import ByteArray, LongArray, kernel, long
 from kafkalog.columns.integers import big_endian, signed_32
 from kafkalog.columns.record_arrays import (
     CURSOR_SIZE,
@@ -47,14 +47,14 @@ _V0_FIELDS_START, _V1_FIELDS_START = 18, 26
 @kernel
 def crc_32(data: ByteArray, begin: int, end: int, tables: LongArray) -> int:
     """CRC-32 of data[begin:end], eight bytes at a time by the tables of `slicing_tables`."""
-    crc = np.int64(0xFFFFFFFF)
+    crc = long(0xFFFFFFFF)
     index = begin
     while index + 8 <= end:
         crc ^= (
-            np.int64(data[index])
-            | np.int64(data[index + 1]) << 8
-            | np.int64(data[index + 2]) << 16
-            | np.int64(data[index + 3]) << 24
+            long(data[index])
+            | long(data[index + 1]) << 8
+            | long(data[index + 2]) << 16
+            | long(data[index + 3]) << 24
         )
         crc = (
             tables[7, crc & 0xFF]
@@ -125,7 +125,7 @@ def fill_plain_message(
     offset = table[row, BASE_OFFSET]
     if offset < first_offset or offset >= end_offset:
         return 0
-    timestamp_type = np.int64(NO_TIMESTAMP_TYPE)
+    timestamp_type = long(NO_TIMESTAMP_TYPE)
     if magic == 1:
         timestamp_type = 1 if table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT else 0
     put_record(
@@ -151,7 +151,7 @@ def _inner_fault(
     source: ByteArray, index: int, size: int, fields: LongArray, crc_tables: LongArray, check: bool
 ) -> int:
     """What is wrong with the inner message source[index : index + size], or 0."""
-    magic = np.int64(source[index + MAGIC_POSITION])
+    magic = long(source[index + MAGIC_POSITION])
     if magic > 1 or size - LOG_OVERHEAD < (_LEAST_V1 if magic == 1 else _LEAST_V0):
         return _RECORDS
     if source[index + 17] & COMPRESSION_BITS:
@@ -218,7 +218,7 @@ def fill_inner_messages(
         return fault
     wrapper_offset = table[row, BASE_OFFSET]
     wrapper_magic = table[row, MAGIC]
-    base = np.int64(0)
+    base = long(0)
     if wrapper_magic == 1 and wrapper_offset != 0:
         if wrapper_offset < last[0]:
             return _RECORD_OFFSETS
@@ -233,11 +233,13 @@ def fill_inner_messages(
             fault = _RECORD_OFFSETS
             break
         previous = offset
-        magic = np.int64(source[index + MAGIC_POSITION])
-        timestamp = np.int64(NO_VALUE)
-        timestamp_type = np.int64(NO_TIMESTAMP_TYPE)
+        magic = long(source[index + MAGIC_POSITION])
+        timestamp = long(NO_VALUE)
+        timestamp_type = long(NO_TIMESTAMP_TYPE)
         if magic == 1:
-            timestamp = table[row, MAX_TIMESTAMP] if append_time else big_endian(source, index + 18, 8)
+            timestamp = (
+                table[row, MAX_TIMESTAMP] if append_time else big_endian(source, index + 18, 8)
+            )
             if wrapper_magic == 1:
                 timestamp_type = LOG_APPEND_TIME if append_time else 0
         if first_offset <= offset and offset < end_offset:

@@ -160,7 +160,7 @@ class Scratch:
     def __init__(self, max_batch_bytes: int) -> None:
         self._limit = max_batch_bytes
         self.data: ByteArray = np.empty(min(_FIRST_BYTES, max_batch_bytes), dtype=np.uint8)
-        self._room = memoryview(self.data)
+        self._room = self.data.data
         self.used = 0
 
     def decompress(self, stored: memoryview, compression_id: int, magic: int) -> Fault:
@@ -181,4 +181,4 @@ class Scratch:
                 if len(self.data) >= self._limit:
                     return Fault.TOO_LARGE
                 self.data = np.empty(min(4 * len(self.data), self._limit), dtype=np.uint8)
-                self._room = memoryview(self.data)
+                self._room = self.data.data

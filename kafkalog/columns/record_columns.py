@@ -92,7 +92,7 @@ class RecordColumns:
 
     def _compressed(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
         """Decompress as much as an Arrow batch holds, fill from it, and so on."""
-        stored = memoryview(chunk.data)
+        stored = chunk.data.data
         scratch = self._scratch
         ready: list[tuple[int, ...]] = []
         for row, begin, end, compression_id, magic, _ in payloads.tolist():
@@ -113,9 +113,7 @@ class RecordColumns:
                 yield from self._from_scratch(chunk, ready)
         yield from self._from_scratch(chunk, ready)
 
-    def _from_scratch(
-        self, chunk: Chunk, ready: list[tuple[int, ...]]
-    ) -> Iterator[pa.RecordBatch]:
+    def _from_scratch(self, chunk: Chunk, ready: list[tuple[int, ...]]) -> Iterator[pa.RecordBatch]:
         """Use what is decompressed, and begin anew."""
         if ready:
             yield from self._filled(chunk, np.array(ready, dtype=np.int64))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -19,6 +17,7 @@ from kafkalog.columns.compiled import (
     copy_bytes,
     inlined_kernel,
     kernel,
+    long,
     prefetch,
 )
 from kafkalog.columns.integers import varint, varlong
@@ -140,7 +139,7 @@ def fill_batch(
     timestamp_type = 1 if append_time else 0
     max_timestamp = table[row, MAX_TIMESTAMP]
     longest_delta = table[row, LAST_OFFSET] - base_offset
-    last_delta = np.int64(-1)
+    last_delta = long(-1)
     index = begin
     fault = 0
     for _ in range(table[row, RECORDS_COUNT]):

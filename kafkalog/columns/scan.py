@@ -6,8 +6,6 @@ elsewhere. Rules: docs/format.md F60 to F63, F70 and F71.
 
 from __future__ import annotations
 
-import numpy as np
-
 from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -30,7 +28,7 @@ from kafkalog.columns.batch_table import (
     SIZE,
     UNCOMPRESSED_SIZE,
 )
-from kafkalog.columns.compiled import ByteArray, LongArray, kernel
+from kafkalog.columns.compiled import ByteArray, LongArray, kernel, long
 from kafkalog.columns.integers import big_endian, signed_16, signed_32
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
@@ -63,7 +61,7 @@ MORE_BYTES = -1
 @kernel
 def _read_header(data: ByteArray, index: int, row: LongArray) -> None:
     base_offset = big_endian(data, index, 8)
-    magic = np.int64(data[index + MAGIC_POSITION])
+    magic = long(data[index + MAGIC_POSITION])
     row[IS_BATCH] = 1
     row[BASE_OFFSET] = base_offset
     row[MAGIC] = magic
@@ -82,9 +80,9 @@ def _read_header(data: ByteArray, index: int, row: LongArray) -> None:
     row[LAST_OFFSET] = base_offset
     row[LEADER_EPOCH] = NO_VALUE
     row[CRC] = big_endian(data, index + 12, 4)
-    attributes = np.int64(data[index + 17])
+    attributes = long(data[index + 17])
     row[ATTRIBUTES] = attributes - ((attributes >> 7) << 8)
-    timestamp = big_endian(data, index + 18, 8) if magic == 1 else np.int64(NO_VALUE)
+    timestamp = big_endian(data, index + 18, 8) if magic == 1 else long(NO_VALUE)
     row[BASE_TIMESTAMP] = timestamp
     row[MAX_TIMESTAMP] = timestamp
     row[PRODUCER_ID] = NO_VALUE
@@ -122,7 +120,7 @@ def scan_batches(
             return row, index, _TRUNCATED, 0
         if end - index < FIRST_BYTES:
             return row, index, MORE_BYTES, min(left, V2_HEADER_BYTES)
-        magic = np.int64(data[index + MAGIC_POSITION])
+        magic = long(data[index + MAGIC_POSITION])
         if magic > 2:
             return row, index, _MAGIC, 0
         length = signed_32(data, index + 8)

@@ -177,7 +177,7 @@ class SegmentBatches:
             return
         first_row = self._first_asked_row(first_row)
         rows = self._table[first_row : self._rows]
-        data = memoryview(self._window.data)
+        data = self._window.data.data
         starts = rows[:, POSITION] - self._window.position
         ends = (starts + rows[:, SIZE]).tolist()
         if (rows[:, MAGIC] == 2).all():

@@ -40,8 +40,8 @@ def read_records(
     """The records of the segment's sound batches with the given columns of view `records`.
 
     `constants` are columns with one value for the whole segment, such as the topic. Every damaged
-    range that may have held asked offsets is told to `on_fault`, which may raise. Returns the offset
-    after the last sound batch, or after the last that had to be looked at.
+    range that may have held asked offsets is told to `on_fault`, which may raise. Returns the
+    offset after the last sound batch, or after the last that had to be looked at.
     """
     records = RecordColumns(options, columns, constants, with_control_records=with_control_records)
     faults = _AskedFaults(window.size, options)

@@ -62,7 +62,7 @@ class FileWindow:
             index = start - self.position
             data[:kept] = self.data[index : index + kept]
         if kept < size:
-            self._source.read_into(start + kept, memoryview(data)[kept:size])
+            self._source.read_into(start + kept, data.data[kept:size])
         self.data, self.position, self.filled = data, start, size
 
     def read(self, position: int, size: int) -> bytes:

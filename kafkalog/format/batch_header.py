@@ -124,7 +124,7 @@ def wrapped_sequence(sequence: int) -> int:
 
 
 def read_header(data: BytesLike, position: int) -> BatchHeader:
-    """The header at `position`. The caller has seen that its magic is known and its bytes are there."""
+    """The header at `position`, whose magic is known and whose bytes are all there."""
     if data[position + MAGIC_POSITION] == 2:
         (base, length, epoch, magic, crc, attributes, last_delta, base_ms, max_ms, *producer) = (
             V2_HEADER.unpack_from(data, position)

@@ -74,9 +74,7 @@ def _read_field(data: bytes, cursor: int, end: int, position: int) -> tuple[byte
 def read_plain_message(data: bytes, position: int, header: BatchHeader) -> list[Record]:
     """The one record of an uncompressed message."""
     key, value = read_key_and_value(data, position, header)
-    return [
-        Record(header.base_offset, header.max_timestamp_ms, header.timestamp_type, key, value)
-    ]
+    return [Record(header.base_offset, header.max_timestamp_ms, header.timestamp_type, key, value)]
 
 
 def read_inner_messages(
@@ -202,4 +200,3 @@ def _write_plain(record: Record, magic: int, attributes: int, base_offset: int) 
         timestamp_ms=record.timestamp_ms,
         attributes=attributes,
     )
-

@@ -20,7 +20,6 @@ from kafkalog.format.batch_header import (
     V2_CHECKSUM_START,
     V2_HEADER,
     V2_HEADER_BYTES,
-    BatchHeader,
     read_header,
 )
 from kafkalog.format.faults import Fault
@@ -113,9 +112,7 @@ def _decompressed(
         except OutputTooSmallError:
             if room == limit:
                 detail = f"decompresses to more than {limit} bytes"
-                raise CorruptDataError(
-                    Fault.TOO_LARGE.label, detail, position=position
-                ) from None
+                raise CorruptDataError(Fault.TOO_LARGE.label, detail, position=position) from None
             room = min(4 * room, limit)
         except CompressionError as error:
             raise CorruptDataError(

@@ -38,7 +38,7 @@ class Record:
     sequence: int = NO_VALUE
 
 
-class _Malformed(Exception):
+class _MalformedError(Exception):
     """Why a record cannot be read."""
 
 
@@ -53,7 +53,7 @@ def read_records(payload: bytes, header: BatchHeader) -> list[Record]:
             raise _corrupt(Fault.RECORD_COUNT, detail, position)
         try:
             record, delta, size = _read_record(payload, position, header)
-        except (VarintError, _Malformed) as error:
+        except (VarintError, _MalformedError) as error:
             raise _corrupt(Fault.RECORDS, f"record {index}: {error}", position) from error
         if not last_delta < delta <= header.last_offset_delta:
             detail = f"record {index}: offset delta {delta} after {last_delta}"
@@ -78,7 +78,7 @@ def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Re
     cursor = position + length_size
     end = cursor + body_size
     if body_size < 0 or end > len(payload):
-        raise _Malformed(f"{body_size} bytes long, {len(payload) - cursor} are left")
+        raise _MalformedError(f"{body_size} bytes long, {len(payload) - cursor} are left")
     cursor += 1  # attributes: no bit of a record's own has a meaning
     timestamp_delta, size = read_varlong(payload, cursor, end)
     cursor += size
@@ -88,7 +88,7 @@ def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Re
     value, cursor = _read_bytes(payload, cursor, end)
     headers, cursor = _read_headers(payload, cursor, end)
     if cursor != end:
-        raise _Malformed(f"{end - cursor} of its bytes belong to nothing")
+        raise _MalformedError(f"{end - cursor} of its bytes belong to nothing")
     if header.timestamp_type == LOG_APPEND_TIME:
         timestamp = header.max_timestamp_ms
     else:
@@ -115,7 +115,7 @@ def _read_bytes(payload: bytes, position: int, end: int) -> tuple[bytes | None, 
     if length < 0:
         return None, start
     if start + length > end:
-        raise _Malformed(f"a field of {length} bytes, the record has {end - start} left")
+        raise _MalformedError(f"a field of {length} bytes, the record has {end - start} left")
     return payload[start : start + length], start + length
 
 
@@ -123,21 +123,19 @@ def _read_headers(payload: bytes, position: int, end: int) -> tuple[tuple[Header
     count, size = read_varint(payload, position, end)
     position += size
     if not 0 <= count <= end - position:
-        raise _Malformed(f"{count} headers in {end - position} bytes")
+        raise _MalformedError(f"{count} headers in {end - position} bytes")
     headers: list[Header] = []
     for _ in range(count):
         key, position = _read_bytes(payload, position, end)
         if key is None:
-            raise _Malformed("a header without a key")
+            raise _MalformedError("a header without a key")
         value, position = _read_bytes(payload, position, end)
         # Java replaces what is not UTF-8, and so a consumer sees it.
         headers.append((key.decode("utf-8", errors="replace"), value))
     return tuple(headers), position
 
 
-def write_records(
-    records: Sequence[Record], base_offset: int, base_timestamp_ms: int
-) -> bytes:
+def write_records(records: Sequence[Record], base_offset: int, base_timestamp_ms: int) -> bytes:
     """The records' bytes, uncompressed, with deltas from the given bases."""
     return b"".join(_write_record(record, base_offset, base_timestamp_ms) for record in records)
 

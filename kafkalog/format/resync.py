@@ -232,9 +232,7 @@ class Finder:
         return header
 
     def _leads_on(self, position: int, bounds: Bounds) -> bool:
-        return (
-            position == self._source.size or self._plausible(position, bounds) is not None
-        )
+        return position == self._source.size or self._plausible(position, bounds) is not None
 
     def _search(self, start: int, bounds: Bounds) -> int | None:
         """The first sound batch from `start` on that is not the value of a record."""

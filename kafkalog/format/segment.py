@@ -168,7 +168,7 @@ class _Account:
         return Fault.OFFSET_ORDER
 
     def _leader_epoch_fault(self, epoch: int) -> bool:
-        """Whether this leader epoch goes back; if rather the waiting one was too high, mark that."""
+        """Whether this leader epoch goes back. Marks the waiting one if rather that is too high."""
         before, self._waiting_epoch = self._waiting_epoch, epoch
         if before == NO_VALUE or epoch < 0 or epoch >= before:
             self._highest_epoch = max(self._highest_epoch, before)

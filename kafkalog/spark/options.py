@@ -100,7 +100,9 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     for name in _ISOLATION:
         if options.choice(name, default=_Isolation.READ_UNCOMMITTED) is _Isolation.READ_COMMITTED:
             raise OptionError(
-                name, options.text(name), "read_uncommitted; this version does not filter aborted transactions"
+                name,
+                options.text(name),
+                "read_uncommitted; this version does not filter aborted transactions",
             )
     for name in _SPLITS:
         options.number(name, default=1)

@@ -39,7 +39,7 @@ def read_segment(
     if path is None:
         message = (
             f"{segment.path} is not there any more on {socket.gethostname()}, nor under another "
-            "name: deleted by retention or compaction since the read was planned, or never on this host"
+            "name: deleted by retention or compaction since the read was planned, or never here"
         )
         report_data_loss(message, fail=options.offsets.fail_on_data_loss)
         return
@@ -95,6 +95,9 @@ def _byte_ranges(
 ) -> Iterator[pa.RecordBatch]:
     constants = {
         **_constants(segment, path),
+        "cluster_id": segment.cluster_id,
+        "broker_id": segment.broker_id,
+        "input_path": segment.input_path,
         "file_size": window.size,
         "segment_base_offset": segment.base_offset,
         "is_last_segment": segment.next_base_offset is None,

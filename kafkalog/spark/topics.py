@@ -16,6 +16,13 @@ from kafkalog.storage.names import INTERNAL_TOPICS
 SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 
 
+# What no topic can be called stands for all of them, internal ones included.
+ALL_TOPICS = "*"
+# As with Spark's Kafka source `.*` is not meant to match internal topics; a pattern that spells
+# out how they begin is.
+_NAMES_INTERNAL = re.compile(r"\^?__")
+
+
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
     """At most one of the three is set; none means every topic but the internal ones."""
@@ -30,6 +37,8 @@ class TopicChoice:
         A file or a directory that was given by its own path is read whatever it is called.
         """
         found = list(logs)
+        if self.subscribe == (ALL_TOPICS,):
+            return found
         if self.subscribe is not None:
             present = {log.topic for log in found}
             missing = [topic for topic in self.subscribe if topic not in present]
@@ -42,10 +51,16 @@ class TopicChoice:
             if absent:
                 raise _missing(ASSIGN, ",".join(sorted(absent)), sorted(log.name for log in found))
             return [log for log in found if log.topic_partition in self.assign]
-        if self.pattern is not None:
-            matches = re.compile(self.pattern).fullmatch
-            return [log for log in found if log.topic is not None and matches(log.topic)]
-        return [log for log in found if log.topic not in INTERNAL_TOPICS or log.is_named]
+        if self.pattern is None:
+            return [log for log in found if log.topic not in INTERNAL_TOPICS or log.is_named]
+        matches = re.compile(self.pattern).fullmatch
+        return [
+            log
+            for log in found
+            if log.topic is not None
+            and matches(log.topic)
+            and (log.topic not in INTERNAL_TOPICS or _NAMES_INTERNAL.match(self.pattern))
+        ]
 
 
 def _missing(option: str, missing: str, present: list[str]) -> OptionError:

@@ -74,8 +74,8 @@ class InputFile:
             count = os.preadv(self._descriptor, [target[filled:]], position + filled)
             if count == 0:
                 raise KafkaLogError(
-                    f"{self.path} ends at {position + filled} now, it had {self.size} bytes when it "
-                    "was opened: it was cut while being read; read it again"
+                    f"{self.path} ends at {position + filled} now, it had {self.size} bytes when "
+                    "it was opened: it was cut while being read; read it again"
                 )
             filled += count
 

@@ -9,6 +9,7 @@ import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint, read_properties
@@ -21,6 +22,7 @@ _CHECKPOINTS = (
     "cleaner-offset-checkpoint",
 )
 META_PROPERTIES = "meta.properties"
+_LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 _logger = logging.getLogger(__name__)
@@ -28,12 +30,14 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A segment's log file. `base_offset` is None where the name does not tell."""
+    """A segment's log file. `base_offset` is None where the name does not tell; `input_path` is
+    the path, of those the user gave, that it was found under."""
 
     path: str
     base_offset: int | None
     next_base_offset: int | None
     size: int
+    input_path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,24 +89,17 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     left aside, as brokers do. Raises LogDirError where a path is none of these, or where one
     partition is found twice.
     """
-    log_dirs: dict[str, LogDir] = {}
-    found: list[PartitionLog] = []
+    search = _Search(strict)
     files: dict[str, list[str]] = {}
     for path in dict.fromkeys(path for pattern in paths for path in _expanded(pattern)):
-        if not os.path.isdir(path):
-            files.setdefault(os.path.dirname(path), []).append(path)
-            continue
-        entries = list_directory(path)
-        if _is_partition_dir(path, entries):
-            log_dir = _log_dir(os.path.dirname(path), log_dirs, strict)
-            found.append(replace(_partition(path, entries, log_dir), is_named=True))
+        if os.path.isdir(path):
+            search.add_directory(path)
         else:
-            found += _partitions_in(path, entries, _log_dir(path, log_dirs, strict))
-    for directory, names in files.items():
-        log_dir = _log_dir(os.path.dirname(directory), log_dirs, strict)
-        found.append(_single_files(directory, names, log_dir))
-    _refuse_doubles(found)
-    return sorted(found, key=lambda log: (log.topic or "", log.partition or 0, log.path))
+            files.setdefault(os.path.dirname(path), []).append(path)
+    for directory, named in files.items():
+        search.add_files(directory, named)
+    _refuse_doubles(search.found)
+    return sorted(search.found, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
 
 def _expanded(pattern: str) -> list[str]:
@@ -110,6 +107,58 @@ def _expanded(pattern: str) -> list[str]:
     if not paths:
         raise LogDirError(f"{pattern}: there is no such file or directory on this machine")
     return paths
+
+
+class _Search:
+    """What is found so far; the small files of a log directory are read once."""
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._log_dirs: dict[str, LogDir] = {}
+        self.found: list[PartitionLog] = []
+
+    def add_directory(self, path: str) -> None:
+        entries = list_directory(path)
+        if _is_partition_dir(path, entries):
+            log = _partition(path, entries, self._log_dir(os.path.dirname(path)), path)
+            self.found.append(replace(log, is_named=True))
+            return
+        partitions = [
+            entry.path
+            for entry in entries
+            if entry.is_directory and (name := partition_name(entry.name)) and not name.mark
+        ]
+        if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
+            raise LogDirError(
+                f"{path}: neither a log directory (no directory named <topic>-<partition> in it) "
+                "nor a partition directory (no <offset>.log in it); several log directories under "
+                f"one parent are given as {os.path.join(path, '*')}"
+            )
+        log_dir = self._log_dir(path)
+        self.found += [
+            _partition(partition, list_directory(partition), log_dir, path)
+            for partition in partitions
+        ]
+
+    def add_files(self, directory: str, paths: list[str]) -> None:
+        """Log files by their own paths: live segments, marked ones, or files of other names."""
+        entries = list_directory(directory)
+        whole = _partition(directory, entries, self._log_dir(os.path.dirname(directory)), "")
+        live = {segment.path: segment for segment in whole.segments}
+        sizes = {entry.path: entry.size for entry in entries}
+        segments = [
+            replace(live[path], input_path=path)
+            if path in live
+            else SegmentFile(path, any_base_offset(os.path.basename(path)), None, sizes[path], path)
+            for path in paths
+        ]
+        segments.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
+        self.found.append(replace(whole, segments=tuple(segments), is_live=False, is_named=True))
+
+    def _log_dir(self, path: str) -> LogDir:
+        if path not in self._log_dirs:
+            self._log_dirs[path] = _read_log_dir(path, self._strict)
+        return self._log_dirs[path]
 
 
 def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
@@ -120,70 +169,26 @@ def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
     return partition_name(os.path.basename(path)) is not None and not has_partitions
 
 
-def _partitions_in(path: str, entries: list[Entry], log_dir: LogDir) -> list[PartitionLog]:
-    partitions = [
-        (entry.path, name)
-        for entry in entries
-        if entry.is_directory and (name := partition_name(entry.name))
-    ]
-    if not partitions and not {META_PROPERTIES, *_CHECKPOINTS} & {entry.name for entry in entries}:
-        raise LogDirError(
-            f"{path}: neither a log directory (it holds no directory named <topic>-<partition>) nor "
-            "a partition directory (it holds no <offset>.log); several log directories under one "
-            f"parent are given as {os.path.join(path, '*')}"
-        )
-    return [
-        _partition(directory, list_directory(directory), log_dir)
-        for directory, name in partitions
-        if not name.mark
-    ]
-
-
-def _partition(path: str, entries: list[Entry], log_dir: LogDir) -> PartitionLog:
+def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str) -> PartitionLog:
     name = partition_name(os.path.basename(path))
-    files = {
-        base_offset: (entry.path, entry.size)
+    logs = [
+        (base_offset, entry)
         for entry in entries
         if (base_offset := segment_base_offset(entry.name)) is not None
-    }
+    ]
+    followers = [base_offset for base_offset, _ in logs[1:]]
+    segments = tuple(
+        SegmentFile(entry.path, base_offset, follower, entry.size, input_path)
+        for (base_offset, entry), follower in zip_longest(logs, followers)
+    )
     return PartitionLog(
         topic=name.topic if name else None,
         partition=name.partition if name else None,
         path=path,
         log_dir=log_dir,
-        segments=_segments(files),
+        segments=segments,
         is_live=name is not None and not name.mark,
     )
-
-
-def _segments(files: dict[int, tuple[str, int]]) -> tuple[SegmentFile, ...]:
-    bases = sorted(files)
-    followers: list[int | None] = [*bases[1:], None]
-    return tuple(
-        SegmentFile(files[base][0], base, follower, files[base][1])
-        for base, follower in zip(bases, followers[: len(bases)], strict=True)
-    )
-
-
-def _single_files(directory: str, paths: list[str], log_dir: LogDir) -> PartitionLog:
-    """Log files asked for one by one: live segments, marked ones, or of another name."""
-    entries = list_directory(directory)
-    whole = _partition(directory, entries, log_dir)
-    live = {segment.path: segment for segment in whole.segments}
-    sizes = {entry.path: entry.size for entry in entries}
-    segments = [
-        live.get(path)
-        or SegmentFile(path, any_base_offset(os.path.basename(path)), None, sizes[path])
-        for path in paths
-    ]
-    segments.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
-    return replace(whole, segments=tuple(segments), is_live=False, is_named=True)
-
-
-def _log_dir(path: str, known: dict[str, LogDir], strict: bool) -> LogDir:
-    if path not in known:
-        known[path] = _read_log_dir(path, strict)
-    return known[path]
 
 
 def _read_log_dir(path: str, strict: bool) -> LogDir:

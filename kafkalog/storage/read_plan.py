@@ -30,6 +30,9 @@ class SegmentRead:
     first_offset: int
     end_offset: int
     log_start: int = 0
+    cluster_id: str | None = None
+    broker_id: int | None = None
+    input_path: str = ""
     is_compacted: bool = False
     asked_start: int | None = None
     asked_end: int | None = None
@@ -41,11 +44,12 @@ def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRe
         return
     end = LARGEST_OFFSET if offsets.end is None else offsets.end
     for segment in log.segments:
-        is_last = segment.next_base_offset is None
-        if not is_last and segment.next_base_offset <= offsets.start:
-            continue
-        # The last segment is read even if it begins at the end: it tells where the log ends.
-        if not is_last and (segment.base_offset or 0) >= end:
+        follower = segment.next_base_offset
+        is_last = follower is None
+        # The last segment is read in any case: it tells where the log ends.
+        if follower is not None and (
+            follower <= offsets.start or (segment.base_offset or 0) >= end
+        ):
             continue
         yield SegmentRead(
             path=segment.path,
@@ -57,6 +61,9 @@ def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRe
             first_offset=offsets.start,
             end_offset=end,
             log_start=offsets.log_start,
+            cluster_id=log.log_dir.cluster_id,
+            broker_id=log.log_dir.broker_id,
+            input_path=segment.input_path,
             is_compacted=log.topic_partition in log.log_dir.compacted,
             asked_start=offsets.asked_start if is_last else None,
             asked_end=offsets.asked_end if is_last else None,

@@ -31,5 +31,7 @@ def _marked_directories(directory: str) -> list[str]:
     return [
         entry.path
         for entry in list_directory(parent)
-        if entry.is_directory and entry.name.startswith(f"{name}.") and entry.name.endswith("-delete")
+        if entry.is_directory
+        and entry.name.startswith(f"{name}.")
+        and entry.name.endswith("-delete")
     ]

@@ -46,7 +46,9 @@ class RangeChecksum:
     those of the two prefixes around it: crc(b) xor crc(a) times x^(8 (b - a)).
     """
 
-    def __init__(self, read: Callable[[int, int], BytesLike], start: int, *, castagnoli: bool) -> None:
+    def __init__(
+        self, read: Callable[[int, int], BytesLike], start: int, *, castagnoli: bool
+    ) -> None:
         """`read(position, size)` gives bytes of the file; ranges begin at `start` or later."""
         self._read = read
         self._start = start

@@ -33,6 +33,8 @@ class OutputTooSmallError(Exception):
     """The decompressed payload is larger than the memory given."""
 
 
+# The library's type information takes the class for an instance.
+_IsalError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
 _GZIP_MEMBER = b"\x1f\x8b"
 _GZIP_WINDOW_BITS = 31  # zlib's way to say: a gzip header and trailer around the deflate stream
 # What cramjam reports when the output it was given is full.
@@ -56,7 +58,7 @@ def decompress_into(
         if any(words in str(error) for words in _OUTPUT_FULL):
             raise OutputTooSmallError(str(error)) from error
         raise CompressionError(f"{_name(compression_id)}: {error}") from error
-    except (igzip_lib.IsalError, snappy_stream.SnappyError) as error:
+    except (_IsalError, snappy_stream.SnappyError) as error:
         raise CompressionError(f"{_name(compression_id)}: {error}") from error
 
 

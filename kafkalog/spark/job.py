@@ -1,0 +1,94 @@
+"""What all jobs have in common: arguments, exit codes, and what they say on the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+
+from pyspark.errors import PySparkException
+
+from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.spark.options import Mode
+from kafkalog.spark.tables import FORMATS
+
+_EPILOG = """\
+A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of these.
+Input files are only ever read.
+
+exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 unreadable input
+"""
+
+
+class ExitCode(IntEnum):
+    """What a job's exit code means."""
+
+    DONE = 0
+    FINDINGS = 1
+    WRONG_ARGUMENTS = 2
+    UNREADABLE_INPUT = 3
+
+
+def job_parser(name: str, description: str, example: str) -> argparse.ArgumentParser:
+    """The arguments that every job takes."""
+    parser = argparse.ArgumentParser(
+        prog=f"jobs/{name}.py",
+        description=description,
+        epilog=f"example:\n  python jobs/{name}.py {example}\n\n{_EPILOG}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("log_dirs", metavar="LOG_DIR", nargs="+", help="what to read, see below")
+    parser.add_argument(
+        "--output", metavar="DIR", required=True, help="where the result tables are written"
+    )
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="delta",
+        help="format of the tables; delta keeps rows of other inputs, parquet and json need no jar "
+        "and replace the whole table (default: delta)",
+    )
+    parser.add_argument(
+        "--show", metavar="N", type=int, default=20, help="rows to show here (default: 20)"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=[mode.value for mode in Mode],
+        default=Mode.PERMISSIVE.value,
+        help="what to do about damage: FAILFAST stops at it, PERMISSIVE reads what is sound and "
+        "reports the rest, DROPMALFORMED reads what is sound (default: PERMISSIVE)",
+    )
+    parser.add_argument(
+        "--fail-on-findings", action="store_true", help="exit with 1 if anything was found"
+    )
+    return parser
+
+
+def run_job(run: Callable[[], ExitCode]) -> int:
+    """Run a job's body; errors that a user can mend become a line on stderr and an exit code."""
+    try:
+        return run()
+    except OptionError as error:
+        return _failed(str(error), ExitCode.WRONG_ARGUMENTS)
+    except (KafkaLogError, OSError) as error:
+        return _failed(str(error), ExitCode.UNREADABLE_INPUT)
+    except PySparkException as error:
+        return _failed(_last_words(error), ExitCode.UNREADABLE_INPUT)
+
+
+def _failed(message: str, code: ExitCode) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return code
+
+
+def _last_words(error: PySparkException) -> str:
+    """What a Python worker said, without the way that its words took through Spark."""
+    lines = [line for line in str(error).splitlines() if line.startswith("kafkalog.errors.")]
+    return lines[-1].split(": ", 1)[1] if lines else str(error)
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, for sentences."""
+    plural = noun + ("es" if noun.endswith("ch") else "s")
+    return f"{count:,} {noun if count == 1 else plural}"

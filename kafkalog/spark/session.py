@@ -1,0 +1,55 @@
+"""A Spark session with the project's settings, however the job was started."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+import kafkalog
+from kafkalog.resources import resource
+
+# What only tables in Delta's format need; the other formats start without Delta's jar.
+_FOR_DELTA = (
+    "spark.jars.packages",
+    "spark.jars.excludes",
+    "spark.sql.extensions",
+    "spark.sql.catalog.spark_catalog",
+    "spark.databricks.delta.snapshotPartitions",
+)
+
+
+def default_settings() -> dict[str, str]:
+    """The settings in conf/spark-defaults.conf."""
+    lines = resource("conf", "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split(None, 1) for line in lines if line.strip() and not line.startswith("#")]
+    return {key: value.strip() for key, value in pairs}
+
+
+def job_session(app_name: str, *, with_delta: bool) -> SparkSession:
+    """The session of a job, with format("kafkalog") registered.
+
+    Settings given on the command line or in a properties file win over the project's.
+    """
+    # The driver plans reads in a Python of its own, which is not sys.executable by itself.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if not submitted and "SPARK_REMOTE" not in os.environ:
+        given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+        for key, value in default_settings().items():
+            if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
+                builder = builder.config(key, value)
+        if "--master" not in given:
+            builder = builder.master("local[*]")
+        builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
+    spark = builder.getOrCreate()
+    kafkalog.register(spark)
+    return spark
+
+
+def _is_given(key: str, submit_arguments: str) -> bool:
+    if key in ("spark.jars.packages", "spark.jars.excludes"):
+        return "--jars" in submit_arguments or "--packages" in submit_arguments
+    return key in submit_arguments

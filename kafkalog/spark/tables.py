@@ -1,0 +1,78 @@
+"""Writing result tables: schemas from schemas/tables/, a re-run replaces the rows of its inputs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from kafkalog.errors import KafkaLogError, SchemaError
+from kafkalog.schemas import table_json
+
+FORMATS = ("delta", "parquet", "json")
+INPUT_COLUMN = "input_path"
+
+
+def table_schema(table: str) -> StructType:
+    """The schema of a table, with a comment on every column."""
+    return StructType.fromJson(json.loads(table_json(table)))
+
+
+def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
+    """The frame with the comments of the table's schema. Raises SchemaError if it does not fit."""
+    schema = table_schema(table)
+    found = [(field.name, field.dataType) for field in frame.schema]
+    wanted = [(field.name, field.dataType) for field in schema]
+    if found != wanted:
+        raise SchemaError(f"table {table}: columns are {found}, its schema says {wanted}")
+    return frame.select(
+        *(F.col(field.name).alias(field.name, metadata=field.metadata) for field in schema)
+    )
+
+
+def replace_rows(
+    frame: DataFrame, output: str, table: str, table_format: str, inputs: Sequence[str]
+) -> str:
+    """Write the rows of `inputs` into the table, in place of those it has of them; its path.
+
+    A Delta table keeps the rows of other inputs. Parquet and JSON tables are replaced as a whole,
+    and therefore refused where they hold rows of other inputs.
+    """
+    path = os.path.join(output, table)
+    frame = with_table_schema(frame, table)
+    writer = frame.write.format(table_format).mode("overwrite")
+    if table_format == "delta":
+        quoted = ", ".join(_quoted(path) for path in inputs)
+        writer.option("replaceWhere", f"{INPUT_COLUMN} IN ({quoted})").save(path)
+        return path
+    others = _other_inputs(frame.sparkSession, path, table_format, table, inputs)
+    if others:
+        raise KafkaLogError(
+            f"{path} holds rows of {', '.join(others)}: writing {table_format} would replace them; "
+            "give another --output, or use --format delta"
+        )
+    writer.save(path)
+    return path
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _other_inputs(
+    spark: SparkSession, path: str, table_format: str, table: str, inputs: Sequence[str]
+) -> list[str]:
+    try:
+        old = spark.read.format(table_format).schema(table_schema(table)).load(path)
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return []
+        raise
+    other = old.where(~F.col(INPUT_COLUMN).isin(list(inputs))).select(INPUT_COLUMN).distinct()
+    return sorted(row[INPUT_COLUMN] for row in other.limit(3).collect())

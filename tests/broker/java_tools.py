@@ -1,0 +1,79 @@
+"""Kafka's own command-line tools, run as processes of their own with a time limit."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.broker.class_paths import class_path
+
+TOOL_TIMEOUT_SECONDS = 60
+# The tools live for a second or two: a heap and a compiler that start quickly suit them.
+QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_SHOWN_CHARACTERS = 3000
+
+
+class ToolError(RuntimeError):
+    """A tool that failed or did not end in time, with what it said last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool wrote; no decoding, for it may print records."""
+
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output, then standard error."""
+        return (self.stdout + self.stderr).decode("utf-8", errors="replace")
+
+
+def run_tool(
+    main_class: str,
+    arguments: Sequence[str],
+    *,
+    jars: str = "tools",
+    java_options: Sequence[str] = QUICK_START,
+    stdin: bytes = b"",
+    timeout_seconds: float = TOOL_TIMEOUT_SECONDS,
+) -> ToolOutput:
+    """Run `main_class` of the class path `jars` to its end.
+
+    Raises ToolError on a non-zero status and when the time is over; the process is gone then.
+    """
+    command = ["java", *java_options, "-Dfile.encoding=UTF-8", "-cp", class_path(jars), main_class]
+    try:
+        done = subprocess.run(
+            [*command, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        said = _tail(error.stdout, error.stderr)
+        detail = f"{main_class} did not end within {timeout_seconds} s:\n{said}"
+        raise ToolError(detail) from error
+    if done.returncode:
+        said = _tail(done.stdout, done.stderr)
+        raise ToolError(f"{main_class} ended with status {done.returncode}:\n{said}")
+    return ToolOutput(done.stdout, done.stderr)
+
+
+def _tail(stdout: bytes | None, stderr: bytes | None) -> str:
+    said = (stdout or b"") + (stderr or b"")
+    return said.decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
+
+
+def dump(paths: Sequence[Path]) -> str:
+    """What DumpLogSegments prints of the files, down to records; its findings at the end.
+
+    The tool takes a list parted by commas, so no path may have one.
+    """
+    files = ",".join(str(path) for path in paths)
+    arguments = ["--deep-iteration", "--print-data-log", "--files", files]
+    return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments).text
