@@ -6,16 +6,18 @@ Tables: checksum_report, a row per segment; faults, a row per damaged batch or b
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from kafkalog.analysis.checksums import checksum_report, checksum_totals, faults
-from kafkalog.spark.job import ExitCode, counted, job_parser, run_job
+from kafkalog.errors import KafkaLogError
+from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
+from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
-from kafkalog.storage.files import matching_paths
 
 _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 
@@ -26,54 +28,54 @@ def build(spark: SparkSession, log_dirs: Sequence[str], mode: str) -> DataFrame:
     return reader.option("subscribe", "*").load(list(log_dirs))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = job_parser(
-        "validate_checksums",
-        "Check every batch of every segment: checksums, framing, offsets, records.",
-        "/var/lib/kafka/data --output /tmp/checked",
-    )
-    args = parser.parse_args(arguments)
-
-    def run() -> ExitCode:
-        inputs = [path for log_dir in args.log_dirs for path in matching_paths(log_dir)]
-        spark = job_session("kafkalog validate_checksums", with_delta=args.format == "delta")
-        ranges = build(spark, args.log_dirs, args.mode).persist(StorageLevel.MEMORY_AND_DISK)
-        report, found = checksum_report(ranges), faults(ranges)
-        tables = [
-            replace_rows(frame, args.output, name, args.format, inputs)
-            for name, frame in (("checksum_report", report), ("faults", found))
-        ]
-        ordered = found.orderBy("topic", "partition", "segment_base_offset", "position")
-        if args.show and not found.isEmpty():
-            ordered.select(*_SHOWN).show(args.show, truncate=100)
-        (totals,) = checksum_totals(report).collect()
-        print(verdict(totals))
-        print("tables:", *tables)
-        return ExitCode.FINDINGS if args.fail_on_findings and totals.faults else ExitCode.DONE
-
-    return run_job(run)
-
-
 def verdict(totals: Row) -> str:
     """One line: how much was checked, and whether it is sound."""
-    checked = ", ".join(
-        (
-            f"checked {counted(totals.segments, 'segment')} of "
-            f"{counted(totals.partitions, 'partition')}",
-            counted(totals.bytes, "byte"),
-            counted(totals.batches, "batch"),
-            counted(totals.records, "record"),
-        )
+    checked = (
+        f"checked {counted(totals.segments, 'segment')} of "
+        f"{counted(totals.partitions, 'partition')}, {counted(totals.bytes, 'byte')}, "
+        f"{counted(totals.batches, 'batch')}, {counted(totals.records, 'record')}"
     )
     if totals.faults:
         return (
             f"DAMAGED: {counted(totals.faults, 'fault')} in "
             f"{counted(totals.damaged_segments, 'segment')}, "
-            f"{counted(totals.faulty_bytes, 'byte')} faulty and {totals.trailing_bytes:,} trailing; {checked}"
+            f"{counted(totals.faulty_bytes, 'byte')} faulty, {totals.trailing_bytes:,} trailing; "
+            f"{checked}"
         )
     remarks = f", {counted(totals.warnings, 'warning')}" if totals.warnings else ""
     tail = f", {counted(totals.trailing_bytes, 'byte')} unfinished" if totals.trailing_bytes else ""
     return f"sound{remarks}{tail}: {checked}"
+
+
+def run(args: Namespace) -> ExitCode:
+    """Check, write both tables, and say what was found."""
+    inputs = announced_inputs(args)
+    with job_session("kafkalog validate_checksums", with_delta=args.format == "delta") as spark:
+        ranges = build(spark, inputs, args.mode).persist(StorageLevel.MEMORY_AND_DISK)
+        report, found = checksum_report(ranges), faults(ranges)
+        (totals,) = checksum_totals(report).collect()
+        if args.mode == Mode.FAILFAST.value and totals.faults:
+            raise KafkaLogError(f"{verdict(totals)}; no table is written with --mode FAILFAST")
+        paths = [
+            replace_rows(report, args.output, "checksum_report", args.format, inputs),
+            replace_rows(found, args.output, "faults", args.format, inputs),
+        ]
+        if args.show and not found.isEmpty():
+            places = found.orderBy("topic", "partition", "segment_base_offset", "position")
+            places.select(*_SHOWN).show(args.show, truncate=100)
+    print(verdict(totals))
+    print("tables:", *paths)
+    return ExitCode.FINDINGS if args.fail_on_findings and totals.faults else ExitCode.DONE
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The job, with its exit code."""
+    parser = job_parser(
+        "validate_checksums",
+        "Check every batch of every segment: checksums, framing, offsets, records.",
+        "/var/lib/kafka/data --output /tmp/checked",
+    )
+    return run_job(run, parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

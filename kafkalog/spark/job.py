@@ -12,6 +12,8 @@ from pyspark.errors import PySparkException
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
+from kafkalog.storage.files import matching_paths
+from kafkalog.storage.log_dir import find_partitions
 
 _EPILOG = """\
 A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of these.
@@ -65,10 +67,26 @@ def job_parser(name: str, description: str, example: str) -> argparse.ArgumentPa
     return parser
 
 
-def run_job(run: Callable[[], ExitCode]) -> int:
+def announced_inputs(args: argparse.Namespace) -> list[str]:
+    """The paths to read, globs resolved; says on stderr how much there is in them.
+
+    Raises LogDirError before a session is started for what cannot be read.
+    """
+    logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
+    segments = [segment for log in logs for segment in log.segments]
+    size = sum(segment.size for segment in segments)
+    print(
+        f"reading {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
+        f"{counted(size, 'byte')}",
+        file=sys.stderr,
+    )
+    return [path for log_dir in args.log_dirs for path in matching_paths(log_dir)]
+
+
+def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
     """Run a job's body; errors that a user can mend become a line on stderr and an exit code."""
     try:
-        return run()
+        return run(args)
     except OptionError as error:
         return _failed(str(error), ExitCode.WRONG_ARGUMENTS)
     except (KafkaLogError, OSError) as error:

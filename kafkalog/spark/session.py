@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file
 
 from pyspark.sql import SparkSession
 
@@ -27,11 +30,23 @@ def default_settings() -> dict[str, str]:
     return {key: value.strip() for key, value in pairs}
 
 
-def job_session(app_name: str, *, with_delta: bool) -> SparkSession:
-    """The session of a job, with format("kafkalog") registered.
+@contextmanager
+def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
+    """The session of a job, with format("kafkalog") registered; stopped in the end if it is new.
 
     Settings given on the command line or in a properties file win over the project's.
     """
+    is_new = SparkSession.getActiveSession() is None
+    spark = _session(app_name, with_delta=with_delta)
+    kafkalog.register(spark)
+    try:
+        yield spark
+    finally:
+        if is_new:
+            spark.stop()
+
+
+def _session(app_name: str, *, with_delta: bool) -> SparkSession:
     # The driver plans reads in a Python of its own, which is not sys.executable by itself.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
@@ -44,9 +59,14 @@ def job_session(app_name: str, *, with_delta: bool) -> SparkSession:
         if "--master" not in given:
             builder = builder.master("local[*]")
         builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
-    spark = builder.getOrCreate()
-    kafkalog.register(spark)
-    return spark
+        if not _is_given("spark.driver.extraJavaOptions", given):
+            builder = builder.config("spark.driver.extraJavaOptions", _quiet_logging())
+    return builder.getOrCreate()
+
+
+def _quiet_logging() -> str:
+    with as_file(resource("conf", "log4j2.properties")) as path:
+        return f"-Dlog4j2.configurationFile={path}"
 
 
 def _is_given(key: str, submit_arguments: str) -> bool:

@@ -12,12 +12,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE
+from kafkalog.format.records import Record
+
 _FIELD_MARK = "\\F"
 _HEADER_MARK = "\\H"
 _NULL_MARK = "<null, says the consumer of kafkalog>"
 _LINE_MARK = "\\L\n"
 _NO_HEADERS = "NO_HEADERS"
 _NO_TIMESTAMP = "NO_TIMESTAMP"
+_TIMESTAMP_TYPES = {
+    NO_TIMESTAMP_TYPE: _NO_TIMESTAMP,
+    CREATE_TIME: "CreateTime",
+    LOG_APPEND_TIME: "LogAppendTime",
+}
 _BYTES = "org.apache.kafka.common.serialization.BytesDeserializer"
 _ESCAPED_BYTE = re.compile(r"\\x([0-9A-F]{2})")
 
@@ -48,6 +56,19 @@ class ConsumedRow:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+
+
+def row_of(partition: int, record: Record) -> ConsumedRow:
+    """The record as the consumer should print it."""
+    return ConsumedRow(
+        partition=partition,
+        offset=record.offset,
+        timestamp_type=_TIMESTAMP_TYPES[record.timestamp_type],
+        timestamp_ms=record.timestamp_ms,
+        key=record.key,
+        value=record.value,
+        headers=record.headers,
+    )
 
 
 def parse_rows(printed: bytes) -> list[ConsumedRow]:

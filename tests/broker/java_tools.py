@@ -12,7 +12,7 @@ from tests.broker.class_paths import class_path
 TOOL_TIMEOUT_SECONDS = 60
 # The tools live for a second or two: a heap and a compiler that start quickly suit them.
 QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-_SHOWN_CHARACTERS = 3000
+_SHOWN_CHARACTERS = 2000
 
 
 class ToolError(RuntimeError):
@@ -55,25 +55,31 @@ def run_tool(
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        said = _tail(error.stdout, error.stderr)
+        said = _said(error.stdout, error.stderr)
         detail = f"{main_class} did not end within {timeout_seconds} s:\n{said}"
         raise ToolError(detail) from error
     if done.returncode:
-        said = _tail(done.stdout, done.stderr)
+        said = _said(done.stdout, done.stderr)
         raise ToolError(f"{main_class} ended with status {done.returncode}:\n{said}")
     return ToolOutput(done.stdout, done.stderr)
 
 
-def _tail(stdout: bytes | None, stderr: bytes | None) -> str:
-    said = (stdout or b"") + (stderr or b"")
-    return said.decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
+def _said(stdout: bytes | None, stderr: bytes | None) -> str:
+    """The end of what a tool printed, then the start of its complaint, where a trace says why."""
+    printed = (stdout or b"").decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
+    return printed + (stderr or b"").decode("utf-8", errors="replace")[:_SHOWN_CHARACTERS]
 
 
 def dump(paths: Sequence[Path]) -> str:
-    """What DumpLogSegments prints of the files, down to records; its findings at the end.
+    """What DumpLogSegments prints of the files, down to records; its findings at the end."""
+    return run_dump(paths).text
 
-    The tool takes a list parted by commas, so no path may have one.
+
+def run_dump(paths: Sequence[Path]) -> ToolOutput:
+    """The same with its findings apart, on standard error; status 0 whatever they are.
+
+    The tool takes a list parted by commas, so no path may have one. Raises ToolError.
     """
     files = ",".join(str(path) for path in paths)
     arguments = ["--deep-iteration", "--print-data-log", "--files", files]
-    return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments).text
+    return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments)

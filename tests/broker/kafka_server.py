@@ -5,16 +5,17 @@ from __future__ import annotations
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
 from tests.broker.class_paths import class_path
 from tests.broker.consumed_rows import FORMATTER_PROPERTIES, ConsumedRow, parse_rows
-from tests.broker.java_tools import QUICK_START, run_tool
+from tests.broker.java_tools import QUICK_START, ToolOutput, run_tool
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMQ"
 NODE_ID = 1
+PRODUCED_NULL = "<null>"
 _HOST = "127.0.0.1"
 _START_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 30
@@ -34,6 +35,24 @@ rootLogger.level = info
 rootLogger.appenderRef.console.ref = console
 """
 
+_SETTINGS = {
+    "num.partitions": 1,
+    "auto.create.topics.enable": "false",
+    "offsets.topic.replication.factor": 1,
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "transaction.state.log.num.partitions": 1,
+    "share.coordinator.state.topic.replication.factor": 1,
+    "share.coordinator.state.topic.min.isr": 1,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "log.retention.ms": -1,
+    "log.message.timestamp.before.max.ms": _FOREVER_MS,
+    "log.message.timestamp.after.max.ms": _FOREVER_MS,
+    "log.index.size.max.bytes": 65536,
+}
+
 
 class ServerError(RuntimeError):
     """A node that did not start or did not answer, with the end of its log."""
@@ -42,22 +61,23 @@ class ServerError(RuntimeError):
 class KafkaServer:
     """A combined broker and controller; a context manager that starts it and stops it.
 
-    `work_dir` keeps its settings, its log and the cluster's metadata, so that a second server
-    with the same `work_dir` and `log_dir` continues the first one's cluster. `log_dir` is where
-    partitions go, by default a directory in `work_dir`; one that exists must belong to the
-    cluster `cluster_id` and to node 1.
+    `work_dir` keeps its settings, its log and the cluster's metadata, so that a second start
+    with the same `work_dir` and `log_dir` continues the cluster. `log_dir` is where partitions
+    go, by default a directory in `work_dir`; one that exists must belong to the cluster
+    `cluster_id` and to node 1. Partitions of which the metadata knows nothing are no use there:
+    the broker renames their directories to `-stray`.
     """
 
     def __init__(
         self, work_dir: Path, log_dir: Path | None = None, *, cluster_id: str = CLUSTER_ID
     ) -> None:
-        self.work_dir = work_dir
-        self.log_dir = log_dir or work_dir / "log"
-        self.log_file = work_dir / "server.log"
+        self.work_dir = work_dir.resolve()
+        self.log_dir = log_dir.resolve() if log_dir else self.work_dir / "log"
+        self.log_file = self.work_dir / "server.log"
         self.cluster_id = cluster_id
         self.bootstrap = ""
-        self._metadata_dir = work_dir / "metadata"
-        self._settings_file = work_dir / "server.properties"
+        self._metadata_dir = self.work_dir / "metadata"
+        self._settings_file = self.work_dir / "server.properties"
         self._log_position = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -75,27 +95,32 @@ class KafkaServer:
 
     def start(self) -> None:
         """Start the node and return when it serves. Raises ServerError when it does not."""
+        if self._process is not None:
+            raise ServerError("this server runs already")
         self.work_dir.mkdir(parents=True, exist_ok=True)
         port = self._write_settings()
         self._format_storage()
         self._log_position = self.log_file.stat().st_size if self.log_file.exists() else 0
+        try:
+            self._process = self._launch()
+            self._wait_until_it_serves(self._process, port)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _launch(self) -> subprocess.Popen[bytes]:
         logging_file = self.work_dir / "log4j2.properties"
         logging_file.write_text(_LOGGING, encoding="utf-8")
         command = ["java", "-Xmx512m", f"-Dlog4j2.configurationFile={logging_file}"]
         command += ["-cp", class_path("broker"), "kafka.Kafka", str(self._settings_file)]
         with self.log_file.open("ab") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 command,
                 cwd=self.work_dir,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        try:
-            self._wait_until_it_serves(self._process, port)
-        except BaseException:
-            self.stop()
-            raise
 
     def stop(self) -> None:
         """Stop the node, gracefully if it can; nothing of it is left running."""
@@ -123,7 +148,7 @@ class KafkaServer:
         arguments += ["--replication-factor", "1"]
         for key, value in (configs or {}).items():
             arguments += ["--config", f"{key}={value}"]
-        self._run("TopicCommand", arguments)
+        self.run_client("TopicCommand", arguments)
 
     def consume(
         self, topic: str, count: int, isolation: str = "read_uncommitted"
@@ -138,7 +163,7 @@ class KafkaServer:
         arguments += ["--command-property", "enable.auto.commit=false"]
         for setting in FORMATTER_PROPERTIES:
             arguments += ["--formatter-property", setting]
-        output = self._run("consumer.ConsoleConsumer", arguments)
+        output = self.run_client("consumer.ConsoleConsumer", arguments)
         rows = parse_rows(output.stdout)
         if len(rows) != count:
             said = output.stderr.decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
@@ -151,11 +176,25 @@ class KafkaServer:
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """The same for all partitions of the topic, by partition."""
-        output = self._run("GetOffsetShell", ["--topic-partitions", topic, "--time", "latest"])
+        output = self.run_client(
+            "GetOffsetShell", ["--topic-partitions", topic, "--time", "latest"]
+        )
         fields = (line.split(":") for line in output.stdout.decode("utf-8").splitlines())
         return {int(partition): int(offset) for _, partition, offset in fields}
 
-    def _run(self, tool: str, arguments: list[str], stdin: bytes = b""):
+    def produce_lines(self, topic: str, lines: bytes, compression: str) -> None:
+        """Produce a record of each line: headers, key and value, with tabs between.
+
+        Headers are `name:value` with commas between; `PRODUCED_NULL` in place of any value, of
+        the key or of all headers is null.
+        """
+        arguments = ["--topic", topic, "--compression-codec", compression]
+        for setting in ("parse.key=true", "parse.headers=true", f"null.marker={PRODUCED_NULL}"):
+            arguments += ["--reader-property", setting]
+        self.run_client("ConsoleProducer", arguments, stdin=lines)
+
+    def run_client(self, tool: str, arguments: Sequence[str], stdin: bytes = b"") -> ToolOutput:
+        """Run a class of org.apache.kafka.tools against this server. Raises ToolError."""
         where = ["--bootstrap-server", self.bootstrap]
         return run_tool(f"org.apache.kafka.tools.{tool}", [*where, *arguments], stdin=stdin)
 
@@ -198,25 +237,6 @@ class KafkaServer:
 
     def _tail(self) -> str:
         return self.log_text()[-_SHOWN_CHARACTERS:]
-
-
-_SETTINGS = {
-    "num.partitions": 1,
-    "auto.create.topics.enable": "false",
-    "offsets.topic.replication.factor": 1,
-    "offsets.topic.num.partitions": 1,
-    "transaction.state.log.replication.factor": 1,
-    "transaction.state.log.min.isr": 1,
-    "transaction.state.log.num.partitions": 1,
-    "share.coordinator.state.topic.replication.factor": 1,
-    "share.coordinator.state.topic.min.isr": 1,
-    "share.coordinator.state.topic.num.partitions": 1,
-    "group.initial.rebalance.delay.ms": 0,
-    "log.retention.ms": -1,
-    "log.message.timestamp.before.max.ms": _FOREVER_MS,
-    "log.message.timestamp.after.max.ms": _FOREVER_MS,
-    "log.index.size.max.bytes": 65536,
-}
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,0 +1,86 @@
+# kafkalog: every command a person needs. `make` alone says what there is.
+
+PYTHON      ?= python3
+VENV        := .venv
+BIN         := $(VENV)/bin
+READY       := $(VENV)/.ready
+LOG_DIRS    ?= examples/log-dirs/*
+OUTPUT      ?= build/tables
+FORMAT      ?= delta
+JOB         ?= validate_checksums
+ARGS        ?=
+
+# Delta's jars are fetched once, by `make setup`; a session then starts without asking for them.
+JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -sd, -)
+export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
+export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java run job test test-all check format bench clean
+
+help: ## Show this
+	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo; echo "  make run LOG_DIRS=/var/lib/kafka/data      check your own log directories"
+	@echo "  make job JOB=$(JOB) ARGS=\"--help\"   what a job can do"
+
+setup: $(READY) ## Make .venv with everything in it, and compile the kernels
+
+$(READY): pyproject.toml | java
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "python3-venv is missing: sudo apt-get install -y python3-venv"; exit 1; }
+	@echo "installing kafkalog and its tools into $(VENV) (several minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "compiling the kernels"
+	@$(BIN)/python -m kafkalog.columns.compile_kernels
+	@echo "fetching Delta's jars"
+	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy >$(VENV)/jars.log 2>&1 || \
+	  { tail -n 20 $(VENV)/jars.log; exit 1; }
+	@touch $(READY)
+
+java:
+	@command -v java >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+	    echo "installing Java 17"; \
+	    apt-get update -qq && apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
+	  else \
+	    echo "Java 17 is missing: sudo apt-get install -y openjdk-17-jre-headless"; exit 1; \
+	  fi; }
+
+run: $(READY) ## Check the bundled log directories, or those in LOG_DIRS, for damage
+	@$(BIN)/python jobs/validate_checksums.py $(LOG_DIRS) --output $(OUTPUT) --format $(FORMAT) $(ARGS)
+	@echo
+	@echo "try next:"
+	@echo "  make run LOG_DIRS=/var/lib/kafka/data OUTPUT=/tmp/checked"
+	@echo "  $(BIN)/python jobs/validate_checksums.py --help"
+	@echo "  $(BIN)/python examples/first_look.py $(firstword $(wildcard $(LOG_DIRS)))"
+
+job: $(READY) ## Run any job: make job JOB=validate_checksums ARGS="LOG_DIR --output DIR"
+	@$(BIN)/python jobs/$(JOB).py $(ARGS)
+
+test: $(READY) ## Run the tests, a short pass with a real broker included
+	$(BIN)/python -m pytest -m "not deep"
+
+test-all: $(READY) ## Run all tests, the long ones too
+	$(BIN)/python -m pytest
+
+check: $(READY) ## Run every check: format, lint, types, import contracts, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+format: $(READY) ## Format the code and mend what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Measure the fast reader against its floor and its peers
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(BIN)/python -m benchmarks.decode $(ARGS)
+
+clean: ## Remove what make has made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

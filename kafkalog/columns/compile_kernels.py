@@ -1,0 +1,46 @@
+"""Compile all kernels once, so that the first read does not wait for it.
+
+`python -m kafkalog.columns.compile_kernels`; the machine code is kept beside the modules or, where
+that cannot be written, in the user's cache directory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_reader import read_batches, read_records
+from kafkalog.columns.window import MemoryWindow, WindowBytes
+from kafkalog.format.message_set import write_message_set
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
+from kafkalog.format.resync import Bounds
+from kafkalog.schemas import table_fields
+from kafkalog.wire.compression import CompressionType
+
+
+def compile_kernels() -> None:
+    """Read a few records in every format, and look for a batch as after damage."""
+    records = [Record(offset, 1, 0, b"key", b"value", (("name", None),)) for offset in range(2)]
+    gzip = CompressionType.GZIP
+    segments = (
+        write_batch(records),
+        write_batch(records, BatchFields(compression=gzip)),
+        *(write_message_set(records, magic) for magic in (0, 1)),
+        *(write_message_set(records, magic, gzip) for magic in (0, 1)),
+    )
+    columns = tuple(field["name"] for field in table_fields("records"))
+    constants = {"topic": "", "partition": 0, "file": ""}
+    for segment in segments:
+        window = MemoryWindow(np.frombuffer(bytearray(segment), dtype=np.uint8))
+        for _ in read_records(window, SegmentOptions(0), columns, constants, lambda fault: None):
+            pass
+        for _ in read_batches(window, SegmentOptions(0), ("size",), {}):
+            pass
+        source = WindowBytes(window)
+        source.zero_run(0, source.size)
+        source.next_candidate(0, source.size, Bounds(0, 1))
+
+
+if __name__ == "__main__":
+    compile_kernels()

@@ -1,0 +1,69 @@
+"""Pack fixtures of real brokers into tests/golden/data, small enough to live in the repository.
+
+    python tests/golden/pack_fixtures.py FIXTURES_DIR
+
+FIXTURES_DIR holds a folder for each set named in SETS (see README.md beside this file). Consumer
+output is kept whole; of kafka-dump-log's output the line of every batch.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import sys
+import tarfile
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43", "unclean")
+# The dump of the newest tool where there are two: it speaks of wrapper messages too.
+DUMPS = ("dump-by-4.3.1", "dump", "dump/log-dirs")
+BATCH_LINE = re.compile(rb"^(baseOffset: |offset: )")
+
+
+def main(fixtures: Path) -> None:
+    """Write two archives for every set: the log directories, and what Kafka said of them."""
+    DATA.mkdir(exist_ok=True)
+    for name in SETS:
+        source = fixtures / name
+        logs = {
+            f"{folder.name}/{path.relative_to(folder)}": path.read_bytes()
+            for folder in (source / "log-dirs", source / "variants")
+            if folder.is_dir() and not (name == "unclean" and folder.name == "log-dirs")
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and path.name != ".lock"
+        }
+        _pack(DATA / f"{name}.logs.tar.xz", logs)
+        _pack(DATA / f"{name}.golden.tar.xz", _golden(source / "golden"))
+
+
+def _golden(folder: Path) -> dict[str, bytes]:
+    files = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for pattern in ("*.json", "tools/*")
+        for path in sorted(folder.glob(pattern))
+    }
+    for path in sorted((*folder.glob("consumer/*.gz"), *folder.glob("*/recovered.offsets.gz"))):
+        files[str(path.relative_to(folder).with_suffix(""))] = gzip.decompress(path.read_bytes())
+    dump = next((folder / name for name in DUMPS if (folder / name).is_dir()), None)
+    if dump is not None and (dump / "log-dirs").is_dir():
+        dump = dump / "log-dirs"
+    for path in sorted(dump.rglob("*.log.txt.gz")) if dump else ():
+        lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+        kept = b"".join(line for line in lines if BATCH_LINE.match(line))
+        files[f"batches/{path.relative_to(dump).with_suffix('')}"] = kept
+    return files
+
+
+def _pack(target: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(target, "w:xz", preset=9) as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    print(f"{target.name}: {len(files)} files, {target.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
