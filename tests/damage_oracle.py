@@ -38,7 +38,7 @@ def expectation(sound: bytes, damaged: bytes) -> Expectation:
     most = min(len(sound), len(damaged)) - beginning
     end = min(_common_beginning(sound[::-1], damaged[::-1]), most)
     shift = len(damaged) - len(sound)
-    borders = {start for start, _ in spans}
+    borders = {0, *(stop for _, stop in spans)}
     # Of the places that an inserted stretch may have, the one between two batches.
     while shift > 0 and beginning and beginning not in borders:
         if damaged[beginning - 1] != damaged[len(damaged) - end - 1]:
