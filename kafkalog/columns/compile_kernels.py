@@ -9,12 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from kafkalog.columns.segment_batches import SegmentOptions
-from kafkalog.columns.segment_reader import read_batches, read_records
+from kafkalog.columns.segment_reader import Constants, read_batches, read_records
 from kafkalog.columns.window import MemoryWindow, WindowBytes
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.resync import Bounds
 from kafkalog.schemas import table_fields
 from kafkalog.wire.compression import CompressionType
 
@@ -30,7 +29,7 @@ def compile_kernels() -> None:
         *(write_message_set(records, magic, gzip) for magic in (0, 1)),
     )
     columns = tuple(field["name"] for field in table_fields("records"))
-    constants = {"topic": "", "partition": 0, "file": ""}
+    constants: Constants = {"topic": "", "partition": 0, "file": ""}
     for segment in segments:
         window = MemoryWindow(np.frombuffer(bytearray(segment), dtype=np.uint8))
         for _ in read_records(window, SegmentOptions(0), columns, constants, lambda fault: None):
@@ -39,7 +38,7 @@ def compile_kernels() -> None:
             pass
         source = WindowBytes(window)
         source.zero_run(0, source.size)
-        source.next_candidate(0, source.size, Bounds(0, 1))
+        source.next_candidate(0, source.size)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Kernels that walk batch headers: framing, and which offsets can be believed.
+"""Kernels that walk batch headers.
 
 They fill the batch table and stop where the bytes are no whole batch; what that means is decided
-elsewhere. Rules: docs/format.md F60 to F63, F70 and F71.
+elsewhere. Rules: docs/format.md F60, F61, F63.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from kafkalog.columns.batch_table import (
     BASE_TIMESTAMP,
     COMPUTED_CRC,
     CRC,
-    EXPECTED_OFFSET,
     FAULT,
     IS_BATCH,
     LAST_OFFSET,
@@ -40,16 +39,12 @@ from kafkalog.format.batch_header import (
     V2_HEADER_BYTES,
 )
 from kafkalog.format.faults import Fault
-from kafkalog.format.segment import PATIENCE
 
 _TRUNCATED = int(Fault.TRUNCATED)
 _LENGTH = int(Fault.LENGTH)
 _MAGIC = int(Fault.MAGIC)
 _TOO_LARGE = int(Fault.TOO_LARGE)
-_OFFSET_RANGE = int(Fault.OFFSET_RANGE)
-_OFFSET_ORDER = int(Fault.OFFSET_ORDER)
 _LEAST_V0, _LEAST_V1, _LEAST_V2 = LEAST_LENGTH
-_BELIEVED = (0, _TOO_LARGE)
 NOT_COMPUTED = -1
 
 # Why scanning stopped, where it is no fault: everything given was framed, or the table is full;
@@ -154,95 +149,3 @@ def first_mismatch(table: LongArray, first_row: int, end_row: int) -> int:
         if computed != NOT_COMPUTED and computed != table[row, CRC]:
             return row
     return end_row
-
-
-# What is remembered from row to row while offsets and leader epochs are judged.
-(
-    SEGMENT_FIRST,
-    SEGMENT_LIMIT,
-    EXPECTED,
-    WAITING_ROW,
-    WAITING_EPOCH,
-    HIGHEST_EPOCH,
-) = range(6)
-BELIEF_SIZE = 6
-
-
-@kernel
-def _epoch_goes_back(table: LongArray, epoch: int, belief: LongArray) -> bool:
-    before = belief[WAITING_EPOCH]
-    belief[WAITING_EPOCH] = epoch
-    if before == NO_VALUE or epoch < 0 or epoch >= before:
-        belief[HIGHEST_EPOCH] = max(belief[HIGHEST_EPOCH], before)
-        return False
-    if epoch >= belief[HIGHEST_EPOCH]:
-        table[belief[WAITING_ROW], LEADER_EPOCH_FAULT] = 1
-        return False
-    belief[HIGHEST_EPOCH] = max(belief[HIGHEST_EPOCH], before)
-    belief[WAITING_EPOCH] = NO_VALUE
-    return True
-
-
-@kernel
-def _offset_fault(table: LongArray, row: int, belief: LongArray) -> int:
-    base = table[row, BASE_OFFSET]
-    last = table[row, LAST_OFFSET]
-    if not (belief[SEGMENT_FIRST] <= base <= last < belief[SEGMENT_LIMIT]):
-        return _OFFSET_RANGE
-    waiting = belief[WAITING_ROW]
-    if waiting < 0:
-        return 0 if belief[EXPECTED] <= base else _OFFSET_ORDER
-    if base > table[waiting, LAST_OFFSET]:
-        belief[EXPECTED] = table[waiting, LAST_OFFSET] + 1
-        return 0
-    if belief[EXPECTED] <= base and last < table[waiting, BASE_OFFSET]:
-        table[waiting, FAULT] = _OFFSET_ORDER
-        belief[WAITING_EPOCH] = NO_VALUE
-        return 0
-    return _OFFSET_ORDER
-
-
-@kernel
-def _set_expected(table: LongArray, first_row: int, end_row: int, belief: LongArray) -> None:
-    for row in range(first_row, end_row):
-        table[row, EXPECTED_OFFSET] = belief[EXPECTED]
-
-
-@kernel
-def believe_waiting(table: LongArray, end_row: int, belief: LongArray) -> int:
-    """Judge the waiting row without a follower; the rows before `end_row` are then decided."""
-    waiting = belief[WAITING_ROW]
-    if waiting >= 0:
-        belief[EXPECTED] = table[waiting, LAST_OFFSET] + 1
-        belief[HIGHEST_EPOCH] = max(belief[HIGHEST_EPOCH], belief[WAITING_EPOCH])
-        belief[WAITING_ROW] = -1
-        belief[WAITING_EPOCH] = NO_VALUE
-    _set_expected(table, waiting + 1, end_row, belief)
-    return end_row
-
-
-@kernel
-def believe_offsets(table: LongArray, first_row: int, end_row: int, belief: LongArray) -> int:
-    """Judge offsets and leader epochs of the rows; gives how many rows are now decided.
-
-    The last sound batch is not: it waits for its follower.
-    """
-    for row in range(first_row, end_row):
-        if table[row, IS_BATCH] == 0 or table[row, FAULT] not in _BELIEVED:
-            if belief[WAITING_ROW] >= 0 and row + 1 - belief[WAITING_ROW] > PATIENCE:
-                believe_waiting(table, row + 1, belief)
-            elif belief[WAITING_ROW] < 0:
-                table[row, EXPECTED_OFFSET] = belief[EXPECTED]
-            continue
-        waited = belief[WAITING_ROW]
-        fault = _offset_fault(table, row, belief)
-        if fault != 0:
-            table[row, FAULT] = fault
-            if waited < 0:
-                table[row, EXPECTED_OFFSET] = belief[EXPECTED]
-            continue
-        _set_expected(table, waited + 1 if waited >= 0 else row, row + 1, belief)
-        if _epoch_goes_back(table, table[row, LEADER_EPOCH], belief):
-            table[row, LEADER_EPOCH_FAULT] = 1
-        belief[WAITING_ROW] = row
-    return belief[WAITING_ROW] if belief[WAITING_ROW] >= 0 else end_row

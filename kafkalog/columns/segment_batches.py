@@ -20,25 +20,26 @@ from kafkalog.columns.batch_table import (
     new_table,
     set_header,
 )
+from kafkalog.columns.belief import (
+    EXPECTED,
+    LIMIT,
+    forget_rows,
+    judge_rows,
+    new_belief,
+    settle,
+    undecided_row,
+)
 from kafkalog.columns.compiled import ByteArray, LongArray
 from kafkalog.columns.scan import (
-    BELIEF_SIZE,
     DONE,
-    EXPECTED,
     MORE_BYTES,
     NOT_COMPUTED,
-    SEGMENT_FIRST,
-    SEGMENT_LIMIT,
-    WAITING_ROW,
-    believe_offsets,
-    believe_waiting,
     first_mismatch,
     scan_batches,
 )
 from kafkalog.columns.window import Window, WindowBytes
 from kafkalog.format.batch_header import (
     LEGACY_CHECKSUM_START,
-    NO_VALUE,
     V2_CHECKSUM_START,
     V2_HEADER_BYTES,
     read_header,
@@ -94,10 +95,7 @@ class SegmentBatches:
         self._rows = 0  # rows of the table in use: undecided ones, and new ones behind them
         self._position = 0  # where framing goes on
         self._chunk_bytes = CHUNK_BYTES
-        bounds = offset_bounds(options.base_offset, options.next_base_offset)
-        self._belief = np.full(BELIEF_SIZE, NO_VALUE, dtype=np.int64)
-        self._belief[SEGMENT_FIRST] = self._belief[EXPECTED] = bounds.expected
-        self._belief[SEGMENT_LIMIT] = bounds.limit
+        self._belief = new_belief(offset_bounds(options.base_offset, options.next_base_offset))
 
     @property
     def next_offset(self) -> int:
@@ -108,11 +106,11 @@ class SegmentBatches:
         """All ranges of the segment, or those up to where `end_offset` is reached."""
         while self._position < self._window.size:
             self._advance()
-            waiting = int(self._belief[WAITING_ROW])
-            yield from self._decided(self._rows if waiting < 0 else waiting)
+            yield from self._decided(int(undecided_row(self._rows, self._belief)))
             if self._belief[EXPECTED] >= self._options.end_offset:
                 return
-        yield from self._decided(int(believe_waiting(self._table, self._rows, self._belief)))
+        settle(self._table, self._rows, self._belief)
+        yield from self._decided(self._rows)
 
     def _advance(self) -> None:
         """Frame, check and judge as much as fits a chunk."""
@@ -120,7 +118,7 @@ class SegmentBatches:
         self._compute_checksums(row)
         while row < self._rows:
             bad = first_mismatch(self._table, row, self._rows)
-            believe_offsets(self._table, row, bad, self._belief)
+            judge_rows(self._table, row, bad, self._belief)
             if bad == self._rows:
                 break
             damages = self._damages(int(self._table[bad, POSITION]), Fault.CHECKSUM)
@@ -198,7 +196,7 @@ class SegmentBatches:
         return self._rows if below.all() else first_row + int(below.argmin())
 
     def _damages(self, position: int, fault: Fault) -> list[Damage]:
-        bounds = Bounds(int(self._belief[EXPECTED]), int(self._belief[SEGMENT_LIMIT]))
+        bounds = Bounds(int(self._belief[EXPECTED]), int(self._belief[LIMIT]))
         return self._finder.damaged_stretch(position, fault, bounds)
 
     def _append(self, damages: list[Damage]) -> None:
@@ -230,7 +228,7 @@ class SegmentBatches:
             self._table[row, COMPUTED_CRC] = damage.computed_crc
         if damage.header is not None:
             set_header(self._table[row], damage.header)
-        believe_offsets(self._table, row, row + 1, self._belief)
+        judge_rows(self._table, row, row + 1, self._belief)
 
     def _make_room(self) -> None:
         if self._rows == len(self._table):
@@ -256,8 +254,7 @@ class SegmentBatches:
     def _forget(self, decided: int) -> None:
         self._table[: self._rows - decided] = self._table[decided : self._rows].copy()
         self._rows -= decided
-        if self._belief[WAITING_ROW] >= 0:
-            self._belief[WAITING_ROW] -= decided
+        forget_rows(self._belief, decided)
 
 
 class SegmentHeaders(SegmentBatches):

@@ -11,12 +11,17 @@ from typing import Protocol
 import numpy as np
 
 from kafkalog.columns.compiled import ByteArray, kernel
-from kafkalog.columns.integers import big_endian, signed_32
-from kafkalog.format.batch_header import FIRST_BYTES, LEAST_LENGTH, MAGIC_POSITION
-from kafkalog.format.resync import Bounds
+from kafkalog.columns.integers import signed_32
+from kafkalog.format.batch_header import (
+    FIRST_BYTES,
+    LEAST_LENGTH,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    V2_HEADER_BYTES,
+)
 
 SEARCH_BYTES = 1024 * 1024
-_LEAST_V0, _LEAST_V1, _LEAST_V2 = LEAST_LENGTH
+_LEAST_LENGTH = LEAST_LENGTH[0]
 
 
 class Source(Protocol):
@@ -85,18 +90,25 @@ class MemoryWindow:
 
 
 @kernel
-def _next_candidate(data: ByteArray, places: int, expected: int, limit: int) -> int:
-    """The first index below `places` where a batch could begin, -1 for none."""
+def _next_candidate(data: ByteArray, places: int, left: int) -> int:
+    """The first index below `places` where a batch could begin, -1 for none.
+
+    `left` is how many bytes the file has from data[0] on. Offset not negative, length at least 14
+    and not beyond the file, magic 0 to 2; of format 2 a count that the offsets allow.
+    """
     for index in range(places):
-        if data[index + MAGIC_POSITION] > 2:
-            continue
-        offset = big_endian(data, index, 8)
-        if offset < expected or offset >= limit:
-            continue
         magic = data[index + MAGIC_POSITION]
-        least = _LEAST_V2 if magic == 2 else (_LEAST_V1 if magic == 1 else _LEAST_V0)
-        if signed_32(data, index + 8) >= least:
-            return index
+        if magic > 2 or data[index] > 0x7F:
+            continue
+        length = signed_32(data, index + 8)
+        if length < _LEAST_LENGTH or index + LOG_OVERHEAD + length > left:
+            continue
+        if magic == 2 and index + V2_HEADER_BYTES <= len(data):
+            last_delta = signed_32(data, index + 23)
+            count = signed_32(data, index + 57)
+            if last_delta < 0 or count < 0 or count > last_delta + 1:
+                continue
+        return index
     return -1
 
 
@@ -122,12 +134,12 @@ class WindowBytes:
         # A copy, for kernels are compiled for writable arrays only.
         return np.frombuffer(bytearray(self.read(position, size)), dtype=np.uint8)
 
-    def next_candidate(self, start: int, end: int, bounds: Bounds) -> int | None:
+    def next_candidate(self, start: int, end: int) -> int | None:
         while start < end:
             places = min(SEARCH_BYTES, end - start)
-            piece = self._piece(start, places + FIRST_BYTES - 1)
-            places = max(len(piece) - FIRST_BYTES + 1, 0)
-            found = _next_candidate(piece, places, bounds.expected, bounds.limit)
+            piece = self._piece(start, places + V2_HEADER_BYTES - 1)
+            places = min(places, max(len(piece) - FIRST_BYTES + 1, 0))
+            found = _next_candidate(piece, places, self.size - start)
             if found >= 0:
                 return start + int(found)
             start += SEARCH_BYTES

@@ -63,12 +63,19 @@ class Bytes(Protocol):
     def read(self, position: int, size: int) -> BytesLike:
         """The bytes from `position`, fewer than `size` only at the end of the file."""
 
-    def next_candidate(self, start: int, end: int, bounds: Bounds) -> int | None:
-        """The first position in [start, end) where a batch within the bounds could begin, judged
-        by offset, length and magic alone."""
+    def next_candidate(self, start: int, end: int) -> int | None:
+        """The first position in [start, end) where a batch could begin, judged by length, magic
+        and offsets that are none at all."""
 
     def zero_run(self, start: int, end: int) -> int:
         """How many zero bytes follow each other from `start`, `end` at most."""
+
+
+# Offset not negative, length at least 14, magic 0 to 2.
+_COULD_BEGIN = re.compile(
+    rb"(?=[\x00-\x7f].{7}(?!\x00\x00\x00[\x00-\x0d])[\x00-\x7f].{7}[\x00-\x02])", re.DOTALL
+)
+_ANY_OFFSETS = Bounds(0, 2**63 - 1)
 
 
 class BytesInMemory:
@@ -81,28 +88,14 @@ class BytesInMemory:
     def read(self, position: int, size: int) -> BytesLike:
         return self._data[position : position + size]
 
-    def next_candidate(self, start: int, end: int, bounds: Bounds) -> int | None:
-        if bounds.expected >= bounds.limit:
-            return None
-        first = bounds.expected.to_bytes(8, "big")
-        last = (bounds.limit - 1).to_bytes(8, "big")
-        shared = next((i for i in range(8) if first[i] != last[i]), 8)
-        pattern = b"(?=%s.{%d}[\x00-\x7f].{7}[\x00-\x02])" % (re.escape(first[:shared]), 8 - shared)
+    def next_candidate(self, start: int, end: int) -> int | None:
         stop = min(end + FIRST_BYTES - 1, self.size)
-        for match in re.compile(pattern, re.DOTALL).finditer(self._data, start, stop):
-            if _could_begin(self._data[match.start() : match.start() + FIRST_BYTES], bounds):
-                return match.start()
-        return None
+        match = _COULD_BEGIN.search(self._data, start, stop)
+        return match.start() if match else None
 
     def zero_run(self, start: int, end: int) -> int:
         stretch = self._data[start:end]
         return len(stretch) - len(stretch.lstrip(b"\0"))
-
-
-def _could_begin(first: BytesLike, bounds: Bounds) -> bool:
-    offset = int.from_bytes(first[:8], "big", signed=True)
-    length = int.from_bytes(first[8:LOG_OVERHEAD], "big", signed=True)
-    return bounds.expected <= offset < bounds.limit and length >= LEAST_LENGTH[first[16]]
 
 
 class Finder:
@@ -235,37 +228,54 @@ class Finder:
         return position == self._source.size or self._plausible(position, bounds) is not None
 
     def _search(self, start: int, bounds: Bounds) -> int | None:
-        """The first sound batch from `start` on that is not the value of a record."""
+        """The first sound batch from `start` on that fits the bounds and is not in a payload."""
         if self._last_search is not None:
             began, found = self._last_search
             if began <= start and (found is None or start <= found):
                 return found
-        found = self._source.next_candidate(start, self._source.size, bounds)
-        while found is not None:
-            resume = found + 1
-            if self._sound(found, bounds) is not None:
-                value_end = self._value_end(found, start, bounds)
+        found, position = None, self._source.next_candidate(start, self._source.size)
+        while position is not None and found is None:
+            resume = position + 1
+            if self._sound(position, _ANY_OFFSETS) is not None:
+                value_end = self._value_end(position, start)
                 if value_end is None:
-                    break
-                resume = value_end
-            found = self._source.next_candidate(resume, self._source.size, bounds)
+                    found, resume = self._first_fitting(position, bounds)
+                else:
+                    resume = value_end
+            position = self._source.next_candidate(resume, self._source.size)
         self._last_search = (start, found)
         return found
 
-    def _value_end(self, position: int, start: int, bounds: Bounds) -> int | None:
-        """Where the batches at `position` end, if the bytes before say that they are a value."""
-        end = self._chain_end(position, bounds, self._source.size)
-        size = end - position
-        before = bytes(self._source.read(max(position - VARINT_BYTES, start), VARINT_BYTES))
-        before = before[: position - max(position - VARINT_BYTES, start)]
-        if before[-4:] == size.to_bytes(4, "big"):
-            return end
+    def _first_fitting(self, position: int, bounds: Bounds) -> tuple[int | None, int]:
+        """The first batch within the bounds of the sound ones that follow each other from
+        `position`, or None; and where they end."""
+        while (header := self._sound(position, _ANY_OFFSETS)) is not None:
+            if bounds.hold(header):
+                return position, position
+            position += header.size
+        return None, position
+
+    def _value_end(self, position: int, start: int) -> int | None:
+        """Where the value ends that begins at `position`, if the length field just before says
+        that sound batches there are one."""
+        first = max(position - VARINT_BYTES, start)
+        before = bytes(self._source.read(first, position - first))
+        sizes = {int.from_bytes(before[-4:], "big")} if len(before) >= 4 else set()
         for width in range(1, len(before) + 1):
             try:
-                if read_varint(before, len(before) - width, len(before)) == (size, width):
-                    return end
+                size, used = read_varint(before, len(before) - width, len(before))
             except VarintError:
                 continue
+            if used == width:
+                sizes.add(size)
+        ends = {position + size for size in sizes if size >= LEAST_LENGTH[0]}
+        while position < max(ends, default=0):
+            header = self._sound(position, _ANY_OFFSETS)
+            if header is None:
+                return None
+            position += header.size
+            if position in ends:
+                return position
         return None
 
     def _chain_end(self, position: int, bounds: Bounds, stop: int) -> int:
@@ -285,13 +295,12 @@ class Finder:
         inside = Bounds(expected, limit)
         if expected >= limit:
             return None
-        candidate = self._source.next_candidate(position + 1, end, inside)
+        candidate = self._source.next_candidate(position + 1, end)
         while candidate is not None:
             reached = self._chain_end(candidate, inside, end)
-            if reached == end:
+            if reached == end and self._value_end(candidate, position) is None:
                 return candidate
-            resume = max(candidate + 1, reached)
-            candidate = self._source.next_candidate(resume, end, inside)
+            candidate = self._source.next_candidate(max(candidate + 1, reached), end)
         return None
 
 

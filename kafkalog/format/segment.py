@@ -30,7 +30,7 @@ from kafkalog.format.resync import Bounds, BytesInMemory, Damage, Finder
 # A segment's indexes hold offsets relative to its name as signed 32-bit integers.
 MAX_RELATIVE_OFFSET = 2**31 - 1
 LARGEST_OFFSET = 2**63 - 1
-# After so many damaged ranges in a row a batch waits no longer for a sound follower.
+# After so many ranges that decide nothing a batch waits no longer.
 PATIENCE = 1000
 # Faults of batches whose offsets are nevertheless right.
 _BELIEVED = (Fault.NONE, Fault.TOO_LARGE)
@@ -117,19 +117,22 @@ def framing_fault(data: bytes, position: int) -> tuple[Fault, BatchHeader | None
     return Fault.NONE, read_header(data, position)
 
 
+_Waiting = tuple[int, BatchHeader]
+
+
 class _Account:
     """The ranges found so far, and which of their offsets can be believed.
 
-    The last batch waits for its follower: only that can tell whether a number that is too high
-    or one that is too low is the wrong one.
+    A batch waits for its follower: only that can tell whether a number that is too high or one
+    that is too low is the wrong one. If the two contradict each other the next batch decides.
     """
 
     def __init__(self, bounds: Bounds) -> None:
         self._segment = bounds
         self._ranges: list[FileRange] = []
-        self._waiting: tuple[int, BatchHeader] | None = None
-        self._waiting_epoch = NO_VALUE
-        self._highest_epoch = NO_VALUE
+        self._epochs = _LeaderEpochs()
+        self._waiting: _Waiting | None = None
+        self._rival: _Waiting | None = None  # contradicts the waiting one
         # What the next batch may have, by what is believed beyond doubt.
         self.bounds = bounds
 
@@ -138,64 +141,151 @@ class _Account:
         self._ranges.append(
             FileRange(damage.position, size, damage.fault, damage.header, damage.computed_crc)
         )
-        if self._waiting is not None and len(self._ranges) - self._waiting[0] > PATIENCE:
-            self._believe_waiting()
+        self._lose_patience()
 
     def add_batch(self, batch: FileRange, header: BatchHeader) -> None:
-        fault = self._offset_fault(header)
-        if fault is not Fault.NONE:
-            self._ranges.append(replace(batch, fault=fault))
-            return
-        epoch_fault = self._leader_epoch_fault(header.leader_epoch)
-        self._waiting = (len(self._ranges), header)
-        self._ranges.append(replace(batch, leader_epoch_fault=epoch_fault))
-
-    def _offset_fault(self, header: BatchHeader) -> Fault:
-        """What is wrong with the offsets of a batch, after the one that waited is judged."""
+        self._ranges.append(batch)
         if not self._segment.hold(header):
-            return Fault.OFFSET_RANGE
-        if self._waiting is None:
-            return Fault.NONE if self.bounds.hold(header) else Fault.OFFSET_ORDER
-        index, waiting = self._waiting
-        if header.base_offset > waiting.last_offset:
-            self.bounds = Bounds(waiting.last_offset + 1, self.bounds.limit)
-            return Fault.NONE
-        if self.bounds.expected <= header.base_offset and header.last_offset < waiting.base_offset:
-            # The follower fits before the one that waited: that one's offset is too high.
-            self._ranges[index] = replace(self._ranges[index], fault=Fault.OFFSET_ORDER)
-            self._waiting_epoch = NO_VALUE
-            return Fault.NONE
-        return Fault.OFFSET_ORDER
+            self._mark(len(self._ranges) - 1, Fault.OFFSET_RANGE)
+        else:
+            self._judge((len(self._ranges) - 1, header))
+        self._lose_patience()
 
-    def _leader_epoch_fault(self, epoch: int) -> bool:
-        """Whether this leader epoch goes back. Marks the waiting one if rather that is too high."""
-        before, self._waiting_epoch = self._waiting_epoch, epoch
-        if before == NO_VALUE or epoch < 0 or epoch >= before:
-            self._highest_epoch = max(self._highest_epoch, before)
+    def _judge(self, batch: _Waiting) -> None:
+        offset = batch[1].base_offset
+        if offset < self.bounds.expected:
+            self._mark(batch[0], Fault.OFFSET_ORDER)
+        elif self._waiting is None:
+            self._accept(batch)
+        elif self._rival is not None:
+            self._decide(offset)
+            self._judge(batch)
+        elif offset > self._waiting[1].last_offset:
+            self._believe_waiting()
+            self._accept(batch)
+        else:
+            self._rival = batch
+
+    def _accept(self, batch: _Waiting) -> None:
+        self._waiting = batch
+        self._epochs.add(batch[0], batch[1].leader_epoch)
+
+    def _decide(self, following: int | None) -> None:
+        """End a contradiction: one of the two is the fault. `following` is the next base offset."""
+        if self._waiting is None or self._rival is None:
+            return
+        rival, self._rival = self._rival, None
+        if self._rival_is_right(self._waiting[1], rival[1], following):
+            self._mark(self._waiting[0], Fault.OFFSET_ORDER)
+            self._epochs.forget(self._waiting[0])
+            self._accept(rival)
+        else:
+            self._mark(rival[0], Fault.OFFSET_ORDER)
+
+    def _rival_is_right(
+        self, waiting: BatchHeader, rival: BatchHeader, following: int | None
+    ) -> bool:
+        """Which of two batches that contradict each other is in its place.
+
+        The one that the following batch can come after; of two such the one that it follows on;
+        then the one that follows on what is believed; then the one with the lower offsets, if they
+        do not overlap; and the earlier at last.
+        """
+        if following is not None:
+            can_follow = following > waiting.last_offset, following > rival.last_offset
+            if can_follow[0] != can_follow[1]:
+                return can_follow[1]
+            follows_on = following == waiting.last_offset + 1, following == rival.last_offset + 1
+            if follows_on[0] != follows_on[1]:
+                return follows_on[1]
+        if waiting.base_offset == self.bounds.expected:
             return False
-        if epoch >= self._highest_epoch and self._waiting is not None:
-            index = self._waiting[0]
-            self._ranges[index] = replace(self._ranges[index], leader_epoch_fault=True)
-            return False
-        self._highest_epoch = max(self._highest_epoch, before)
-        self._waiting_epoch = NO_VALUE
-        return True
+        return rival.base_offset == self.bounds.expected or rival.last_offset < waiting.base_offset
 
     def _believe_waiting(self) -> None:
         if self._waiting is not None:
             self.bounds = Bounds(self._waiting[1].last_offset + 1, self.bounds.limit)
-            self._highest_epoch = max(self._highest_epoch, self._waiting_epoch)
-            self._waiting, self._waiting_epoch = None, NO_VALUE
+        self._waiting = None
+
+    def _settle(self) -> None:
+        """Judge by what is known."""
+        self._decide(None)
+        self._believe_waiting()
+        self._epochs.settle()
+
+    def _lose_patience(self) -> None:
+        undecided = [self._epochs.first_open, self._waiting[0] if self._waiting else None]
+        first = min((index for index in undecided if index is not None), default=None)
+        if first is not None and len(self._ranges) - first > PATIENCE:
+            self._settle()
+
+    def _mark(self, index: int, fault: Fault) -> None:
+        self._ranges[index] = replace(self._ranges[index], fault=fault)
 
     def closed(self) -> list[FileRange]:
         """The whole account; no more follows."""
+        self._settle()
         expected = self._segment.expected
         ranges: list[FileRange] = []
-        for part in self._ranges:
-            ranges.append(replace(part, expected_offset=expected))
+        for index, part in enumerate(self._ranges):
+            flagged = index in self._epochs.out_of_order
+            ranges.append(replace(part, expected_offset=expected, leader_epoch_fault=flagged))
             if part.header is not None and part.fault in _BELIEVED:
                 expected = part.header.last_offset + 1
         return ranges
+
+
+class _LeaderEpochs:
+    """Which batches have a leader epoch that is out of order, by the same reasoning."""
+
+    def __init__(self) -> None:
+        self.out_of_order: set[int] = set()
+        self._highest = NO_VALUE  # of those that are believed
+        self._waiting: tuple[int, int] | None = None
+        self._rival: tuple[int, int] | None = None
+
+    @property
+    def first_open(self) -> int | None:
+        """The first batch that is not judged yet."""
+        return self._waiting[0] if self._waiting else None
+
+    def add(self, index: int, epoch: int) -> None:
+        if epoch < 0:
+            self.settle()
+            return
+        if self._waiting is not None and self._rival is not None:
+            self._decide(for_rival=epoch < self._waiting[1])
+        if epoch < self._highest:
+            self.out_of_order.add(index)
+        elif self._waiting is None or epoch >= self._waiting[1]:
+            self._believe_waiting()
+            self._waiting = (index, epoch)
+        else:
+            self._rival = (index, epoch)
+
+    def _decide(self, *, for_rival: bool) -> None:
+        if self._waiting is None or self._rival is None:
+            return
+        wrong, right = (self._waiting, self._rival) if for_rival else (self._rival, self._waiting)
+        self.out_of_order.add(wrong[0])
+        self._waiting, self._rival = right, None
+
+    def _believe_waiting(self) -> None:
+        if self._waiting is not None:
+            self._highest = max(self._highest, self._waiting[1])
+        self._waiting = None
+
+    def forget(self, index: int) -> None:
+        """The batch is damaged otherwise and says nothing of epochs."""
+        if self._rival is not None and self._rival[0] == index:
+            self._rival = None
+        elif self._waiting is not None and self._waiting[0] == index:
+            self._waiting, self._rival = self._rival, None
+
+    def settle(self) -> None:
+        """Judge by what is known: of two the higher is wrong."""
+        self._decide(for_rival=True)
+        self._believe_waiting()
 
 
 def with_record_faults(
