@@ -45,9 +45,7 @@ def expectation(sound: bytes, damaged: bytes) -> Expectation:
             break
         beginning, end = beginning - 1, end + 1
     intact = [span for span in spans if span[1] <= beginning]
-    intact += [
-        (start + shift, stop + shift) for start, stop in spans if start >= len(sound) - end
-    ]
+    intact += [(start + shift, stop + shift) for start, stop in spans if start >= len(sound) - end]
     if len(damaged) == beginning:  # cut short: what is left of the last batch is damaged
         last = max((stop for _, stop in intact), default=0)
         return Expectation((last, len(damaged)), intact)

@@ -108,9 +108,7 @@ def message_sets(draw: st.DrawFn, first: int, magic: int) -> tuple[bytes, list[R
     ]
     encoded = write_message_set(records, magic, codec)
     if log_append and codec:
-        records = [
-            Record(item.offset, max(times), kind, item.key, item.value) for item in records
-        ]
+        records = [Record(item.offset, max(times), kind, item.key, item.value) for item in records]
     return encoded, records, offsets[-1] + 1
 
 

@@ -138,8 +138,9 @@ def _rival_is_right(table: LongArray, belief: LongArray, following: int) -> bool
     waiting_base = table[belief[WAITING], BASE_OFFSET]
     if waiting_base == belief[EXPECTED]:
         return False
-    rival_base = table[belief[RIVAL], BASE_OFFSET]
-    return bool(rival_base == belief[EXPECTED] or rival_last < waiting_base)
+    room = table[belief[RIVAL], BASE_OFFSET] - belief[EXPECTED]
+    fills_the_room = room == waiting_last - waiting_base + 1
+    return bool(room == 0 or fills_the_room or rival_last < waiting_base)
 
 
 @kernel

@@ -256,27 +256,23 @@ class Finder:
         return None, position
 
     def _value_end(self, position: int, start: int) -> int | None:
-        """Where the value ends that begins at `position`, if the length field just before says
-        that sound batches there are one."""
+        """Where the value ends that begins at `position`, if the bytes just before say that the
+        sound batches there are one.
+
+        In a message of format 0 or 1 the length stands in four bytes, and the message ends with
+        its value. In a record of format 2 at least its header count follows, so that neither a
+        batch nor the end of the file can.
+        """
         first = max(position - VARINT_BYTES, start)
         before = bytes(self._source.read(first, position - first))
-        sizes = {int.from_bytes(before[-4:], "big")} if len(before) >= 4 else set()
-        for width in range(1, len(before) + 1):
-            try:
-                size, used = read_varint(before, len(before) - width, len(before))
-            except VarintError:
-                continue
-            if used == width:
-                sizes.add(size)
-        ends = {position + size for size in sizes if size >= LEAST_LENGTH[0]}
-        while position < max(ends, default=0):
-            header = self._sound(position, _ANY_OFFSETS)
-            if header is None:
-                return None
-            position += header.size
-            if position in ends:
-                return position
-        return None
+        message_end = position + int.from_bytes(before[-4:].rjust(4, b"\xff"), "big")
+        end = position
+        while end != message_end and (header := self._sound(end, _ANY_OFFSETS)) is not None:
+            end += header.size
+        if end == message_end:
+            return end
+        is_value = end < self._source.size and _ends_with_varint(before, end - position)
+        return end if is_value else None
 
     def _chain_end(self, position: int, bounds: Bounds, stop: int) -> int:
         """Where the sound batches that follow each other from `position` end."""
@@ -302,6 +298,16 @@ class Finder:
                 return candidate
             candidate = self._source.next_candidate(max(candidate + 1, reached), end)
         return None
+
+
+def _ends_with_varint(data: bytes, value: int) -> bool:
+    for width in range(1, len(data) + 1):
+        try:
+            if read_varint(data, len(data) - width, len(data)) == (value, width):
+                return True
+        except VarintError:
+            continue
+    return False
 
 
 def _is_consistent(header: BatchHeader, bounds: Bounds) -> bool:

@@ -188,8 +188,8 @@ class _Account:
         """Which of two batches that contradict each other is in its place.
 
         The one that the following batch can come after; of two such the one that it follows on;
-        then the one that follows on what is believed; then the one with the lower offsets, if they
-        do not overlap; and the earlier at last.
+        then the earlier, if it follows on what is believed; then the later, if it does or if the
+        earlier would fit just before it, or if they do not overlap; and the earlier at last.
         """
         if following is not None:
             can_follow = following > waiting.last_offset, following > rival.last_offset
@@ -200,7 +200,9 @@ class _Account:
                 return follows_on[1]
         if waiting.base_offset == self.bounds.expected:
             return False
-        return rival.base_offset == self.bounds.expected or rival.last_offset < waiting.base_offset
+        room = rival.base_offset - self.bounds.expected
+        fills_the_room = room == waiting.last_offset - waiting.base_offset + 1
+        return room == 0 or fills_the_room or rival.last_offset < waiting.base_offset
 
     def _believe_waiting(self) -> None:
         if self._waiting is not None:

@@ -51,9 +51,7 @@ def unique_segments(logs: Path) -> list[Segment]:
 def topics(golden: Path, consumer: str) -> list[str]:
     """The topics of which there is a consumer's output."""
     suffix = f".{consumer}.jsonl"
-    return sorted(
-        path.name.removesuffix(suffix) for path in golden.glob(f"consumer/*{suffix}")
-    )
+    return sorted(path.name.removesuffix(suffix) for path in golden.glob(f"consumer/*{suffix}"))
 
 
 def consumed(golden: Path, topic: str, consumer: str) -> list[dict[str, Any]]:

@@ -75,9 +75,7 @@ def test_every_variant_has_its_expectation(unpacked: Callable[[str], Path]) -> N
 
 
 @pytest.mark.parametrize("variant", [*FOUND, *WHOLE])
-def test_each_fault_is_found_at_its_position(
-    variant: str, unpacked: Callable[[str], Path]
-) -> None:
+def test_each_fault_is_found_at_its_position(variant: str, unpacked: Callable[[str], Path]) -> None:
     # F62 to F75; T1 to T4, T12, T13, T33.
     found = [
         (row["kind"], row["position"])

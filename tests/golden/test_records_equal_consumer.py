@@ -59,9 +59,7 @@ def _read(logs: Path, reader: Reader) -> dict[str, list[dict[str, Any]]]:
 
 def _control_positions(data: bytes, account: list[Any]) -> set[int]:
     # Control batches are no records of an application: bit 5 of the attributes.
-    return {
-        row[0] for row in account if data[row[0] + 16] == 2 and data[row[0] + 22] & 0b100000
-    }
+    return {row[0] for row in account if data[row[0] + 16] == 2 and data[row[0] + 22] & 0b100000}
 
 
 def _log_starts(logs: Path) -> dict[tuple[str, int], int]:

@@ -27,9 +27,7 @@ def check(data: bytes, base: int | None = 0, following: int | None = None) -> No
         result = by_kernels(data, base, following, in_pieces=in_pieces, max_batch_bytes=LIMIT)
         assert result == (account, rows)
     unchecked = by_reference(data, base, following, check_crcs=False, max_batch_bytes=LIMIT)
-    assert (
-        by_kernels(data, base, following, check_crcs=False, max_batch_bytes=LIMIT) == unchecked
-    )
+    assert by_kernels(data, base, following, check_crcs=False, max_batch_bytes=LIMIT) == unchecked
 
 
 @given(st.binary(max_size=400), st.none() | st.integers(0, 2**62))

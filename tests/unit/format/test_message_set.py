@@ -18,7 +18,9 @@ GZIP = CompressionType.GZIP
 CODECS = [GZIP, CompressionType.SNAPPY, CompressionType.LZ4]
 
 
-def wrapper(offset: int, magic: int, inner: bytes, *, timestamp_ms: int = 77, append: bool = False) -> bytes:
+def wrapper(
+    offset: int, magic: int, inner: bytes, *, timestamp_ms: int = 77, append: bool = False
+) -> bytes:
     """A gzip wrapper around the given bytes."""
     return write_message(
         offset,

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkalog.storage.log_bounds import EndRule, LogBounds, log_bounds
-from kafkalog.storage.log_dir import LogDir
-from tests.unit.storage.log_dirs import log_of
+from kafkalog.storage.log_dir import LogDir, find_partitions
+from tests.unit.storage.log_dirs import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    UNIQUE,
+    add_partition,
+    checkpoint_text,
+    log_name,
+    log_of,
+)
 
 ORDERS = ("orders", 0)
 
@@ -78,19 +88,45 @@ def test_a_log_of_no_topic_has_no_checkpoint(rule: EndRule) -> None:
     assert log_bounds(log, rule) == LogBounds(70, None)
 
 
-def test_a_file_of_no_offset_is_read_from_its_first() -> None:
-    segment_less = log_of(None, None)
-    assert log_bounds(segment_less, EndRule.LOG_END) == LogBounds(0, None)
+def test_a_file_that_tells_no_offset_is_read_from_the_first(tmp_path: Path) -> None:
+    (tmp_path / "segment.bin").touch()
+    (log,) = find_partitions([str(tmp_path / "segment.bin")])
+    assert log_bounds(log, EndRule.LOG_END) == LogBounds(0, None)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A log directory in which orders-0 starts at 90, at 70 a segment that a broker deleted."""
+    live = add_partition(tmp_path, "orders-0", 80)
+    (live / log_name(70, ".deleted")).touch()
+    add_partition(tmp_path, f"orders-0.{UNIQUE}-delete", 70)
+    (tmp_path / LOG_STARTS).write_text(checkpoint_text({ORDERS: 90}))
+    (tmp_path / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: 95}))
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", ["", "orders-0", f"orders-0/{log_name(80)}"])
+def test_the_log_start_holds_for_live_segments_however_they_are_given(
+    path: str, data: Path
+) -> None:
+    # F95.
+    (log,) = find_partitions([str(data / path)])
+    assert log_bounds(log, EndRule.LOG_END) == LogBounds(90, None)
 
 
 @pytest.mark.xfail(
-    strict=True,
-    reason="checkpoints speak of the live partition: of a deleted topic made again they hide what "
-    "is to be undeleted",
+    strict=True, reason="hides what is to be undeleted: the checkpoint is the live partition's"
 )
-@pytest.mark.parametrize("rule", EndRule)
-def test_checkpoints_do_not_hold_for_what_is_no_live_partition(rule: EndRule) -> None:
+@pytest.mark.parametrize("path", [f"orders-0.{UNIQUE}-delete", f"orders-0/{log_name(70)}.deleted"])
+def test_the_log_start_does_not_hold_for_what_was_deleted(path: str, data: Path) -> None:
     # F92, F95.
-    directory = log_dir(starts=90, high_watermark=95, clean=True)
-    log = log_of("orders", 0, 70, log_dir=directory, is_live=False, is_named=True)
-    assert log_bounds(log, rule) == LogBounds(70, None)
+    (log,) = find_partitions([str(data / path)])
+    assert log_bounds(log, EndRule.LOG_END) == LogBounds(70, None)
+
+
+@pytest.mark.xfail(strict=True, reason="the checkpoint is the live partition's")
+def test_the_high_watermark_does_not_hold_for_a_directory_of_the_same_name(data: Path) -> None:
+    # F92, F97.
+    (log,) = find_partitions([str(data / f"orders-0.{UNIQUE}-delete")])
+    assert log_bounds(log, EndRule.HIGH_WATERMARK).end_offset is None

@@ -17,6 +17,7 @@ from tests.unit.storage.log_dirs import (
     add_partition,
     checkpoint_text,
     log_name,
+    log_of,
     segments_in,
 )
 
@@ -201,6 +202,17 @@ def test_a_directory_of_another_name_with_segments_is_a_log_of_no_topic(tmp_path
             is_named=True,
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "key"),
+    [("a-b.c", 3, ("a-b.c", 3)), ("a", 0, ("a", 0)), (None, None, None)],
+)
+def test_a_log_has_the_key_that_checkpoints_use(
+    topic: str | None, partition: int | None, key: tuple[str, int] | None
+) -> None:
+    # F81.
+    assert log_of(topic, partition).topic_partition == key
 
 
 def test_several_log_dirs_are_read_together(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Single log files given by their own paths: live ones, those on their way out, copies. F91, F92."""
+"""Single log files given by their own paths: live ones, marked ones, copies. F91, F92."""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ def test_the_checksum_of_any_range_is_that_of_its_bytes(
     castagnoli: bool, first: int, second: int
 ) -> None:
     start, end = sorted((first, second))
-    ranges = RangeChecksum(lambda position, size: DATA[position : position + size], 0, castagnoli=castagnoli)
+    ranges = RangeChecksum(
+        lambda position, size: DATA[position : position + size], 0, castagnoli=castagnoli
+    )
     function = crc32c if castagnoli else crc32
     assert ranges.of(start, end) == function(DATA[start:end])
 

@@ -1,0 +1,258 @@
+"""All options of a read together: Spark's own, ours, and those that mean nothing to files."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from dataclasses import replace
+
+import pytest
+
+from kafkalog.errors import OptionError
+from kafkalog.format.record_batch import MAX_BATCH_BYTES
+from kafkalog.spark.options import (
+    DEFAULT_PARTITION_BYTES,
+    OPTION_NAMES,
+    Mode,
+    ReadOptions,
+    View,
+    read_options,
+)
+from kafkalog.spark.topics import TopicChoice
+from kafkalog.storage.log_bounds import EndRule
+from kafkalog.storage.offset_ranges import FromTimestamp, NoMatch, OffsetRequest
+
+MIB = 1024 * 1024
+DEFAULTS = ReadOptions(
+    paths=("data",),
+    view=View.RECORDS,
+    columns=None,
+    include_headers=False,
+    include_metadata=False,
+    topics=TopicChoice(),
+    offsets=OffsetRequest(),
+    mode=Mode.FAILFAST,
+    check_crcs=True,
+    max_batch_bytes=MAX_BATCH_BYTES,
+    max_partition_bytes=128 * MIB,
+)
+
+# The options of Spark's Kafka source that mean the same to files, each with a value.
+SHARED = {
+    "subscribe": "orders",
+    "subscribePattern": "orders.*",
+    "assign": '{"orders":[0]}',
+    "startingOffsets": "earliest",
+    "endingOffsets": "latest",
+    "startingTimestamp": "5",
+    "endingTimestamp": "5",
+    "startingOffsetsByTimestamp": '{"orders":{"0":5}}',
+    "endingOffsetsByTimestamp": '{"orders":{"0":5}}',
+    "startingOffsetsByTimestampStrategy": "latest",
+    "failOnDataLoss": "false",
+    "includeHeaders": "true",
+    "kafka.isolation.level": "read_uncommitted",
+    "kafka.check.crcs": "false",
+}
+# Those that speak to a broker, shape streams or split by offsets.
+WITHOUT_EFFECT = {
+    "minPartitions": "10",
+    "maxRecordsPerPartition": "1000",
+    "maxOffsetsPerTrigger": "1000",
+    "minOffsetsPerTrigger": "10",
+    "maxTriggerDelay": "15m",
+    "groupIdPrefix": "spark",
+    "kafkaConsumer.pollTimeoutMs": "120000",
+    "fetchOffset.numRetries": "3",
+    "fetchOffset.retryIntervalMs": "1000",
+    "kafka.bootstrap.servers": "broker:9092",
+    "kafka.group.id": "group",
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.sasl.jaas.config": "password",
+    "kafka.auto.offset.reset": "earliest",
+    "kafka.max.poll.records": "500",
+}
+
+
+def test_only_a_path_is_needed() -> None:
+    assert read_options({"path": "data"}) == DEFAULTS
+    assert DEFAULT_PARTITION_BYTES == 128 * MIB
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"view": "batches"}, replace(DEFAULTS, view=View.BATCHES)),
+        ({"view": "BYTE_RANGES"}, replace(DEFAULTS, view=View.BYTE_RANGES)),
+        ({"view": "faults"}, replace(DEFAULTS, view=View.FAULTS)),
+        ({"columns": "offset, value"}, replace(DEFAULTS, columns=("offset", "value"))),
+        ({"includeHeaders": "true"}, replace(DEFAULTS, include_headers=True)),
+        ({"includeMetadata": "true"}, replace(DEFAULTS, include_metadata=True)),
+        ({"subscribe": "a,b"}, replace(DEFAULTS, topics=TopicChoice(subscribe=("a", "b")))),
+        ({"subscribePattern": "a.*"}, replace(DEFAULTS, topics=TopicChoice(pattern="a.*"))),
+        (
+            {"assign": '{"a":[0,1]}'},
+            replace(DEFAULTS, topics=TopicChoice(assign=frozenset({("a", 0), ("a", 1)}))),
+        ),
+        (
+            {"stopAt": "highWatermark"},
+            replace(DEFAULTS, offsets=OffsetRequest(end_rule=EndRule.HIGH_WATERMARK)),
+        ),
+        ({"mode": "PERMISSIVE"}, replace(DEFAULTS, mode=Mode.PERMISSIVE)),
+        ({"mode": "dropMalformed"}, replace(DEFAULTS, mode=Mode.DROPMALFORMED)),
+        ({"kafka.check.crcs": "false"}, replace(DEFAULTS, check_crcs=False)),
+        ({"maxBatchBytes": "1000"}, replace(DEFAULTS, max_batch_bytes=1000)),
+        ({"maxBatchBytes": "2147483647"}, replace(DEFAULTS, max_batch_bytes=2**31 - 1)),
+        ({"maxPartitionBytes": "1"}, replace(DEFAULTS, max_partition_bytes=1)),
+        ({"isolationLevel": "read_uncommitted"}, DEFAULTS),
+        ({"kafka.isolation.level": "READ_UNCOMMITTED"}, DEFAULTS),
+    ],
+)
+def test_an_option_changes_what_it_says(given: dict[str, str], expected: ReadOptions) -> None:
+    options = {"path": "data", **given}
+    lower_case = {name.lower(): value for name, value in options.items()}
+    assert [read_options(options), read_options(lower_case)] == [expected, expected]
+
+
+def test_all_options_of_a_job_on_sparks_kafka_source_are_taken() -> None:
+    """A job changes only `format(...)`."""
+    given = {
+        **WITHOUT_EFFECT,
+        "subscribe": "orders",
+        "startingTimestamp": "5",
+        "endingTimestamp": "9",
+        "startingOffsetsByTimestampStrategy": "latest",
+        "failOnDataLoss": "false",
+        "includeHeaders": "true",
+        "path": "data",
+    }
+    assert read_options(given) == replace(
+        DEFAULTS,
+        include_headers=True,
+        topics=TopicChoice(subscribe=("orders",)),
+        offsets=OffsetRequest(
+            starting=FromTimestamp(5),
+            ending=FromTimestamp(9),
+            starting_option="startingTimestamp",
+            ending_option="endingTimestamp",
+            no_match=NoMatch.LATEST,
+            fail_on_data_loss=False,
+        ),
+    )
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_options_with_an_effect_are_not_logged(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    read_options({"path": "data", name: SHARED[name]})
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("name", WITHOUT_EFFECT)
+def test_an_option_without_effect_is_ignored_and_named_in_the_log(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert read_options({"path": "data", name: WITHOUT_EFFECT[name]}) == DEFAULTS
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage().endswith(f": {name}")
+
+
+def test_all_options_without_effect_are_in_one_line_without_their_values(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    read_options({"path": "data", **WITHOUT_EFFECT})
+    (record,) = caplog.records
+    _, _, named = record.getMessage().partition(": ")
+    assert sorted(named.split(", ")) == sorted(WITHOUT_EFFECT)
+    assert "password" not in record.getMessage()
+
+
+@pytest.mark.parametrize("name", ["kafka.isolation.level", "isolationLevel"])
+@pytest.mark.parametrize("value", ["read_committed", "READ_COMMITTED"])
+def test_reading_committed_records_only_is_an_error_for_now(name: str, value: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_options({"path": "data", name: value})
+    assert (caught.value.name, caught.value.value) == (name, value)
+    assert "read_uncommitted" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["topic", "subscribePatterns", "start_offsets", "recursive"])
+def test_an_unknown_option_is_an_error_naming_it_and_all_there_are(name: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_options({"path": "data", name: "1"})
+    assert (caught.value.name, caught.value.value) == (name, "1")
+    for known in OPTION_NAMES:
+        assert known in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("view", "rows", "records, batches, byte_ranges, faults"),
+        ("mode", "LAX", "FAILFAST, PERMISSIVE, DROPMALFORMED"),
+        ("columns", ",", "commas"),
+        ("includeHeaders", "yes", "true, false"),
+        ("includeMetadata", "1", "true, false"),
+        ("failOnDataLoss", "no", "true, false"),
+        ("kafka.check.crcs", "off", "true, false"),
+        ("kafka.isolation.level", "serializable", "read_uncommitted, read_committed"),
+        ("isolationLevel", "", "read_uncommitted, read_committed"),
+        ("maxBatchBytes", "0", "from 1 to 2147483647"),
+        ("maxBatchBytes", "2147483648", "from 1 to 2147483647"),
+        ("maxPartitionBytes", "128m", "from 1 to "),
+        ("minPartitions", "0", "from 1 to "),
+        ("minPartitions", "many", "from 1 to "),
+        ("maxRecordsPerPartition", "-1", "from 1 to "),
+        ("stopAt", "end", "logEnd, highWatermark"),
+        ("startingOffsets", "latest", "earliest"),
+        ("subscribe", "", "commas"),
+        ("assign", "orders", "JSON"),
+        ("subscribePattern", "(", "regular expression"),
+    ],
+)
+def test_a_bad_value_is_an_error_naming_option_and_allowed_values(
+    name: str, value: str, allowed: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_options({"path": "data", name.lower(): value})
+    assert (caught.value.name, caught.value.value) == (name, value)
+    assert name in str(caught.value)
+    assert allowed in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "paths"),
+    [
+        ({"path": "data"}, ("data",)),
+        ({"path": "/mnt/disk*/kafka,logs"}, ("/mnt/disk*/kafka,logs",)),
+        ({"paths": '["a"]'}, ("a",)),
+        ({"paths": '["a","b c","d*"]'}, ("a", "b c", "d*")),
+    ],
+)
+def test_paths_come_as_spark_hands_them_over(given: dict[str, str], paths: tuple[str, ...]) -> None:
+    # load("a") sets path; load(["a", "b"]) sets paths, as JSON.
+    assert read_options(given) == replace(DEFAULTS, paths=paths)
+
+
+@pytest.mark.parametrize("given", [{}, {"path": ""}, {"paths": "[]"}])
+def test_no_path_is_an_error_naming_the_option(given: dict[str, str]) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_options(given)
+    assert caught.value.name == "path"
+    for allowed in ("log directory", "partition directory", ".log file", "glob"):
+        assert allowed in str(caught.value)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="a JSON or type error that names no option, or one path for each letter"
+)
+@pytest.mark.parametrize("value", ["data", "a,b", "", '"data"', "5", "null", '{"a":1}', "[1]"])
+def test_paths_that_are_no_list_of_strings_are_an_error_naming_the_option(value: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        read_options({"paths": value})
+    assert (caught.value.name, caught.value.value) == ("paths", value)
+
+
+def test_options_survive_the_way_to_a_task() -> None:
+    options = read_options({"path": "data", "assign": '{"a":[0]}', "startingTimestamp": "5"})
+    assert pickle.loads(pickle.dumps(options)) == options

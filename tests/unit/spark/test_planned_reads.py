@@ -1,0 +1,302 @@
+"""From options to rows without a session: listing, planning and the reading of each segment.
+
+Rules: F94 to F98, T31, T32.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.errors import DataLossError, LogDirError, OptionError
+from kafkalog.format.record_batch import write_batch
+from kafkalog.format.records import Record
+from kafkalog.spark.options import read_options
+from kafkalog.spark.planning import planned_groups
+from kafkalog.spark.reading import read_segment
+from kafkalog.storage.read_plan import SegmentRead
+from tests.unit.storage.log_dirs import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    UNIQUE,
+    add_partition,
+    checkpoint_text,
+    log_name,
+)
+
+ORDERS = ("orders", 0)
+# Two segments, ten records to a batch; the record at offset n has timestamp 1000 + n.
+BASE_OFFSETS = (0, 30)
+END = 50
+
+
+def batches(first: int, end: int) -> list[bytes]:
+    return [
+        write_batch(
+            [
+                Record(offset, 1000 + offset, 0, b"key", str(offset).encode())
+                for offset in range(start, start + 10)
+            ]
+        )
+        for start in range(first, end, 10)
+    ]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A log directory with orders-0."""
+    partition = add_partition(tmp_path, "orders-0", *BASE_OFFSETS)
+    (partition / log_name(0)).write_bytes(b"".join(batches(0, 30)))
+    (partition / log_name(30)).write_bytes(b"".join(batches(30, END)))
+    return tmp_path
+
+
+def planned(path: Path, **given: str) -> list[SegmentRead]:
+    options = read_options({"path": str(path), **given})
+    return [read for group in planned_groups(options) for read in group]
+
+
+def rows(reads: list[SegmentRead], *columns: str, **given: str) -> list[tuple[Any, ...]]:
+    options = read_options({"path": "as planned", **given})
+    return [
+        tuple(row.values())
+        for read in reads
+        for batch in read_segment(read, options, columns)
+        for row in batch.to_pylist()
+    ]
+
+
+def offsets(path: Path, **given: str) -> list[int]:
+    """The offsets of the records that a read with these options gives."""
+    return [offset for (offset,) in rows(planned(path, **given), "offset", **given)]
+
+
+def test_everything_is_read_by_default(data: Path) -> None:
+    # F96.
+    assert offsets(data) == list(range(END))
+
+
+def test_records_below_the_log_start_are_no_rows_though_their_batch_is_there(data: Path) -> None:
+    # F95, T31.
+    (data / LOG_STARTS).write_text(checkpoint_text({ORDERS: 15}))
+    assert offsets(data) == list(range(15, END))
+
+
+@pytest.mark.parametrize(
+    ("stop_at", "clean", "end"),
+    [
+        ("highWatermark", True, 42),
+        ("highWatermark", False, END),
+        ("logEnd", True, END),
+    ],
+)
+def test_a_read_stops_at_the_high_watermark_where_that_is_asked_and_known(
+    stop_at: str, clean: bool, end: int, data: Path
+) -> None:
+    # F83, F97.
+    (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: 42}))
+    if clean:
+        (data / ".kafka_cleanshutdown").touch()
+    assert offsets(data, stopAt=stop_at) == list(range(end))
+
+
+def test_a_high_watermark_is_capped_by_the_log_end(data: Path) -> None:
+    # F97.
+    (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: 60}))
+    (data / ".kafka_cleanshutdown").touch()
+    assert offsets(data, stopAt="highWatermark") == list(range(END))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"startingOffsets": '{"orders":{"0":17}}'}, range(17, END)),
+        ({"endingOffsets": '{"orders":{"0":33}}'}, range(33)),
+        ({"endingOffsets": '{"orders":{"0":50}}'}, range(END)),
+        ({"startingOffsets": '{"orders":{"0":50}}'}, range(0)),
+        ({"startingTimestamp": "1017"}, range(17, END)),
+        ({"endingTimestamp": "1033"}, range(33)),
+        ({"endingTimestamp": "2000"}, range(END)),
+        ({"startingOffsetsByTimestamp": '{"orders":{"0":1031}}'}, range(31, END)),
+        ({"startingTimestamp": "1017", "endingOffsets": '{"orders":{"0":31}}'}, range(17, 31)),
+        ({"startingOffsets": '{"orders":{"0":-2}}', "endingTimestamp": "0"}, range(0)),
+    ],
+)
+def test_a_read_begins_and_ends_where_the_options_say(
+    options: dict[str, str], expected: range, data: Path
+) -> None:
+    assert offsets(data, **options) == list(expected)
+
+
+BEYOND = [
+    {"startingOffsets": '{"orders":{"0":51}}'},
+    {"endingOffsets": '{"orders":{"0":51}}'},
+    {"startingOffsets": '{"orders":{"0":51}}', "endingOffsets": '{"orders":{"0":60}}'},
+]
+
+
+@pytest.mark.parametrize("options", BEYOND)
+def test_an_offset_beyond_the_log_is_an_error_naming_the_valid_range(
+    options: dict[str, str], data: Path
+) -> None:
+    # F98.
+    with pytest.raises(DataLossError, match="orders-0 is not in the log, which holds 0 up to 50"):
+        offsets(data, **options)
+
+
+@pytest.mark.parametrize(("options", "count"), [*zip(BEYOND, (0, END, 0), strict=True)])
+def test_an_offset_beyond_the_log_is_clamped_and_logged_where_that_is_asked(
+    options: dict[str, str], count: int, data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F98.
+    assert offsets(data, **options, failOnDataLoss="false") == list(range(count))
+    (record,) = caplog.records
+    assert "orders-0 is not in the log, which holds 0 up to 50" in record.getMessage()
+
+
+def test_a_log_ends_behind_its_last_sound_batch(data: Path) -> None:
+    # F96, F98: a broker that stopped while writing leaves a part of a batch.
+    path = data / "orders-0" / log_name(30)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert offsets(data) == list(range(40))
+    with pytest.raises(DataLossError, match="holds 0 up to 40"):
+        offsets(data, endingOffsets='{"orders":{"0":50}}')
+
+
+@pytest.mark.xfail(strict=True, reason="an empty range plans no read that could tell the log's end")
+def test_an_empty_range_beyond_the_log_is_an_error(data: Path) -> None:
+    # F98.
+    there = '{"orders":{"0":60}}'
+    with pytest.raises(DataLossError):
+        offsets(data, startingOffsets=there, endingOffsets=there)
+
+
+@pytest.mark.xfail(strict=True, reason="only view records tells of offsets beyond the log")
+@pytest.mark.parametrize("view", ["batches", "byte_ranges", "faults"])
+def test_an_offset_beyond_the_log_is_an_error_in_every_view(view: str, data: Path) -> None:
+    # F98.
+    options = {"view": view, **BEYOND[0]}
+    with pytest.raises(DataLossError):
+        rows(planned(data, **options), "position", **options)
+
+
+@pytest.mark.xfail(strict=True, raises=OverflowError, reason="an error that names no option")
+@pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])
+def test_an_offset_beyond_64_bits_is_an_error_naming_the_option(option: str, data: Path) -> None:
+    with pytest.raises(OptionError, match=option):
+        offsets(data, **{option: '{"orders":{"0":9223372036854775808}}'})
+
+
+@pytest.mark.xfail(strict=True, reason="gives all records")
+@pytest.mark.parametrize(
+    "options",
+    [{"startingTimestamp": "2000"}, {"startingOffsetsByTimestamp": '{"orders":{"0":2000}}'}],
+)
+def test_no_record_as_late_as_the_start_gives_none_where_that_is_asked(
+    options: dict[str, str], data: Path
+) -> None:
+    assert offsets(data, **options, startingOffsetsByTimestampStrategy="latest") == []
+
+
+@pytest.mark.xfail(strict=True, reason="calls a batch valid whose checksum nobody has looked at")
+def test_the_account_of_bytes_checks_what_is_below_the_log_start(data: Path) -> None:
+    # F62, F95: every byte is in one range, and none is valid unseen.
+    path = data / "orders-0" / log_name(0)
+    damaged = bytearray(path.read_bytes())
+    damaged[70] ^= 1
+    path.write_bytes(bytes(damaged))
+    (data / LOG_STARTS).write_text(checkpoint_text({ORDERS: 15}))
+    reads = planned(data, view="byte_ranges")
+    account = rows(reads, "position", "kind", view="byte_ranges")
+    assert account[:2] == [(0, "checksum"), (len(batches(0, 10)[0]), None)]
+
+
+@pytest.mark.xfail(strict=True, reason="segments wholly below the log start are left out")
+def test_the_account_of_bytes_has_every_segment(data: Path) -> None:
+    # F62, F95.
+    (data / LOG_STARTS).write_text(checkpoint_text({ORDERS: 35}))
+    reads = planned(data, view="byte_ranges")
+    assert [read.base_offset for read in reads] == list(BASE_OFFSETS)
+
+
+@pytest.mark.xfail(strict=True, reason="of what has been deleted nothing is read")
+def test_a_deleted_segment_is_undeleted_by_its_path(data: Path) -> None:
+    # F92, F95, T32: records up to 35 were deleted by kafka-delete-records.
+    path = data / "orders-0" / log_name(0)
+    deleted = path.rename(path.with_name(f"{path.name}.deleted"))
+    (data / LOG_STARTS).write_text(checkpoint_text({ORDERS: 35}))
+    assert offsets(deleted) == list(range(30))
+
+
+def test_offsets_must_name_every_partition_that_is_read(data: Path) -> None:
+    add_partition(data, "orders-1", 0)
+    with pytest.raises(OptionError) as caught:
+        planned(data, startingOffsets='{"orders":{"0":5}}')
+    assert (caught.value.name, caught.value.value) == ("startingOffsets", "orders-0")
+    assert "orders-0, orders-1" in str(caught.value)
+
+
+def test_offsets_need_not_name_partitions_that_are_not_read(data: Path) -> None:
+    add_partition(data, "users-0", 0)
+    options = {"subscribe": "orders", "startingOffsets": '{"orders":{"0":45}}'}
+    assert offsets(data, **options) == list(range(45, END))
+
+
+def test_topics_are_chosen_before_anything_is_read(data: Path) -> None:
+    # F93.
+    add_partition(data, "__consumer_offsets-0", 0)
+    add_partition(data, "users-0", 0)
+    assert [read.topic for read in planned(data)] == ["orders", "orders", "users"]
+    assert [read.topic for read in planned(data, subscribe="users")] == ["users"]
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+def test_a_bad_checkpoint_stops_only_a_read_that_stops_at_damage(mode: str, data: Path) -> None:
+    # F80.
+    (data / LOG_STARTS).write_text("garbage")
+    with pytest.raises(LogDirError, match=LOG_STARTS):
+        planned(data)
+    assert offsets(data, mode=mode) == list(range(END))
+
+
+def test_a_file_marked_as_deleted_after_planning_is_read_under_its_new_name(data: Path) -> None:
+    # F94, T32.
+    reads = planned(data)
+    path = data / "orders-0" / log_name(0)
+    moved = path.rename(path.with_name(f"{path.name}.deleted"))
+    found = rows(reads, "offset", "file")
+    expected = [(offset, str(moved)) for offset in range(30)]
+    assert found[:30] == expected
+    assert [offset for offset, _ in found[30:]] == list(range(30, END))
+
+
+def test_a_partition_deleted_after_planning_is_read_under_its_new_name(data: Path) -> None:
+    # F94, T32.
+    reads = planned(data)
+    (data / "orders-0").rename(data / f"orders-0.{UNIQUE}-delete")
+    assert [offset for (offset,) in rows(reads, "offset")] == list(range(END))
+
+
+def test_a_file_gone_after_planning_is_an_error_naming_it(data: Path) -> None:
+    # F94, F98.
+    reads = planned(data)
+    shutil.rmtree(data / "orders-0")
+    with pytest.raises(DataLossError) as caught:
+        rows(reads, "offset")
+    assert str(data / "orders-0" / log_name(0)) in str(caught.value)
+    assert "failOnDataLoss=false" in str(caught.value)
+
+
+def test_a_file_gone_after_planning_is_logged_where_that_is_asked(
+    data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F94, F98.
+    reads = planned(data)
+    (data / "orders-0" / log_name(0)).unlink()
+    found = rows(reads, "offset", failOnDataLoss="false")
+    assert [offset for (offset,) in found] == list(range(30, END))
+    (record,) = caplog.records
+    assert str(data / "orders-0" / log_name(0)) in record.getMessage()
