@@ -267,10 +267,10 @@ class Finder:
         before = bytes(self._source.read(first, position - first))
         message_end = position + int.from_bytes(before[-4:].rjust(4, b"\xff"), "big")
         end = position
-        while end != message_end and (header := self._sound(end, _ANY_OFFSETS)) is not None:
+        while (header := self._sound(end, _ANY_OFFSETS)) is not None:
             end += header.size
-        if end == message_end:
-            return end
+            if end == message_end:
+                return end
         is_value = end < self._source.size and _ends_with_varint(before, end - position)
         return end if is_value else None
 
