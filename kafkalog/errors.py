@@ -51,12 +51,21 @@ class CorruptDataError(KafkaLogError):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Spark pickles errors across processes; keyword arguments need this.
-        return (_corrupt_data_error, (self.__dict__.copy(),))
+        place = self.position, self.path, self.base_offset, self.advice
+        return (_corrupt_data_error, (self.fault, self.detail, *place))
 
 
-def _corrupt_data_error(fields: dict[str, object]) -> CorruptDataError:
-    fields = dict(fields)
-    return CorruptDataError(fields.pop("fault"), fields.pop("detail"), **fields)  # type: ignore[arg-type]
+def _corrupt_data_error(
+    fault: str,
+    detail: str,
+    position: int,
+    path: str | None,
+    base_offset: int | None,
+    advice: str | None,
+) -> CorruptDataError:
+    return CorruptDataError(
+        fault, detail, position=position, path=path, base_offset=base_offset, advice=advice
+    )
 
 
 class UnsupportedFormatError(KafkaLogError):

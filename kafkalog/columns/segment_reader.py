@@ -96,36 +96,50 @@ class _AskedFaults:
 
 def read_batches(
     window: Window, options: SegmentOptions, columns: Sequence[str], constants: Constants
-) -> Iterator[pa.RecordBatch]:
-    """The batches of the segment, sound or not, with the given columns of view `batches`.
+) -> Generator[pa.RecordBatch, None, int]:
+    """The batches of the segment that hold asked offsets, and all that are not sound, with the
+    given columns of view `batches`.
 
     Payloads are decompressed only for the columns that need it, and read at all only for those or
-    for checksums.
+    for checksums. Returns as `read_records` does.
     """
     batches = BatchColumns(columns, constants)
     is_deep = bool(DEEP_COLUMNS & set(columns))
     records = RecordColumns(options, (), {}, with_control_records=True)
     reads_payload = is_deep or (options.check_crcs and CHECKSUM_COLUMNS & set(columns))
     walk = SegmentBatches if reads_payload else SegmentHeaders
-    for chunk in walk(window, options).chunks():
+    walked = walk(window, options)
+    for chunk in walked.chunks():
         if is_deep:
             for _ in records.batches(chunk):
                 pass  # only what it finds out about the batches is of interest
-        batch = batches.batch(chunk.table)
+        batch = batches.batch(_asked_or_faulty(chunk.table, options))
         if batch is not None:
             yield batch
+    return walked.next_offset
+
+
+def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
+    is_asked = (table[:, LAST_OFFSET] >= options.first_offset) & (
+        table[:, BASE_OFFSET] < options.end_offset
+    )
+    asked: LongArray = table[is_asked | (table[:, FAULT] != Fault.NONE)]
+    return asked
 
 
 def read_byte_ranges(
     window: Window, options: SegmentOptions, *, is_compacted: bool
-) -> Iterator[ByteRange]:
-    """The account of all bytes of the segment, in the order of the file."""
+) -> Generator[ByteRange, None, int]:
+    """The account of all bytes of the segment, in the order of the file. Returns as `read_records`
+    does."""
     records = RecordColumns(options, (), {}, with_control_records=True)
     ranges = ByteRanges(
         SegmentFacts(window.size, options.base_offset, options.next_base_offset, is_compacted)
     )
-    for chunk in SegmentBatches(window, options).chunks():
+    batches = SegmentBatches(window, options)
+    for chunk in batches.chunks():
         for _ in records.batches(chunk):
             pass  # only what it finds out about the batches is of interest
         yield from ranges.rows(chunk.table)
     yield from ranges.last_rows()
+    return batches.next_offset

@@ -30,10 +30,10 @@ def read_offset_checkpoint(text: str) -> dict[TopicPartition, int]:
     for number, line in enumerate(lines[2:], start=3):
         if not line.strip():
             continue
-        fields = line.split()
         try:
-            topic, partition, offset = fields[0], int(fields[1]), int(fields[2])
-        except (IndexError, ValueError):
+            topic, *numbers = line.split()
+            partition, offset = map(int, numbers)
+        except ValueError:
             detail = f"{line!r} is not `topic partition offset`"
             raise CorruptDataError(_FAULT, detail, position=number) from None
         offsets[topic, partition] = offset

@@ -12,8 +12,7 @@ from pyspark.errors import PySparkException
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
-from kafkalog.storage.files import matching_paths
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir import find_partitions, input_paths
 
 _EPILOG = """\
 A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of these.
@@ -80,7 +79,7 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
         f"{counted(size, 'byte')}",
         file=sys.stderr,
     )
-    return [path for log_dir in args.log_dirs for path in matching_paths(log_dir)]
+    return [path for log_dir in args.log_dirs for path in input_paths(log_dir)]
 
 
 def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
@@ -92,7 +91,11 @@ def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namesp
     except (KafkaLogError, OSError) as error:
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
     except PySparkException as error:
-        return _failed(_last_words(error), ExitCode.UNREADABLE_INPUT)
+        kind, message = _last_words(error)
+        is_option = kind == OptionError.__name__
+        return _failed(
+            message, ExitCode.WRONG_ARGUMENTS if is_option else ExitCode.UNREADABLE_INPUT
+        )
 
 
 def _failed(message: str, code: ExitCode) -> int:
@@ -100,10 +103,14 @@ def _failed(message: str, code: ExitCode) -> int:
     return code
 
 
-def _last_words(error: PySparkException) -> str:
-    """What a Python worker said, without the way that its words took through Spark."""
-    lines = [line for line in str(error).splitlines() if line.startswith("kafkalog.errors.")]
-    return lines[-1].split(": ", 1)[1] if lines else str(error)
+def _last_words(error: PySparkException) -> tuple[str, str]:
+    """The error that a Python worker raised, without the way that it took through Spark."""
+    prefix = "kafkalog.errors."
+    lines = [line for line in str(error).splitlines() if line.startswith(prefix)]
+    if not lines:
+        return type(error).__name__, str(error)
+    kind, _, message = lines[-1].removeprefix(prefix).partition(": ")
+    return kind, message
 
 
 def counted(count: int, noun: str) -> str:

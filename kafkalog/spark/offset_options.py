@@ -52,12 +52,14 @@ def _first_given(options: OptionValues, names: tuple[str, ...]) -> str:
 
 def _limit(options: OptionValues, name: str, everything: str, refused: int) -> OffsetLimit:
     value = options.text(name)
-    if value is None or value.strip().lower() == everything:
+    if value is None:
         return Everything()
-    if name.endswith("Timestamp") and not name.endswith("ByTimestamp"):
-        return FromTimestamp(_timestamp(name, value))
     if name.endswith("ByTimestamp"):
         return SpecificTimestamps(_by_partition(name, value, "1700000000000", least=0))
+    if name.endswith("Timestamp"):
+        return FromTimestamp(_timestamp(name, value))
+    if value.strip().lower() == everything:
+        return Everything()
     word = "earliest" if refused == EARLIEST else "latest"
     if value.strip().lower() == word:
         raise OptionError(name, value, f'{everything}, or JSON such as {{"topic":{{"0":23}}}}')
@@ -83,7 +85,7 @@ def _by_partition(name: str, value: str, example: str, *, least: int) -> dict[To
         }
     except (ValueError, AttributeError, TypeError):
         raise OptionError(name, value, allowed) from None
-    if not all(type(number) is int and number >= least for number in parsed.values()):
+    if not all(type(number) is int and least <= number < 2**63 for number in parsed.values()):
         raise OptionError(name, value, allowed)
     return parsed
 

@@ -131,8 +131,18 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
 
 def _paths(options: OptionValues) -> tuple[str, ...]:
     path, paths = options.text("path"), options.text("paths")
-    listed = json.loads(paths) if paths is not None else [path] if path else []
+    listed = ([path] if path else []) if paths is None else _path_list(paths)
     if not listed:
         allowed = "a log directory, a partition directory, a .log file, or a glob of these"
         raise OptionError("path", path or "nothing", allowed)
-    return tuple(str(path) for path in listed)
+    return tuple(listed)
+
+
+def _path_list(value: str) -> list[str]:
+    try:
+        listed = json.loads(value)
+    except ValueError:
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        raise OptionError("paths", value, 'JSON such as ["/data1","/data2"], as load() writes it')
+    return listed

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from kafkalog.columns.time_lookup import offset_for_time
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.offset_options import check_partitions
-from kafkalog.spark.options import Mode, ReadOptions
+from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.offset_ranges import offset_range
 from kafkalog.storage.read_plan import SegmentRead, packed, segment_reads
+
+# What has a row for every byte, or for all of a certain kind.
+_ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
 
 
 def planned_groups(options: ReadOptions) -> list[tuple[SegmentRead, ...]]:
     """Which segments to read, a group for each task.
 
-    Looks at names and checkpoints only; times are looked up in batch headers.
+    Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
+    for records only, and an account of bytes is one of whole files.
     """
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     logs = options.topics.chosen(found)
     check_partitions(options.offsets, logs)
+    if options.view is not View.RECORDS:
+        # Bytes below the log start are there until their segment is deleted.
+        logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
     reads = [
         read
         for log in logs
         for read in segment_reads(log, offset_range(log, options.offsets, offset_for_time))
     ]
+    if options.view in _ACCOUNTS:
+        reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
     return packed(reads, options.max_partition_bytes, os.cpu_count() or 1)

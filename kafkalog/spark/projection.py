@@ -43,6 +43,8 @@ def view_schema(options: ReadOptions) -> StructType:
         if unknown:
             allowed = f"columns of view {options.view.value}: {', '.join(schema.names)}"
             raise OptionError("columns", ", ".join(unknown), allowed)
+        if len(set(options.columns)) < len(options.columns):
+            raise OptionError("columns", ", ".join(options.columns), "each column once")
         return StructType([schema[name] for name in options.columns])
     if options.view is not View.RECORDS:
         return schema

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Generator, Iterator
 
 import pyarrow as pa
 
-from kafkalog.columns.byte_ranges import byte_range_batch
+from kafkalog.columns.byte_ranges import ByteRange, byte_range_batch
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
@@ -23,6 +22,8 @@ from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import current_path
 
 _Columns = tuple[str, ...]
+# Arrow record batches and, at last, the offset where the log ends.
+_Read = Generator[pa.RecordBatch, None, int]
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +45,15 @@ def read_segment(
         report_data_loss(message, fail=options.offsets.fail_on_data_loss)
         return
     with InputFile(path) as file:
-        yield from _VIEWS[options.view](FileWindow(file), segment, path, options, columns)
+        read = _VIEWS[options.view]
+        log_end = yield from read(FileWindow(file), segment, path, options, columns)
+    asked = max(segment.asked_start or 0, segment.asked_end or 0)
+    if asked > log_end:
+        report_data_loss(
+            f"offset {asked} of {segment.topic}-{segment.partition} is not in the log, "
+            f"which holds {segment.log_start} up to {log_end}",
+            fail=options.offsets.fail_on_data_loss,
+        )
 
 
 def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
@@ -64,7 +73,7 @@ def _constants(segment: SegmentRead, path: str) -> dict[str, str | int | None]:
 
 def _records(
     window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> Iterator[pa.RecordBatch]:
+) -> _Read:
     damage = _Damage(path, options.mode)
     log_end = yield from read_records(
         window,
@@ -74,25 +83,19 @@ def _records(
         damage.report,
     )
     damage.summarise()
-    asked = max(segment.asked_start or 0, segment.asked_end or 0)
-    if asked > log_end:
-        report_data_loss(
-            f"offset {asked} of {segment.topic}-{segment.partition} is not in the log, "
-            f"which holds {segment.log_start} up to {log_end}",
-            fail=options.offsets.fail_on_data_loss,
-        )
+    return log_end
 
 
 def _batches(
     window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> Iterator[pa.RecordBatch]:
+) -> _Read:
     segment_options = _segment_options(segment, options)
-    yield from read_batches(window, segment_options, columns, _constants(segment, path))
+    return read_batches(window, segment_options, columns, _constants(segment, path))
 
 
 def _byte_ranges(
     window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> Iterator[pa.RecordBatch]:
+) -> _Read:
     constants = {
         **_constants(segment, path),
         "cluster_id": segment.cluster_id,
@@ -102,16 +105,27 @@ def _byte_ranges(
         "segment_base_offset": segment.base_offset,
         "is_last_segment": segment.next_base_offset is None,
     }
-    rows = read_byte_ranges(
+    ranges = read_byte_ranges(
         window, _segment_options(segment, options), is_compacted=segment.is_compacted
     )
-    if options.view is View.FAULTS:
-        rows = (row for row in rows if row.get("kind") is not None)
-    while batch := list(islice(rows, _ROWS_PER_BATCH)):
-        yield byte_range_batch(batch, constants, columns)
+    rows: list[ByteRange] = []
+    while True:
+        try:
+            row = next(ranges)
+        except StopIteration as end:
+            log_end: int = end.value
+            break
+        if options.view is View.BYTE_RANGES or row.get("kind") is not None:
+            rows.append(row)
+        if len(rows) == _ROWS_PER_BATCH:
+            yield byte_range_batch(rows, constants, columns)
+            rows.clear()
+    if rows:
+        yield byte_range_batch(rows, constants, columns)
+    return log_end
 
 
-_VIEWS: dict[View, Callable[..., Iterator[pa.RecordBatch]]] = {
+_VIEWS: dict[View, Callable[..., _Read]] = {
     View.RECORDS: _records,
     View.BATCHES: _batches,
     View.BYTE_RANGES: _byte_ranges,

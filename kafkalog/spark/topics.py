@@ -18,9 +18,9 @@ SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribeP
 
 # What no topic can be called stands for all of them, internal ones included.
 ALL_TOPICS = "*"
-# As with Spark's Kafka source `.*` is not meant to match internal topics; a pattern that spells
-# out how they begin is.
-_NAMES_INTERNAL = re.compile(r"\^?__")
+# As with Kafka's consumers `.*` is not meant to match internal topics; a pattern that spells out
+# how they begin is.
+_INTERNAL_PREFIX = "__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,14 @@ class TopicChoice:
             return [log for log in found if log.topic_partition in self.assign]
         if self.pattern is None:
             return [log for log in found if log.topic not in INTERNAL_TOPICS or log.is_named]
-        matches = re.compile(self.pattern).fullmatch
+        with_internal = _INTERNAL_PREFIX in self.pattern
+        matches = re.compile(self.pattern).search
         return [
             log
             for log in found
             if log.topic is not None
             and matches(log.topic)
-            and (log.topic not in INTERNAL_TOPICS or _NAMES_INTERNAL.match(self.pattern))
+            and (log.topic not in INTERNAL_TOPICS or with_internal)
         ]
 
 
@@ -75,16 +76,22 @@ def topic_choice(options: OptionValues) -> TopicChoice:
         raise OptionError(" and ".join(given), "both", "one of them")
     pattern = options.text(SUBSCRIBE_PATTERN)
     if pattern is not None:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise OptionError(
-                SUBSCRIBE_PATTERN, pattern, f"a regular expression ({error})"
-            ) from error
+        _check_pattern(pattern)
+        pattern = pattern.strip()
     assign = options.text(ASSIGN)
     return TopicChoice(
         options.listed(SUBSCRIBE), pattern, None if assign is None else _assigned(assign)
     )
+
+
+def _check_pattern(pattern: str) -> None:
+    if not pattern.strip():
+        raise OptionError(SUBSCRIBE_PATTERN, pattern, "a regular expression")
+    try:
+        re.compile(pattern.strip())
+    except re.error as error:
+        allowed = f"a regular expression ({error})"
+        raise OptionError(SUBSCRIBE_PATTERN, pattern, allowed) from error
 
 
 def _assigned(value: str) -> frozenset[TopicPartition]:

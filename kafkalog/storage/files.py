@@ -36,8 +36,8 @@ def list_directory(path: str) -> list[Entry]:
 
 def matching_paths(pattern: str) -> list[str]:
     """The path itself if it exists, else what it matches as a glob; absolute, sorted."""
-    matches = [pattern] if os.path.lexists(pattern) else sorted(glob.glob(pattern))
-    return [os.path.abspath(path) for path in matches]
+    matches = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
+    return [os.path.abspath(path) for path in matches if os.path.exists(path)]
 
 
 def read_text(path: str) -> str | None:

@@ -32,12 +32,14 @@ def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:
     It begins at the log start checkpoint or at the first segment, whichever is later: the
     checkpoint is kept only where records inside the first segment are deleted, and in tiered
     storage it speaks of remote segments. The high watermark is the checkpoint's after a clean
-    shutdown; after any other the checkpoint may be stale, even 0, and the log end counts.
+    shutdown; after any other the checkpoint may be stale, even 0, and the log end counts. A log
+    without a segment ends where it starts.
     """
-    first = log.segments[0].base_offset if log.segments else None
     key = log.topic_partition
     start = log.log_dir.log_starts.get(key, 0) if key else 0
+    if not log.segments:
+        return LogBounds(start, start)
     end: int | None = None
     if rule is EndRule.HIGH_WATERMARK and key and log.log_dir.is_clean_shutdown:
         end = log.log_dir.high_watermarks.get(key)
-    return LogBounds(max(start, first or 0), end)
+    return LogBounds(max(start, log.segments[0].base_offset or 0), end)

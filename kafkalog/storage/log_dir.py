@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -14,7 +15,12 @@ from itertools import zip_longest
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint, read_properties
 from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
-from kafkalog.storage.names import any_base_offset, partition_name, segment_base_offset
+from kafkalog.storage.names import (
+    any_base_offset,
+    is_marked,
+    partition_name,
+    segment_base_offset,
+)
 
 _CHECKPOINTS = (
     "log-start-offset-checkpoint",
@@ -84,14 +90,15 @@ class PartitionLog:
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
     """The partitions under the paths, sorted by topic and partition.
 
-    A path is a log directory, a partition directory, a segment's log file, or a glob of these.
+    A path is a log directory, a partition directory, a segment's log file, or a glob of these. A
+    glob leaves out files that are no logs and, unless it ends in their mark, what is marked.
     With `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and
     left aside, as brokers do. Raises LogDirError where a path is none of these, or where one
     partition is found twice.
     """
     search = _Search(strict)
     files: dict[str, list[str]] = {}
-    for path in dict.fromkeys(path for pattern in paths for path in _expanded(pattern)):
+    for path in dict.fromkeys(path for pattern in paths for path in input_paths(pattern)):
         if os.path.isdir(path):
             search.add_directory(path)
         else:
@@ -102,11 +109,21 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     return sorted(search.found, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
 
-def _expanded(pattern: str) -> list[str]:
+def input_paths(pattern: str) -> list[str]:
+    """What a path stands for: itself or, of what it matches as a glob, directories and logs."""
     paths = matching_paths(pattern)
+    if paths != [os.path.abspath(pattern)]:
+        paths = [path for path in paths if _is_meant(path, pattern)]
     if not paths:
         raise LogDirError(f"{pattern}: there is no such file or directory on this machine")
     return paths
+
+
+def _is_meant(path: str, pattern: str) -> bool:
+    name = os.path.basename(path)
+    if is_marked(name) and not is_marked(pattern):
+        return False
+    return os.path.isdir(path) or any_base_offset(name) is not None
 
 
 class _Search:
@@ -141,19 +158,27 @@ class _Search:
         ]
 
     def add_files(self, directory: str, paths: list[str]) -> None:
-        """Log files by their own paths: live segments, marked ones, or files of other names."""
+        """Log files by their own paths: live segments, and marked ones or files of other names,
+        for which the checkpoints do not hold."""
         entries = list_directory(directory)
         whole = _partition(directory, entries, self._log_dir(os.path.dirname(directory)), "")
-        live = {segment.path: segment for segment in whole.segments}
-        sizes = {entry.path: entry.size for entry in entries}
-        segments = [
-            replace(live[path], input_path=path)
-            if path in live
-            else SegmentFile(path, any_base_offset(os.path.basename(path)), None, sizes[path], path)
-            for path in paths
+        whole = replace(whole, is_live=False, is_named=True)
+        live = [
+            replace(segment, input_path=segment.path)
+            for segment in whole.segments
+            if segment.path in paths
         ]
-        segments.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
-        self.found.append(replace(whole, segments=tuple(segments), is_live=False, is_named=True))
+        others = [
+            SegmentFile(entry.path, any_base_offset(entry.name), None, entry.size, entry.path)
+            for entry in entries
+            if entry.path in paths and segment_base_offset(entry.name) is None
+        ]
+        others.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
+        if live:
+            self.found.append(replace(whole, segments=tuple(live)))
+        if others:
+            log_dir = without_checkpoints(whole.log_dir)
+            self.found.append(replace(whole, segments=tuple(others), log_dir=log_dir))
 
     def _log_dir(self, path: str) -> LogDir:
         if path not in self._log_dirs:
@@ -165,8 +190,11 @@ def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
     if any(any_base_offset(entry.name) is not None for entry in entries):
         return True
     # An empty partition, rather than a log directory that is named like one.
-    has_partitions = any(entry.is_directory and partition_name(entry.name) for entry in entries)
-    return partition_name(os.path.basename(path)) is not None and not has_partitions
+    is_log_dir = any(
+        entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
+        for entry in entries
+    )
+    return partition_name(os.path.basename(path)) is not None and not is_log_dir
 
 
 def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str) -> PartitionLog:
@@ -177,6 +205,7 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
         if (base_offset := segment_base_offset(entry.name)) is not None
     ]
     followers = [base_offset for base_offset, _ in logs[1:]]
+    is_live = name is not None and not name.mark
     segments = tuple(
         SegmentFile(entry.path, base_offset, follower, entry.size, input_path)
         for (base_offset, entry), follower in zip_longest(logs, followers)
@@ -185,10 +214,15 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
         topic=name.topic if name else None,
         partition=name.partition if name else None,
         path=path,
-        log_dir=log_dir,
+        log_dir=log_dir if is_live else without_checkpoints(log_dir),
         segments=segments,
-        is_live=name is not None and not name.mark,
+        is_live=is_live,
     )
+
+
+def without_checkpoints(log_dir: LogDir) -> LogDir:
+    """The log directory for a log that its checkpoints do not speak of."""
+    return replace(log_dir, log_starts={}, high_watermarks={}, compacted=frozenset())
 
 
 def _read_log_dir(path: str, strict: bool) -> LogDir:
@@ -221,6 +255,10 @@ def _checkpoint(path: str, strict: bool) -> dict[TopicPartition, int]:
 
 
 def _refuse_doubles(found: list[PartitionLog]) -> None:
+    paths = Counter(segment.path for log in found for segment in log.segments)
+    for path, count in paths.items():
+        if count > 1:
+            raise LogDirError(f"{path} is asked for twice, by itself and with its directory")
     places: dict[TopicPartition, str] = {}
     for log in found:
         key = log.topic_partition

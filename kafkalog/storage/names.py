@@ -9,13 +9,20 @@ INTERNAL_TOPICS = frozenset(
     ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
 )
 
+# What a file system allows a name.
+NAME_BYTES = 255
+_LARGEST_PARTITION = 2**31 - 1
 _PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})")
 # A directory on its way out, or one that is not in use yet: the topic may be cut short in it.
 _MARKED_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\.[0-9a-f]{32}-(?P<mark>delete|stray|future)"
 )
 _LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})\.log")
-_ANY_LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})[.-].*")
+# Tiered storage puts a segment's id behind the offset.
+_ANY_LOG_FILE = re.compile(
+    r"(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?\.log(\.(deleted|cleaned|swap))?"
+)
+_MARKS = (".deleted", ".cleaned", ".swap", "-delete", "-stray", "-future")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +40,11 @@ def partition_name(directory_name: str) -> PartitionName | None:
     The partition follows the last dash: topics may contain dashes and dots themselves.
     """
     for pattern in (_MARKED_DIR, _PARTITION_DIR):
-        if match := pattern.fullmatch(directory_name):
-            fields = match.groupdict()
-            return PartitionName(fields["topic"], int(fields["partition"]), fields.get("mark"))
+        match = pattern.fullmatch(directory_name)
+        if match and int(match["partition"]) <= _LARGEST_PARTITION:
+            return PartitionName(
+                match["topic"], int(match["partition"]), match.groupdict().get("mark")
+            )
     return None
 
 
@@ -49,3 +58,9 @@ def any_base_offset(file_name: str) -> int | None:
     """The base offset in the name of a log file that may be marked as deleted, cleaned or swap."""
     match = _ANY_LOG_FILE.fullmatch(file_name)
     return int(match["base_offset"]) if match else None
+
+
+def is_marked(name: str) -> bool:
+    """Whether a file's or a directory's name, or a glob for one, ends in a mark of what is on its
+    way out or not in use yet."""
+    return name.endswith(_MARKS)

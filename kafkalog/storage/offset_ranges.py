@@ -95,29 +95,37 @@ class OffsetRange:
 def offset_range(log: PartitionLog, request: OffsetRequest, lookup: TimeLookup) -> OffsetRange:
     """The offsets of `log` that are asked for.
 
-    Raises DataLossError, or clamps and logs, where they begin before the log does.
+    Raises DataLossError, or clamps and logs, where they lie outside the log, and OptionError where
+    they end before they begin.
     """
     bounds = log_bounds(log, request.end_rule)
     start, asked_start = _start(log, request, bounds, lookup)
     end, asked_end = _end(log, request, bounds, lookup)
+    if start is None:
+        return OffsetRange(bounds.start_offset, bounds.start_offset, bounds.start_offset)
+    if end is not None and end < start:
+        allowed = f"an end of {log.name} not before its start, which is offset {start}"
+        raise OptionError(request.ending_option, f"offset {end}", allowed)
     return OffsetRange(start, end, bounds.start_offset, asked_start, asked_end)
 
 
 def _start(
     log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
-) -> tuple[int, int | None]:
+) -> tuple[int | None, int | None]:
+    """Where to start, None for the latest offset; and the same if it was asked for by number."""
     limit = request.starting
     if isinstance(limit, Everything):
         return bounds.start_offset, None
     if isinstance(limit, SpecificOffsets):
-        offset = _of(log, limit.offsets)
-        if offset == EARLIEST:
-            return bounds.start_offset, None
-        if offset < bounds.start_offset:
-            _data_loss(log, request, request.starting_option, offset, bounds)
-            return bounds.start_offset, None
-        return offset, offset
+        offset = _of(log, limit.offsets, EARLIEST)
+        return (
+            (bounds.start_offset, None)
+            if offset == EARLIEST
+            else _within(log, request, request.starting_option, offset, bounds)
+        )
     timestamp = _timestamp(log, limit)
+    if timestamp is None:
+        return bounds.start_offset, None
     found = lookup(log, bounds.start_offset, timestamp)
     if found is not None and (bounds.end_offset is None or found < bounds.end_offset):
         return found, None
@@ -128,7 +136,7 @@ def _start(
             f"a time not after the last record of {log.name}; "
             "startingOffsetsByTimestampStrategy=latest reads nothing there instead",
         )
-    return bounds.start_offset, bounds.start_offset
+    return None, None
 
 
 def _end(
@@ -138,39 +146,48 @@ def _end(
     if isinstance(limit, Everything):
         return bounds.end_offset, None
     if isinstance(limit, SpecificOffsets):
-        offset = _of(log, limit.offsets)
-        if offset == LATEST:
-            return bounds.end_offset, None
-        if bounds.end_offset is not None and offset > bounds.end_offset:
-            _data_loss(log, request, request.ending_option, offset, bounds)
-            return bounds.end_offset, None
-        return offset, offset
-    found = lookup(log, bounds.start_offset, _timestamp(log, limit))
+        offset = _of(log, limit.offsets, LATEST)
+        return (
+            (bounds.end_offset, None)
+            if offset == LATEST
+            else _within(log, request, request.ending_option, offset, bounds)
+        )
+    timestamp = _timestamp(log, limit)
+    found = None if timestamp is None else lookup(log, bounds.start_offset, timestamp)
     if found is None or (bounds.end_offset is not None and found > bounds.end_offset):
         return bounds.end_offset, None
     return found, None
 
 
-def _of(log: PartitionLog, offsets: dict[TopicPartition, int]) -> int:
+def _of(log: PartitionLog, offsets: dict[TopicPartition, int], unnamed: int) -> int:
+    """The number for a log; `unnamed` for a file of no topic, which no option can name."""
     key = log.topic_partition
-    return offsets[key] if key else EARLIEST
+    return offsets[key] if key else unnamed
 
 
-def _timestamp(log: PartitionLog, limit: FromTimestamp | SpecificTimestamps) -> int:
+def _timestamp(log: PartitionLog, limit: FromTimestamp | SpecificTimestamps) -> int | None:
     if isinstance(limit, FromTimestamp):
         return limit.timestamp_ms
-    return _of(log, limit.timestamps_ms)
+    return limit.timestamps_ms[log.topic_partition] if log.topic_partition else None
 
 
-def _data_loss(
+def _within(
     log: PartitionLog, request: OffsetRequest, option: str, offset: int, bounds: LogBounds
-) -> None:
+) -> tuple[int, int | None]:
+    """The offset, and again as one to be checked against the log's end, or the bound it exceeds."""
+    if offset < bounds.start_offset:
+        nearest = bounds.start_offset
+    elif bounds.end_offset is not None and offset > bounds.end_offset:
+        nearest = bounds.end_offset
+    else:
+        return offset, offset
     end = "the end of the log" if bounds.end_offset is None else str(bounds.end_offset)
     report_data_loss(
         f"{option}: offset {offset} of {log.name} is not in the log, "
         f"which holds {bounds.start_offset} up to {end}",
         fail=request.fail_on_data_loss,
     )
+    return nearest, None
 
 
 def report_data_loss(message: str, *, fail: bool) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.offset_ranges import OffsetRange
 
 # What opening a file counts for when small ones are packed together, in bytes.
@@ -40,16 +40,14 @@ class SegmentRead:
 
 def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRead]:
     """The segments of a log that can hold asked offsets, judged by their names."""
-    if offsets.is_empty:
-        return
+    is_asked = offsets.asked_start is not None or offsets.asked_end is not None
     end = LARGEST_OFFSET if offsets.end is None else offsets.end
     for segment in log.segments:
         follower = segment.next_base_offset
         is_last = follower is None
-        # The last segment is read in any case: it tells where the log ends.
-        if follower is not None and (
-            follower <= offsets.start or (segment.base_offset or 0) >= end
-        ):
+        # Only a reader of the last segment can tell that asked offsets lie beyond the log's end.
+        is_needed = is_last and (is_asked or not offsets.is_empty)
+        if not is_needed and not _may_hold(segment, offsets.start, end):
             continue
         yield SegmentRead(
             path=segment.path,
@@ -68,6 +66,11 @@ def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRe
             asked_start=offsets.asked_start if is_last else None,
             asked_end=offsets.asked_end if is_last else None,
         )
+
+
+def _may_hold(segment: SegmentFile, start: int, end: int) -> bool:
+    base, follower = segment.base_offset or 0, segment.next_base_offset
+    return max(base, start) < end and (follower is None or start < follower)
 
 
 def packed(

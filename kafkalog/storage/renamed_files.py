@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from kafkalog.storage.files import list_directory
+from kafkalog.storage.names import NAME_BYTES, partition_name
 
 _DELETED = ".deleted"
 
@@ -25,13 +26,19 @@ def current_path(path: str) -> str | None:
 
 
 def _marked_directories(directory: str) -> list[str]:
-    parent, name = os.path.split(directory)
-    if os.path.isdir(directory) or not os.path.isdir(parent):
+    parent, name = os.path.split(os.path.abspath(directory))
+    live = partition_name(name)
+    if live is None or os.path.isdir(directory) or not os.path.isdir(parent):
         return []
-    return [
-        entry.path
-        for entry in list_directory(parent)
-        if entry.is_directory
-        and entry.name.startswith(f"{name}.")
-        and entry.name.endswith("-delete")
-    ]
+    partition = name.removeprefix(live.topic)
+    found = []
+    for entry in list_directory(parent):
+        marked = partition_name(entry.name) if entry.is_directory else None
+        if marked is None or marked.mark != "delete":
+            continue
+        ending = entry.name.removeprefix(marked.topic)
+        # A long topic is cut short, to make room for the mark.
+        topic = live.topic[: NAME_BYTES - len(ending)]
+        if ending.startswith(f"{partition}.") and marked.topic == topic:
+            found.append(entry.path)
+    return found

@@ -189,7 +189,6 @@ def test_what_spark_itself_says_is_told_whole(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err == "error: [PATH_NOT_FOUND] Path does not exist: tables\n"
 
 
-@pytest.mark.xfail(strict=True, reason="an option refused in a worker exits as unreadable input")
 def test_wrong_options_found_in_a_worker_are_wrong_arguments() -> None:
     error = worker_error("kafkalog.errors.OptionError: option assign: got 'a-7', allowed: a-0")
     assert run_job(running(error), Namespace()) == ExitCode.WRONG_ARGUMENTS

@@ -215,7 +215,6 @@ def test_any_other_word_is_an_error_naming_the_option(option: str, value: str) -
     assert (caught.value.name, caught.value.value) == (option, value)
 
 
-@pytest.mark.xfail(strict=True, reason="words for offsets are taken for times and mean everything")
 @pytest.mark.parametrize(
     ("option", "value"),
     [
@@ -230,7 +229,6 @@ def test_a_word_for_an_offset_is_no_time(option: str, value: str) -> None:
         request_of(**{option: value})
 
 
-@pytest.mark.xfail(strict=True, reason="overflows later, where the option is not known any more")
 @pytest.mark.parametrize(
     "option",
     [
@@ -245,7 +243,6 @@ def test_a_number_beyond_64_bits_is_an_error_naming_the_option(option: str) -> N
         request_of(**{option: '{"t":{"0":9223372036854775808}}'})
 
 
-@pytest.mark.xfail(strict=True, reason="reads nothing in silence; an error in Spark's source")
 @pytest.mark.parametrize("form", ["Offsets", "OffsetsByTimestamp"])
 def test_an_end_before_the_start_is_an_error(form: str) -> None:
     def one_by_one(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:

@@ -166,7 +166,6 @@ def test_a_log_ends_behind_its_last_sound_batch(data: Path) -> None:
         offsets(data, endingOffsets='{"orders":{"0":50}}')
 
 
-@pytest.mark.xfail(strict=True, reason="an empty range plans no read that could tell the log's end")
 def test_an_empty_range_beyond_the_log_is_an_error(data: Path) -> None:
     # F98.
     there = '{"orders":{"0":60}}'
@@ -174,7 +173,6 @@ def test_an_empty_range_beyond_the_log_is_an_error(data: Path) -> None:
         offsets(data, startingOffsets=there, endingOffsets=there)
 
 
-@pytest.mark.xfail(strict=True, reason="only view records tells of offsets beyond the log")
 @pytest.mark.parametrize("view", ["batches", "byte_ranges", "faults"])
 def test_an_offset_beyond_the_log_is_an_error_in_every_view(view: str, data: Path) -> None:
     # F98.
@@ -183,14 +181,12 @@ def test_an_offset_beyond_the_log_is_an_error_in_every_view(view: str, data: Pat
         rows(planned(data, **options), "position", **options)
 
 
-@pytest.mark.xfail(strict=True, raises=OverflowError, reason="an error that names no option")
 @pytest.mark.parametrize("option", ["startingOffsets", "endingOffsets"])
 def test_an_offset_beyond_64_bits_is_an_error_naming_the_option(option: str, data: Path) -> None:
     with pytest.raises(OptionError, match=option):
         offsets(data, **{option: '{"orders":{"0":9223372036854775808}}'})
 
 
-@pytest.mark.xfail(strict=True, reason="gives all records")
 @pytest.mark.parametrize(
     "options",
     [{"startingTimestamp": "2000"}, {"startingOffsetsByTimestamp": '{"orders":{"0":2000}}'}],
@@ -201,7 +197,6 @@ def test_no_record_as_late_as_the_start_gives_none_where_that_is_asked(
     assert offsets(data, **options, startingOffsetsByTimestampStrategy="latest") == []
 
 
-@pytest.mark.xfail(strict=True, reason="calls a batch valid whose checksum nobody has looked at")
 def test_the_account_of_bytes_checks_what_is_below_the_log_start(data: Path) -> None:
     # F62, F95: every byte is in one range, and none is valid unseen.
     path = data / "orders-0" / log_name(0)
@@ -214,7 +209,6 @@ def test_the_account_of_bytes_checks_what_is_below_the_log_start(data: Path) -> 
     assert account[:2] == [(0, "checksum"), (len(batches(0, 10)[0]), None)]
 
 
-@pytest.mark.xfail(strict=True, reason="segments wholly below the log start are left out")
 def test_the_account_of_bytes_has_every_segment(data: Path) -> None:
     # F62, F95.
     (data / LOG_STARTS).write_text(checkpoint_text({ORDERS: 35}))
@@ -222,7 +216,6 @@ def test_the_account_of_bytes_has_every_segment(data: Path) -> None:
     assert [read.base_offset for read in reads] == list(BASE_OFFSETS)
 
 
-@pytest.mark.xfail(strict=True, reason="of what has been deleted nothing is read")
 def test_a_deleted_segment_is_undeleted_by_its_path(data: Path) -> None:
     # F92, F95, T32: records up to 35 were deleted by kafka-delete-records.
     path = data / "orders-0" / log_name(0)

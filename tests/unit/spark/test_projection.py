@@ -116,7 +116,6 @@ def test_an_unknown_column_is_an_error_naming_option_and_columns(
     assert known in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="gives a schema with the column twice")
 def test_a_column_named_twice_is_an_error_naming_the_option() -> None:
     with pytest.raises(OptionError, match="columns"):
         columns(columns="offset,offset")

@@ -131,10 +131,6 @@ def test_topics_that_match_the_pattern_are_read(pattern: str, expected: list[str
     assert chosen(subscribePattern=pattern) == expected
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Spark 4.2's source looks for the pattern anywhere in the name (findFirstIn)",
-)
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
@@ -147,12 +143,10 @@ def test_a_pattern_may_match_a_part_of_the_name(pattern: str, expected: list[str
     assert chosen(subscribePattern=pattern) == expected
 
 
-@pytest.mark.xfail(strict=True, reason="Spark's source trims the pattern")
 def test_spaces_around_a_pattern_do_not_count() -> None:
     assert chosen(subscribePattern=" users ") == ["users-0"]
 
 
-@pytest.mark.xfail(strict=True, reason="a pattern that begins otherwise may name one, too")
 @pytest.mark.parametrize("pattern", ["users|__consumer_offsets", "(__consumer_offsets|users)"])
 def test_a_pattern_that_names_an_internal_topic_reads_it(pattern: str) -> None:
     # F93.
@@ -167,7 +161,6 @@ def test_what_is_no_regular_expression_is_an_error_naming_the_option(pattern: st
     assert "a regular expression" in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="reads nothing; an error in Spark's source")
 @pytest.mark.parametrize("pattern", ["", "  "])
 def test_an_empty_pattern_is_an_error_naming_the_option(pattern: str) -> None:
     with pytest.raises(OptionError, match="subscribePattern"):

@@ -70,7 +70,6 @@ def test_a_checkpoint_of_another_form_is_an_error_that_tells_the_line(text: str,
     assert (caught.value.fault, caught.value.position) == ("checkpoint", line)
 
 
-@pytest.mark.xfail(strict=True, reason="Kafka refuses a line of more than three words")
 def test_a_line_of_four_words_is_an_error() -> None:
     # F80.
     with pytest.raises(CorruptDataError):

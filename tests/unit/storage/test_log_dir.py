@@ -148,9 +148,6 @@ def test_a_log_dir_may_be_named_like_a_partition(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.xfail(
-    strict=True, reason="taken for an empty partition data-1; meta.properties says otherwise"
-)
 def test_an_empty_log_dir_may_be_named_like_a_partition(tmp_path: Path) -> None:
     # F90.
     add_meta_properties(tmp_path / "data-1")

@@ -58,9 +58,6 @@ def test_a_glob_of_log_files_matches_them(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a segment's indexes, matched by a glob, are taken for logs as well"
-)
 def test_a_glob_of_all_files_of_a_partition_gives_its_logs_only(tmp_path: Path) -> None:
     # F91: a path is a log directory, a partition directory, a log file, or a glob of these.
     partition = add_partition(tmp_path, "orders-0", 0)
@@ -136,7 +133,6 @@ def test_a_file_that_is_not_there_is_an_error_naming_it(tmp_path: Path) -> None:
     assert str(caught.value).startswith(f"{partition / log_name(10)}: ")
 
 
-@pytest.mark.xfail(strict=True, raises=KeyError, reason="a KeyError with nothing but the path")
 def test_a_link_that_leads_nowhere_is_an_error_naming_it(tmp_path: Path) -> None:
     link = tmp_path / log_name(0)
     link.symlink_to(tmp_path / "nowhere")

@@ -161,14 +161,12 @@ def test_a_log_that_starts_at_its_first_segment_says_so_in_the_error() -> None:
         offset_range(log_of("orders", 0, 100), OffsetRequest(starting=offsets(99)), no_lookup)
 
 
-@pytest.mark.xfail(strict=True, reason="an end before the log start reads nothing silently")
 def test_an_end_before_the_log_is_an_error() -> None:
     # F98; Spark's source fails, too: the beginning is after the end.
     with pytest.raises(DataLossError):
         offset_range(LOG, OffsetRequest(ending=offsets(9)), no_lookup)
 
 
-@pytest.mark.xfail(strict=True, reason="a start above the high watermark reads nothing silently")
 def test_a_start_above_the_high_watermark_is_an_error() -> None:
     # F97, F98.
     request = OffsetRequest(starting=offsets(51), end_rule=EndRule.HIGH_WATERMARK)
@@ -176,7 +174,6 @@ def test_a_start_above_the_high_watermark_is_an_error() -> None:
         offset_range(LOG, request, no_lookup)
 
 
-@pytest.mark.xfail(strict=True, reason="nobody tells of offsets asked of a log without a segment")
 @pytest.mark.parametrize(
     "request_", [OffsetRequest(starting=offsets(5)), OffsetRequest(ending=offsets(5))]
 )
@@ -217,7 +214,6 @@ def test_no_record_as_late_as_the_start_is_an_error_naming_the_option(limit: Off
         assert said in str(caught.value)
 
 
-@pytest.mark.xfail(strict=True, reason="reads the whole log: takes the log start for the latest")
 @pytest.mark.parametrize("limit", [FromTimestamp(9), timestamps(9)])
 @pytest.mark.parametrize("rule", EndRule)
 def test_no_record_as_late_as_the_start_reads_nothing_where_that_is_asked(
@@ -258,7 +254,6 @@ def test_a_log_of_no_topic_is_read_from_its_start_where_offsets_go_by_partition(
     assert offset_range(unnamed, request, no_lookup) == OffsetRange(100, None, log_start=100)
 
 
-@pytest.mark.xfail(strict=True, reason="a file of no topic is passed over in silence")
 def test_a_log_of_no_topic_is_read_to_its_end_where_offsets_go_by_partition() -> None:
     unnamed = log_of(None, None, 100)
     request = OffsetRequest(ending=offsets(60))

@@ -44,9 +44,6 @@ def test_a_deleted_partition_is_found_under_its_new_name(name: str, tmp_path: Pa
     assert current_path(str(partition / FIRST)) == str(moved / FIRST)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="Kafka cuts the topic short where the marked name passes 255 characters"
-)
 def test_a_deleted_partition_of_a_long_topic_is_found_under_its_new_name(tmp_path: Path) -> None:
     # F92, F94.
     partition = add_partition(tmp_path, f"{'t' * 249}-0", 0)
@@ -98,9 +95,6 @@ def test_files_of_other_directories_are_not_taken_for_it(other: str, tmp_path: P
     assert current_path(str(tmp_path / "orders-0" / FIRST)) is None
 
 
-@pytest.mark.xfail(
-    strict=True, reason="gives another topic's file: only begin and end of the name are compared"
-)
 def test_a_deleted_partition_of_a_topic_with_dots_is_not_taken_for_it(tmp_path: Path) -> None:
     # F90, F94, T32: the topic orders-0.audit is another one.
     add_partition(tmp_path, f"orders-0.audit-3.{UNIQUE}-delete", 0)
