@@ -76,7 +76,7 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
     size = sum(segment.size for segment in segments)
     print(
         f"reading {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
-        f"{counted(size, 'byte')}",
+        f"{counted(size, 'byte')}, to the end of every file",
         file=sys.stderr,
     )
     return [path for log_dir in args.log_dirs for path in input_paths(log_dir)]

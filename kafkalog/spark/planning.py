@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Mode, ReadOptions, View
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_bounds import EndRule, log_bounds
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import offset_range
 from kafkalog.storage.read_plan import SegmentRead, packed, segment_reads
+
+_logger = logging.getLogger(__name__)
 
 # What has a row for every byte, or for all of a certain kind.
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
@@ -29,6 +34,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[SegmentRead, ...]]:
     if options.view is not View.RECORDS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
+    _report_missing_high_watermarks(options.offsets.end_rule, logs)
     reads = [
         read
         for log in logs
@@ -37,3 +43,14 @@ def planned_groups(options: ReadOptions) -> list[tuple[SegmentRead, ...]]:
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
     return packed(reads, options.max_partition_bytes, os.cpu_count() or 1)
+
+
+def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:
+    """Say which logs are read to their end although the high watermark was asked for."""
+    unknown = [log.name for log in logs if log_bounds(log, rule).end_offset is None]
+    if rule is EndRule.HIGH_WATERMARK and unknown:
+        _logger.warning(
+            "stopAt=highWatermark: read to the log end, for there is no high watermark from a "
+            "clean shutdown: %s",
+            ", ".join(unknown),
+        )

@@ -203,14 +203,20 @@ def test_inputs_are_announced_and_globs_resolved(
     add_partition(tmp_path / "disk2", f"orders-2.{UNIQUE}-delete", 0, size=7)
     args = parsed(str(tmp_path / "disk*"), "--output", "tables")
     assert announced_inputs(args) == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
-    assert capsys.readouterr() == ("", "reading 4 segments of 3 partitions, 2,510 bytes\n")
+    assert capsys.readouterr() == (
+        "",
+        "reading 4 segments of 3 partitions, 2,510 bytes, to the end of every file\n",
+    )
 
 
 def test_a_single_file_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     partition = add_partition(tmp_path, "orders-0", 0, 100, size=1)
     args = parsed(str(partition / log_name(0)), "--output", "tables")
     assert announced_inputs(args) == [str(partition / log_name(0))]
-    assert capsys.readouterr() == ("", "reading 1 segment of 1 partition, 1 byte\n")
+    assert capsys.readouterr() == (
+        "",
+        "reading 1 segment of 1 partition, 1 byte, to the end of every file\n",
+    )
 
 
 def test_inputs_that_are_not_there_are_an_error_before_a_session_starts(tmp_path: Path) -> None:

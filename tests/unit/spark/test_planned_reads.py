@@ -103,6 +103,18 @@ def test_a_read_stops_at_the_high_watermark_where_that_is_asked_and_known(
     assert offsets(data, stopAt=stop_at) == list(range(end))
 
 
+@pytest.mark.parametrize(("clean", "told"), [(True, []), (False, ["orders-0"])])
+def test_a_log_read_beyond_an_unknown_high_watermark_is_told(
+    clean: bool, told: list[str], data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F97.
+    (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: 42}))
+    if clean:
+        (data / ".kafka_cleanshutdown").touch()
+    planned(data, stopAt="highWatermark")
+    assert [line.rpartition(": ")[2] for line in caplog.messages] == told
+
+
 def test_a_high_watermark_is_capped_by_the_log_end(data: Path) -> None:
     # F97.
     (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: 60}))
