@@ -1,4 +1,4 @@
-"""Generated damage: what was damaged is reported, what was not is read, by an independent oracle."""
+"""Generated damage: what was damaged is told, what was not is read; by an independent oracle."""
 
 from __future__ import annotations
 

@@ -41,6 +41,6 @@ def test_many_long_ranges_cost_one_pass_over_the_data() -> None:
         return DATA[position : position + size]
 
     ranges = RangeChecksum(counted, 0, castagnoli=True)
-    for start in range(0, 100):
+    for start in range(100):
         ranges.of(start, len(DATA))
     assert read < len(DATA) + 100 * 2 * CHUNK
