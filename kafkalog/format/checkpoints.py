@@ -1,59 +1,79 @@
-"""Offset checkpoints and meta.properties: the small text files of a log directory.
+"""Checkpoints: a log directory's small text files of a version, a count and as many lines.
 
-Rules: docs/format.md F80 to F83.
+Rules: docs/format.md F80 and F81.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from kafkalog.errors import CorruptDataError
 
 TopicPartition = tuple[str, int]
 
 _FAULT = "checkpoint"
+_VERSION = "0"
+_Entry = TypeVar("_Entry")
 
 
 def read_offset_checkpoint(text: str) -> dict[TopicPartition, int]:
-    """Offsets by topic and partition: a version, a count, then `topic partition offset` lines.
+    """Offsets by topic and partition. An empty file is an empty checkpoint.
 
-    An empty file is an empty checkpoint. Raises CorruptDataError, its position the line's number.
+    Raises CorruptDataError, its position the line's number.
     """
-    lines = text.splitlines()
-    if not lines:
+    if not text.splitlines():
         return {}
-    if lines[0].strip() != "0":
-        raise CorruptDataError(_FAULT, f"version {lines[0]!r}, known is 0", position=1)
-    try:
-        announced = int(lines[1])
-    except (IndexError, ValueError):
-        raise CorruptDataError(_FAULT, "no count of entries", position=2) from None
-    offsets: dict[TopicPartition, int] = {}
-    for number, line in enumerate(lines[2:], start=3):
-        if not line.strip():
-            continue
-        try:
-            topic, *numbers = line.split()
-            partition, offset = map(int, numbers)
-        except ValueError:
-            detail = f"{line!r} is not `topic partition offset`"
-            raise CorruptDataError(_FAULT, detail, position=number) from None
-        offsets[topic, partition] = offset
-    if len(offsets) != announced:
-        detail = f"{announced} entries announced, {len(offsets)} found"
+    entries = read_checkpoint(text, "topic partition offset", _offset_of_partition)
+    offsets = dict(entries)
+    if len(offsets) != len(entries):
+        detail = f"{len(entries)} entries announced, {len(offsets)} found"
         raise CorruptDataError(_FAULT, detail, position=2)
     return offsets
 
 
+def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
+    topic, partition, offset = words
+    return (topic, int(partition)), int(offset)
+
+
 def write_offset_checkpoint(offsets: dict[TopicPartition, int]) -> str:
     """The checkpoint's text, entries in the order given."""
-    entries = [f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()]
-    return "\n".join(["0", str(len(entries)), *entries]) + "\n"
+    return write_checkpoint(
+        f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()
+    )
 
 
-def read_properties(text: str) -> dict[str, str]:
-    """The keys and values of a file such as meta.properties, comments left out."""
-    properties: dict[str, str] = {}
-    for line in text.splitlines():
-        key, separator, value = line.partition("=")
-        if separator and not line.lstrip().startswith(("#", "!")):
-            properties[key.strip()] = value.strip()
-    return properties
+def read_checkpoint(text: str, shape: str, entry: Callable[[list[str]], _Entry]) -> list[_Entry]:
+    """The entries of any checkpoint: `entry` makes one of a line's words and raises ValueError
+    where they are not of the `shape`.
+
+    Raises CorruptDataError, its position the line's number.
+    """
+    lines = text.splitlines()
+    if not lines or lines[0].strip() != _VERSION:
+        found = repr(lines[0]) if lines else "missing"
+        raise CorruptDataError(_FAULT, f"version {found}, known is {_VERSION}", position=1)
+    try:
+        announced = int(lines[1])
+    except (IndexError, ValueError):
+        raise CorruptDataError(_FAULT, "no count of entries", position=2) from None
+    entries: list[_Entry] = []
+    for number, line in enumerate(lines[2:], start=3):
+        if not line.strip():
+            continue
+        try:
+            entries.append(entry(line.split()))
+        except ValueError:
+            detail = f"{line!r} is not `{shape}`"
+            raise CorruptDataError(_FAULT, detail, position=number) from None
+    if len(entries) != announced:
+        detail = f"{announced} entries announced, {len(entries)} found"
+        raise CorruptDataError(_FAULT, detail, position=2)
+    return entries
+
+
+def write_checkpoint(lines: Iterable[str]) -> str:
+    """A checkpoint's text."""
+    entries = list(lines)
+    return "\n".join([_VERSION, str(len(entries)), *entries]) + "\n"

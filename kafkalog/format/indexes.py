@@ -1,13 +1,20 @@
-"""Entries of `.index` and `.timeindex` files. Rules: docs/format.md F100 and F101."""
+"""The files `.index`, `.timeindex` and `.txnindex`, read and written. Rules: docs/format.md F100,
+F101, F103 and F104.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+from kafkalog.errors import CorruptDataError
 
 OFFSET_ENTRY = struct.Struct(">ii")
 TIME_ENTRY = struct.Struct(">qi")
+TRANSACTION_ENTRY = struct.Struct(">hqqqq")
+TRANSACTION_INDEX_VERSION = 0
 
 
 class OffsetEntry(NamedTuple):
@@ -24,15 +31,86 @@ class TimeEntry(NamedTuple):
     offset: int
 
 
-def write_offset_index(entries: Iterable[OffsetEntry], base_offset: int) -> bytes:
+class AbortedTransaction(NamedTuple):
+    """A transaction of the partition that was aborted by the marker at `last_offset`."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+_Entry = TypeVar("_Entry", OffsetEntry, TimeEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Generic[_Entry]):
+    """An index file: its entries and the zero bytes behind them, which a broker that was not
+    stopped cleanly leaves of the file's preallocated size."""
+
+    entries: list[_Entry]
+    zero_bytes: int = 0
+
+
+def read_offset_index(data: bytes, base_offset: int) -> Index[OffsetEntry]:
+    """An `.index` file. Raises CorruptDataError where no whole number of entries is in it."""
+    used = _used_bytes(data, OFFSET_ENTRY.size)
+    entries = [
+        OffsetEntry(base_offset + relative, position)
+        for relative, position in OFFSET_ENTRY.iter_unpack(data[:used])
+    ]
+    return Index(entries, len(data) - used)
+
+
+def read_time_index(data: bytes, base_offset: int) -> Index[TimeEntry]:
+    """A `.timeindex` file. Raises CorruptDataError as `read_offset_index` does."""
+    used = _used_bytes(data, TIME_ENTRY.size)
+    entries = [
+        TimeEntry(timestamp_ms, base_offset + relative)
+        for timestamp_ms, relative in TIME_ENTRY.iter_unpack(data[:used])
+    ]
+    return Index(entries, len(data) - used)
+
+
+def read_transaction_index(data: bytes) -> list[AbortedTransaction]:
+    """A `.txnindex` file. Raises CorruptDataError for part of an entry or an unknown version."""
+    _check_whole(data, TRANSACTION_ENTRY.size)
+    entries = []
+    for number, (version, *fields) in enumerate(TRANSACTION_ENTRY.iter_unpack(data)):
+        if version != TRANSACTION_INDEX_VERSION:
+            detail = f"version {version} of an aborted transaction, known is 0"
+            raise CorruptDataError("version", detail, position=number * TRANSACTION_ENTRY.size)
+        entries.append(AbortedTransaction(*fields))
+    return entries
+
+
+def write_offset_index(
+    entries: Iterable[OffsetEntry], base_offset: int, zero_bytes: int = 0
+) -> bytes:
     """The bytes of an `.index` file."""
-    return b"".join(
-        OFFSET_ENTRY.pack(entry.offset - base_offset, entry.position) for entry in entries
-    )
+    packed = (OFFSET_ENTRY.pack(entry.offset - base_offset, entry.position) for entry in entries)
+    return b"".join(packed) + bytes(zero_bytes)
 
 
-def write_time_index(entries: Iterable[TimeEntry], base_offset: int) -> bytes:
+def write_time_index(entries: Iterable[TimeEntry], base_offset: int, zero_bytes: int = 0) -> bytes:
     """The bytes of a `.timeindex` file."""
-    return b"".join(
-        TIME_ENTRY.pack(entry.timestamp_ms, entry.offset - base_offset) for entry in entries
-    )
+    packed = (TIME_ENTRY.pack(entry.timestamp_ms, entry.offset - base_offset) for entry in entries)
+    return b"".join(packed) + bytes(zero_bytes)
+
+
+def write_transaction_index(entries: Iterable[AbortedTransaction]) -> bytes:
+    """The bytes of a `.txnindex` file."""
+    return b"".join(TRANSACTION_ENTRY.pack(TRANSACTION_INDEX_VERSION, *entry) for entry in entries)
+
+
+def _check_whole(data: bytes, entry_bytes: int) -> None:
+    odd = len(data) % entry_bytes
+    if odd:
+        detail = f"{len(data)} bytes are no whole number of entries of {entry_bytes}"
+        raise CorruptDataError("truncated", detail, position=len(data) - odd)
+
+
+def _used_bytes(data: bytes, entry_bytes: int) -> int:
+    """The bytes of all entries up to the last that is not nothing but zeros."""
+    _check_whole(data, entry_bytes)
+    return -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes

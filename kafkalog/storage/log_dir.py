@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint, read_properties
+from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
+from kafkalog.format.properties import read_properties
 from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
 from kafkalog.storage.names import (
     any_base_offset,
@@ -226,7 +227,7 @@ def without_checkpoints(log_dir: LogDir) -> LogDir:
 
 
 def _read_log_dir(path: str, strict: bool) -> LogDir:
-    properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "")
+    properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "").values
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     log_starts, high_watermarks, cleaned = (
         _checkpoint(os.path.join(path, name), strict) for name in _CHECKPOINTS

@@ -10,9 +10,9 @@ import pytest
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import (
     read_offset_checkpoint,
-    read_properties,
     write_offset_checkpoint,
 )
+from kafkalog.format.properties import read_properties
 from kafkalog.storage.log_dir import LogDir, find_partitions
 from tests.unit.storage.log_dirs import (
     CLEANED,
@@ -108,7 +108,7 @@ def test_a_checkpoint_is_read_as_it_was_written(offsets: dict[tuple[str, int], i
 )
 def test_meta_properties_are_keys_and_values(text: str, properties: dict[str, str]) -> None:
     # F82.
-    assert read_properties(text) == properties
+    assert read_properties(text).values == properties
 
 
 def log_dir_of(path: Path, *, strict: bool = True) -> LogDir:

@@ -1,0 +1,61 @@
+"""Leader epochs and where each begins: the file `leader-epoch-checkpoint` and the broker's rules
+for its entries. Rules: docs/format.md F107 and F108.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafkalog.format.checkpoints import read_checkpoint, write_checkpoint
+
+
+class EpochStart(NamedTuple):
+    """The first offset written under a leader's epoch."""
+
+    epoch: int
+    start_offset: int
+
+
+def read_leader_epochs(text: str) -> list[EpochStart]:
+    """The entries in the order of the file. Raises CorruptDataError, its position the line."""
+    return read_checkpoint(text, "epoch start-offset", _epoch_start)
+
+
+def _epoch_start(words: list[str]) -> EpochStart:
+    epoch, start_offset = words
+    return EpochStart(int(epoch), int(start_offset))
+
+
+def write_leader_epochs(entries: Sequence[EpochStart]) -> str:
+    """The file's text, entries in the order given."""
+    return write_checkpoint(f"{epoch} {start_offset}" for epoch, start_offset in entries)
+
+
+def with_epoch(entries: Sequence[EpochStart], added: EpochStart) -> list[EpochStart]:
+    """The entries once a leader of the added epoch has written at the added offset: those it
+    contradicts are gone."""
+    if (
+        entries
+        and entries[-1].epoch == added.epoch
+        and entries[-1].start_offset <= added.start_offset
+    ):
+        return list(entries)
+    kept = [
+        entry
+        for entry in entries
+        if entry.epoch < added.epoch and entry.start_offset < added.start_offset
+    ]
+    return [*kept, added]
+
+
+def without_end(entries: Sequence[EpochStart], end_offset: int) -> list[EpochStart]:
+    """The entries once the log has been cut at `end_offset`."""
+    return [entry for entry in entries if entry.start_offset < end_offset]
+
+
+def without_start(entries: Sequence[EpochStart], start_offset: int) -> list[EpochStart]:
+    """The entries once the log begins at `start_offset`: the epoch it lies in begins there."""
+    later = [entry for entry in entries if entry.start_offset > start_offset]
+    earlier = [entry for entry in entries if entry.start_offset <= start_offset]
+    return [EpochStart(earlier[-1].epoch, start_offset), *later] if earlier else later
