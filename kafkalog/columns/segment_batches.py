@@ -262,6 +262,13 @@ class SegmentHeaders(SegmentBatches):
     chunks' tables are all there is to them."""
 
     def _scan(self) -> int:
+        stop = DONE
+        while stop == DONE and self._position < self._window.size and self._rows < TABLE_ROWS:
+            stop = self._scan_on()
+        return stop
+
+    def _scan_on(self) -> int:
+        """Frame the batches in the next stretch that is read, one at least."""
         window, position = self._window, self._position
         # Reading on to the next header is cheaper than jumping over a small batch.
         size = LEAST_CHUNK_BYTES

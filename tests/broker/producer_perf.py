@@ -33,8 +33,8 @@ def produce(
         payload = ["--payload-file", str(payload_file)]
     arguments = ["--bootstrap-server", server.bootstrap, "--topic", topic, *payload]
     arguments += ["--num-records", str(records), "--throughput", "-1"]
-    for setting in (*_SETTINGS, f"compression.type={compression}"):
-        arguments += ["--command-property", setting]
+    # One option for all settings: of several the tool takes the last alone.
+    arguments += ["--command-property", *_SETTINGS, f"compression.type={compression}"]
     output = run_tool(
         "org.apache.kafka.tools.ProducerPerformance",
         arguments,
