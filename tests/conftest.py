@@ -6,6 +6,7 @@ import os
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,27 @@ settings.register_profile("deep", settings.get_profile("usual"), max_examples=30
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
+# What kernels are made of: their callees, and constants from elsewhere.
+_KERNEL_SOURCES = (
+    "columns/*.py",
+    "format/batch_header.py",
+    "format/faults.py",
+    "wire/compression.py",
+)
+
+
+def pytest_configure() -> None:
+    """Drop machine code that is older than its sources: numba looks at the kernel's own file only,
+    while inlined callees and constants of other files are part of it."""
+    package = ROOT / "kafkalog"
+    sources = [path for pattern in _KERNEL_SOURCES for path in package.glob(pattern)]
+    newest = max(path.stat().st_mtime for path in sources)
+    for path in package.glob("columns/__pycache__/*.nb[ci]"):
+        with suppress(FileNotFoundError):  # another session may clean up too
+            if path.stat().st_mtime < newest:
+                path.unlink()
+
+
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder with the contents of an archive in tests/golden/data, unpacked once."""
@@ -41,9 +63,14 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return unpack
 
 
+def delta_jars() -> list[Path]:
+    """Delta's jars, where `make setup` puts them; none if it was not run."""
+    return sorted(Path(sys.prefix).glob("ivy/jars/*.jar"))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A local session with the project's settings, without Delta."""
+    """A local session with the project's settings; with Delta where its jars are there."""
     from pyspark.sql import SparkSession
 
     import kafkalog
@@ -51,9 +78,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("tests")
+    jars = delta_jars()
     for key, value in default_settings().items():
-        if "jars" not in key and "delta" not in value:
+        if "jars" not in key and (jars or "delta" not in value):
             builder = builder.config(key, value)
+    if jars:
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
     test_settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",

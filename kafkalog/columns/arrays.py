@@ -58,10 +58,11 @@ class Constant:
         return self._array.slice(0, count)
 
     def _build(self, count: int) -> pa.Array:
+        if self._value is None:
+            return pa.nulls(count, self._type)
         if isinstance(self._value, str):
             return chosen([self._value], np.zeros(count, dtype=np.int32))
-        nulls = np.full(count, self._value is None)
-        return fixed_width(np.full(count, self._value or 0), self._type, nulls)
+        return fixed_width(np.full(count, self._value), self._type)
 
 
 def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:

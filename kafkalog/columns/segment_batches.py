@@ -107,7 +107,8 @@ class SegmentBatches:
         while self._position < self._window.size:
             self._advance()
             yield from self._decided(int(undecided_row(self._rows, self._belief)))
-            if self._belief[EXPECTED] >= self._options.end_offset:
+            # Rows about which the next batch decides are not handed out yet.
+            if self._rows == 0 and self._belief[EXPECTED] >= self._options.end_offset:
                 return
         settle(self._table, self._rows, self._belief)
         yield from self._decided(self._rows)

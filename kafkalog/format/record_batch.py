@@ -1,6 +1,6 @@
 """Whole batches of any format: header and payload into records, and records into bytes.
 
-Rules: docs/format.md F10 to F33.
+Rules: docs/format.md F10 to F31.
 """
 
 from __future__ import annotations

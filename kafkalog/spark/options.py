@@ -5,7 +5,6 @@ wherever it has them. Reference: docs/options.md.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -16,8 +15,6 @@ from kafkalog.spark.offset_options import OFFSET_OPTIONS, offset_request
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
 from kafkalog.storage.offset_ranges import OffsetRequest
-
-_logger = logging.getLogger(__name__)
 
 DEFAULT_PARTITION_BYTES = 128 * 1024 * 1024
 # Arrow counts the bytes of a column with 32 bits.
@@ -61,6 +58,7 @@ class ReadOptions:
     check_crcs: bool
     max_batch_bytes: int
     max_partition_bytes: int
+    without_effect: tuple[str, ...]
 
 
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
@@ -110,8 +108,6 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         *options.unused,
         *(name for name in (*_SPLITS, *_NOT_FOR_FILES) if options.text(name) is not None),
     ]
-    if unused:
-        _logger.warning("options without effect here: %s", ", ".join(sorted(unused)))
     return ReadOptions(
         paths=_paths(options),
         view=options.choice("view", default=View.RECORDS),
@@ -126,6 +122,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
             "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
         ),
         max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
+        without_effect=tuple(sorted(unused)),
     )
 
 

@@ -28,6 +28,8 @@ def planned_groups(options: ReadOptions) -> list[tuple[SegmentRead, ...]]:
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
     """
+    if options.without_effect:
+        _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     logs = options.topics.chosen(found)
     check_partitions(options.offsets, logs)

@@ -49,6 +49,12 @@ def read_text(path: str) -> str | None:
         return None
 
 
+def read_bytes(path: str) -> bytes:
+    """A small file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
 class InputFile:
     """A local file of a size fixed when it was opened: an active segment may grow meanwhile."""
 

@@ -1,0 +1,98 @@
+"""Rules and traps are numbered so that tests cite them: each is, and no number is made up.
+
+Rules: docs/format.md. Traps: what readers of Kafka's files tend to get wrong, T1 to T42 (the list
+that the project was started with); those that concern reading records are asked for here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+RULE = re.compile(r"^\| \*\*F(\d+)\*\* \|", re.MULTILINE)
+TRAPS = {*range(1, 14), *range(19, 28), *range(30, 34)}
+LAST_TRAP = 42
+
+
+def numbers(texts: Iterable[str], letter: str) -> tuple[set[int], set[int]]:
+    """The numbers named outright, and those between the two ends of a range such as F1 to F4."""
+    single = re.compile(rf"\b{letter}(\d+)\b")
+    span = re.compile(rf"\b{letter}(\d+)\s*(?:to|–)\s*{letter}(\d+)\b")
+    named: set[int] = set()
+    between: set[int] = set()
+    for text in texts:
+        named.update(int(number) for number in single.findall(text))
+        for first, last in span.findall(text):
+            between.update(range(int(first) + 1, int(last)))
+    return named, between
+
+
+def sources(*folders: str) -> dict[Path, str]:
+    """The texts of all Python files but this one, which cites for example only."""
+    return {
+        path: path.read_text()
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        if path != Path(__file__)
+    }
+
+
+def rules() -> set[int]:
+    """The numbers of docs/format.md."""
+    return {int(number) for number in RULE.findall((ROOT / "docs" / "format.md").read_text())}
+
+
+def cited_by_tests(letter: str) -> set[int]:
+    tests = {path: text for path, text in sources("tests").items() if path.stem.startswith("test_")}
+    return set.union(*numbers(tests.values(), letter))
+
+
+def test_rules_are_found_in_the_document() -> None:
+    # The others are worth nothing if the pattern misses the rows.
+    rows = (ROOT / "docs" / "format.md").read_text().count("\n| **F")
+    assert len(rules()) == rows > 60
+
+
+def test_every_rule_is_cited_by_a_test() -> None:
+    assert sorted(rules() - cited_by_tests("F")) == []
+
+
+def test_every_trap_of_reading_is_cited_by_a_test() -> None:
+    assert sorted(TRAPS - cited_by_tests("T")) == []
+
+
+@pytest.mark.parametrize("folder", ["kafkalog", "tests", "jobs", "docs"])
+def test_every_cited_rule_exists(folder: str) -> None:
+    texts = sources(folder)
+    if folder == "docs":
+        texts = {path: path.read_text() for path in (ROOT / folder).rglob("*.md")}
+    known = rules()
+    unknown = {
+        path.relative_to(ROOT).as_posix(): sorted(numbers([text], "F")[0] - known)
+        for path, text in texts.items()
+    }
+    assert {path: missing for path, missing in unknown.items() if missing} == {}
+
+
+def test_every_cited_trap_exists() -> None:
+    named, _ = numbers(sources("tests").values(), "T")
+    assert max(named) <= LAST_TRAP
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("F7", {7}),
+        ("F7, F9; F11", {7, 9, 11}),
+        ("F7 to F9", {7, 8, 9}),
+        ("F7–F9", {7, 8, 9}),
+        ("0xF7 and F.col, UTF8", set()),
+    ],
+)
+def test_citations_are_lists_and_ranges(text: str, cited: set[int]) -> None:
+    assert set.union(*numbers([text], "F")) == cited

@@ -1,0 +1,80 @@
+"""Read all files below some folders in every way; tell how often each kernel was compiled.
+
+    python -m tests.unit.columns.kernel_signatures FOLDER...
+
+Prints JSON: the number of signatures of every kernel before reading and after it. A process of its
+own, since tests call kernels in ways that the reader does not.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+
+from numba.core.dispatcher import Dispatcher
+
+import kafkalog.columns
+from kafkalog.columns.compile_kernels import compile_kernels
+from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.columns.time_lookup import offset_for_time
+from kafkalog.columns.window import FileWindow
+from kafkalog.schemas import table_fields
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_dir import LogDir, PartitionLog, SegmentFile
+from tests.both_readers import memory_window
+from tests.golden.fixture_sets import Segment, unique_segments
+
+RECORDS, BATCHES = (
+    tuple(field["name"] for field in table_fields(view)) for view in ("records", "batches")
+)
+CONSTANTS = {"topic": "topic", "partition": 0, "file": "file"}
+
+
+def signatures() -> dict[str, int]:
+    """How many signatures each kernel has been compiled for, or loaded."""
+    modules = [
+        importlib.import_module(f"kafkalog.columns.{module.name}")
+        for module in pkgutil.iter_modules(kafkalog.columns.__path__)
+    ]
+    return {
+        kernel.__name__: len(kernel.signatures)
+        for module in modules
+        for kernel in vars(module).values()
+        if isinstance(kernel, Dispatcher)
+    }
+
+
+def read_in_every_way(segment: Segment) -> None:
+    """All views of one segment, from memory and from the file, whole and in part."""
+    base, following = segment.base_offset, segment.next_base_offset
+    whole = SegmentOptions(base, following)
+    part = SegmentOptions(base, following, first_offset=base + 3, end_offset=base + 20)
+    loose = SegmentOptions(None, None, check_crcs=False, max_batch_bytes=2000)
+    window = memory_window(segment.path.read_bytes())
+    for options, columns in ((whole, RECORDS), (part, RECORDS), (loose, ("offset",)), (part, ())):
+        list(read_records(window, options, columns, CONSTANTS, lambda fault: None))
+    for options, columns in ((part, BATCHES), (loose, ("position",))):
+        list(read_batches(window, options, columns, CONSTANTS))
+    with InputFile(str(segment.path)) as file:
+        list(read_byte_ranges(FileWindow(file), whole, is_compacted=False))
+    file_found = SegmentFile(str(segment.path), base, following, 0, "")
+    log = PartitionLog("topic", 0, "", LogDir(""), (file_found,))
+    offset_for_time(log, base, 1_700_000_000_000)
+
+
+def main(folders: list[str]) -> None:
+    """Read, and print what was compiled."""
+    compile_kernels()
+    before = signatures()
+    for folder in folders:
+        for segment in unique_segments(Path(folder)):
+            read_in_every_way(segment)
+    json.dump({"before": before, "after": signatures()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

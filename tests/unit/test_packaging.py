@@ -1,0 +1,110 @@
+"""The wheel: what is in it, and that it works where there is no source tree."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    # Without isolation nothing is downloaded; where hatchling is not installed, pip fetches it.
+    isolation = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", *isolation, "--wheel-dir", str(folder)]
+    subprocess.run([*pip, "wheel", *options, str(ROOT)], check=True)
+    (built,) = folder.iterdir()
+    return built
+
+
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def files_below(folder: str) -> set[str]:
+    """The files of a folder of the project, but for what Python and editors leave there."""
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".typed", ".json")
+    }
+
+
+def test_the_wheel_holds_the_package_its_data_and_the_shim_and_nothing_else(wheel: Path) -> None:
+    expected = {
+        *files_below("kafkalog") - {"kafkalog/spark/discovery.py"},  # which becomes the shim
+        *(f"kafkalog/{name}" for name in files_below("schemas")),
+        "kafkalog/conf/log4j2.properties",
+        "kafkalog/conf/spark-defaults.conf",
+        "pyspark_kafkalog/__init__.py",
+    }
+    assert {name for name in names(wheel) if ".dist-info/" not in name} == expected
+
+
+def test_the_wheel_has_two_top_level_folders_and_its_metadata(wheel: Path) -> None:
+    top = {name.split("/")[0] for name in names(wheel)}
+    assert {name for name in top if not name.endswith(".dist-info")} == {
+        "kafkalog",
+        "pyspark_kafkalog",
+    }
+    assert len(top) == 3
+
+
+def test_the_wheel_is_typed_and_carries_the_licence(wheel: Path) -> None:
+    found = names(wheel)
+    assert "kafkalog/py.typed" in found
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in found)
+
+
+PROGRAM = """
+import kafkalog, pyspark_kafkalog
+from kafkalog.schemas import table_fields, table_names
+from kafkalog.spark.session import default_settings
+from kafkalog.spark.source import KafkaLogDataSource
+print(kafkalog.__file__)
+print(pyspark_kafkalog.DefaultSource is KafkaLogDataSource)
+print(table_fields("records")[0]["name"], len(table_names()))
+print("spark.sql.session.timeZone" in default_settings())
+"""
+
+
+def test_schemas_settings_and_shim_are_found_in_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    # What PYTHONPATH names comes before the editable installation.
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    tables = len(list((ROOT / "schemas" / "tables").glob("*.json")))
+    assert result.stdout.splitlines() == [
+        str(tmp_path / "installed" / "kafkalog" / "__init__.py"),
+        "True",
+        f"key {tables}",
+        "True",
+    ]
+
+
+def test_spark_finds_the_shim_of_an_editable_installation_too() -> None:
+    # Spark looks through all modules whose names begin with pyspark_.
+    result = subprocess.run(
+        [sys.executable, "-c", "import pyspark_kafkalog as shim; print(shim.DefaultSource.name())"],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == "kafkalog"
