@@ -62,7 +62,7 @@ def run(args: Namespace) -> ExitCode:
         ]
         if args.show and not found.isEmpty():
             places = found.orderBy("topic", "partition", "segment_base_offset", "position")
-            places.select(*_SHOWN).show(args.show, truncate=100)
+            places.select(*_SHOWN).show(args.show, truncate=False)
     print(verdict(totals))
     print("tables:", *paths)
     return ExitCode.FINDINGS if args.fail_on_findings and totals.faults else ExitCode.DONE

@@ -6,14 +6,11 @@ batch with an oddity has a row of its own; a hole up to the next segment is a ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from kafkalog.columns.arrays import of_values, record_batch
-from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -163,17 +160,3 @@ def _byte_range(fault: FaultyRange, verdict: str, *, records: int, batches: int)
         "stored_crc": fault.stored_crc,
         "computed_crc": fault.computed_crc,
     }
-
-
-def byte_range_batch(
-    rows: list[ByteRange], constants: Mapping[str, object], columns: tuple[str, ...] | None = None
-) -> pa.RecordBatch:
-    """Rows as an Arrow record batch, `constants` being the same on all."""
-    schema = table_schema("byte_ranges", columns)
-    arrays = {
-        field.name: of_values(
-            [row.get(field.name, constants.get(field.name)) for row in rows], field.type
-        )
-        for field in schema
-    }
-    return record_batch(arrays, schema, len(rows))

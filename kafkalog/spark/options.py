@@ -11,6 +11,7 @@ from enum import Enum
 
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.offset_options import OFFSET_OPTIONS, offset_request
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
@@ -28,6 +29,7 @@ class View(Enum):
     BATCHES = "batches"
     BYTE_RANGES = "byte_ranges"
     FAULTS = "faults"
+    RECOVERY_PLAN = "recovery_plan"
 
 
 class Mode(Enum):
@@ -36,6 +38,14 @@ class Mode(Enum):
     FAILFAST = "FAILFAST"
     PERMISSIVE = "PERMISSIVE"
     DROPMALFORMED = "DROPMALFORMED"
+
+
+class Shutdown(Enum):
+    """The stop after which view `recovery_plan` lets a broker start."""
+
+    AS_FOUND = "asFound"
+    CLEAN = "clean"
+    UNCLEAN = "unclean"
 
 
 class _Isolation(Enum):
@@ -58,6 +68,9 @@ class ReadOptions:
     check_crcs: bool
     max_batch_bytes: int
     max_partition_bytes: int
+    shutdown: Shutdown
+    index_interval_bytes: int
+    now_ms: int
     without_effect: tuple[str, ...]
 
 
@@ -86,6 +99,9 @@ OPTION_NAMES = (
     "kafka.check.crcs",
     "maxBatchBytes",
     "maxPartitionBytes",
+    "shutdown",
+    "indexIntervalBytes",
+    "nowMs",
     *_ISOLATION,
     *_SPLITS,
     *_NOT_FOR_FILES,
@@ -122,6 +138,9 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
             "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
         ),
         max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
+        shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
+        index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
+        now_ms=options.number("nowMs", default=0),
         without_effect=tuple(sorted(unused)),
     )
 

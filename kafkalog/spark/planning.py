@@ -11,6 +11,7 @@ from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Mode, ReadOptions, View
+from kafkalog.spark.partition_views import PARTITION_VIEWS, PartitionRead, partition_read
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import offset_range
@@ -22,16 +23,22 @@ _logger = logging.getLogger(__name__)
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
 
 
-def planned_groups(options: ReadOptions) -> list[tuple[SegmentRead, ...]]:
-    """Which segments to read, a group for each task.
+Read = SegmentRead | PartitionRead
+
+
+def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
+    """Which segments to read, or which partitions, a group for each task.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
     """
+    cores = os.cpu_count() or 1
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     logs = options.topics.chosen(found)
+    if options.view in PARTITION_VIEWS:
+        return packed([partition_read(log) for log in logs], options.max_partition_bytes, cores)
     check_partitions(options.offsets, logs)
     if options.view is not View.RECORDS:
         # Bytes below the log start are there until their segment is deleted.
@@ -44,7 +51,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[SegmentRead, ...]]:
     ]
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
-    return packed(reads, options.max_partition_bytes, os.cpu_count() or 1)
+    return packed(reads, options.max_partition_bytes, cores)
 
 
 def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:

@@ -27,6 +27,7 @@ _TABLES = {
     View.BATCHES: "batches",
     View.BYTE_RANGES: "byte_ranges",
     View.FAULTS: "byte_ranges",
+    View.RECOVERY_PLAN: "recovery_plan",
 }
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Generator, Iterator
 
 import pyarrow as pa
 
-from kafkalog.columns.byte_ranges import ByteRange, byte_range_batch
+from kafkalog.columns.byte_ranges import ByteRange
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
@@ -118,10 +119,10 @@ def _byte_ranges(
         if options.view is View.BYTE_RANGES or row.get("kind") is not None:
             rows.append(row)
         if len(rows) == _ROWS_PER_BATCH:
-            yield byte_range_batch(rows, constants, columns)
+            yield table_batch("byte_ranges", rows, constants, columns)
             rows.clear()
     if rows:
-        yield byte_range_batch(rows, constants, columns)
+        yield table_batch("byte_ranges", rows, constants, columns)
     return log_end
 
 

@@ -16,6 +16,8 @@ from kafkalog.storage.read_plan import SegmentRead
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafkalog.spark.partition_views import PartitionRead
+
 NAME = "kafkalog"
 
 
@@ -38,10 +40,10 @@ class KafkaLogDataSource(DataSource):
         return KafkaLogReader(options, projected_columns(options.view, schema))
 
 
-class SegmentGroup(InputPartition):
-    """The segments that one task reads."""
+class ReadGroup(InputPartition):
+    """The segments or partitions that one task reads."""
 
-    def __init__(self, reads: tuple[SegmentRead, ...]) -> None:
+    def __init__(self, reads: tuple[SegmentRead | PartitionRead, ...]) -> None:
         super().__init__(reads)
         self.reads = reads
 
@@ -59,15 +61,17 @@ class KafkaLogReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         from kafkalog.spark.planning import planned_groups
 
-        return [SegmentGroup(reads) for reads in planned_groups(self._options)]
+        return [ReadGroup(reads) for reads in planned_groups(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from kafkalog.spark.partition_views import read_partition
         from kafkalog.spark.reading import read_segment
 
         _freeze_imports()
         # Without any partition Spark asks for one that is nothing.
-        for segment in getattr(partition, "reads", ()):
-            yield from read_segment(segment, self._options, self._columns)
+        for read in getattr(partition, "reads", ()):
+            rows = read_segment if isinstance(read, SegmentRead) else read_partition
+            yield from rows(read, self._options, self._columns)
 
 
 _is_frozen = False

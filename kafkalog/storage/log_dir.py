@@ -27,6 +27,7 @@ _CHECKPOINTS = (
     "log-start-offset-checkpoint",
     "replication-offset-checkpoint",
     "cleaner-offset-checkpoint",
+    "recovery-point-offset-checkpoint",
 )
 META_PROPERTIES = "meta.properties"
 _LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
@@ -57,6 +58,7 @@ class LogDir:
     is_clean_shutdown: bool = False
     log_starts: dict[TopicPartition, int] = field(default_factory=dict)
     high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
     compacted: frozenset[TopicPartition] = frozenset()
 
 
@@ -82,10 +84,34 @@ class PartitionLog:
         return f"{self.topic}-{self.partition}"
 
     @property
+    def input_path(self) -> str:
+        """The path, of those the user gave, that the log was found under."""
+        if self.segments:
+            return self.segments[0].input_path
+        return self.path if self.is_named else self.log_dir.path
+
+    @property
     def topic_partition(self) -> TopicPartition | None:
         if self.topic is None or self.partition is None:
             return None
         return self.topic, self.partition
+
+
+def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
+    """The log with nothing in its log directory but what is about it: small enough for a task."""
+    log_dir, key = log.log_dir, log.topic_partition
+
+    def own(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {key: offsets[key]} if key in offsets else {}
+
+    own_log_dir = replace(
+        log_dir,
+        log_starts=own(log_dir.log_starts),
+        high_watermarks=own(log_dir.high_watermarks),
+        recovery_points=own(log_dir.recovery_points),
+        compacted=log_dir.compacted & {key},
+    )
+    return replace(log, log_dir=own_log_dir)
 
 
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
@@ -223,13 +249,15 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
 
 def without_checkpoints(log_dir: LogDir) -> LogDir:
     """The log directory for a log that its checkpoints do not speak of."""
-    return replace(log_dir, log_starts={}, high_watermarks={}, compacted=frozenset())
+    return replace(
+        log_dir, log_starts={}, high_watermarks={}, recovery_points={}, compacted=frozenset()
+    )
 
 
 def _read_log_dir(path: str, strict: bool) -> LogDir:
     properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "").values
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
-    log_starts, high_watermarks, cleaned = (
+    log_starts, high_watermarks, cleaned, recovery_points = (
         _checkpoint(os.path.join(path, name), strict) for name in _CHECKPOINTS
     )
     return LogDir(
@@ -239,6 +267,7 @@ def _read_log_dir(path: str, strict: bool) -> LogDir:
         is_clean_shutdown=read_text(os.path.join(path, CLEAN_SHUTDOWN)) is not None,
         log_starts=log_starts,
         high_watermarks=high_watermarks,
+        recovery_points=recovery_points,
         compacted=frozenset(cleaned),
     )
 

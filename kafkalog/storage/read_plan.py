@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
@@ -73,15 +74,21 @@ def _may_hold(segment: SegmentFile, start: int, end: int) -> bool:
     return max(base, start) < end and (follower is None or start < follower)
 
 
-def packed(
-    reads: Sequence[SegmentRead], max_partition_bytes: int, cores: int
-) -> list[tuple[SegmentRead, ...]]:
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+_Read = TypeVar("_Read", bound=_Sized)
+
+
+def packed(reads: Sequence[_Read], max_partition_bytes: int, cores: int) -> list[tuple[_Read, ...]]:
     """The reads in as many groups as keep `cores` busy, none larger than allowed unless it is a
     single file; a partition's segments stay in order."""
     cost = sum(read.size + OPEN_COST_BYTES for read in reads)
     target = min(max_partition_bytes, max(OPEN_COST_BYTES, cost // max(cores, 1)))
-    groups: list[tuple[SegmentRead, ...]] = []
-    group: list[SegmentRead] = []
+    groups: list[tuple[_Read, ...]] = []
+    group: list[_Read] = []
     group_bytes = 0
     for read in reads:
         size = read.size + OPEN_COST_BYTES

@@ -12,7 +12,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.byte_ranges import byte_range_batch
+from kafkalog.columns.table_rows import table_batch
 from kafkalog.format.message_set import write_message, write_message_set
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
@@ -216,7 +216,7 @@ def test_rows_become_columns_with_the_segments_own_values_on_each() -> None:
     data = joined([batch(0), b"\x99" * 70, batch(3)])
     columns = ("topic", "broker_id", "position", "kind", "stored_crc", "file_size")
     constants = {"topic": "orders", "broker_id": None, "file_size": len(data)}
-    batch_of_rows = byte_range_batch(byte_ranges(data, base_offset=0), constants, columns)
+    batch_of_rows = table_batch("byte_ranges", byte_ranges(data, base_offset=0), constants, columns)
     batch_of_rows.validate(full=True)
     assert [tuple(row.values()) for row in batch_of_rows.to_pylist()] == [
         ("orders", None, 0, None, None, len(data)),

@@ -14,6 +14,7 @@ from kafkalog.spark.options import (
     OPTION_NAMES,
     Mode,
     ReadOptions,
+    Shutdown,
     View,
     read_options,
 )
@@ -34,6 +35,9 @@ DEFAULTS = ReadOptions(
     check_crcs=True,
     max_batch_bytes=MAX_BATCH_BYTES,
     max_partition_bytes=128 * MIB,
+    shutdown=Shutdown.AS_FOUND,
+    index_interval_bytes=4096,
+    now_ms=0,
     without_effect=(),
 )
 
@@ -128,6 +132,7 @@ def test_all_options_of_a_job_on_sparks_kafka_source_are_taken() -> None:
     }
     assert read_options(given) == replace(
         DEFAULTS,
+        without_effect=tuple(sorted(WITHOUT_EFFECT)),
         include_headers=True,
         topics=TopicChoice(subscribe=("orders",)),
         offsets=OffsetRequest(

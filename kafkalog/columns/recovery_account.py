@@ -1,0 +1,123 @@
+"""What a recovery costs a partition and what of it could be saved: view `recovery_plan`,
+schemas/tables/recovery_plan.json.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from kafkalog.columns.batch_table import (
+    BASE_TIMESTAMP,
+    FAULT,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.byte_ranges import FAULTY, TRAILING, VALID, ByteRange
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_reader import read_byte_ranges
+from kafkalog.columns.table_rows import TableRow
+from kafkalog.columns.window import FileWindow
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.recovery import RecoveryPlan, RecoverySettings, plan_recovery
+
+
+def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
+    """The plan for a partition's next start, and the account of what it costs."""
+    plan = plan_recovery(log.path, settings)
+    cut = plan.cuts[-1] if plan.cuts else None
+    lost = list(_lost_ranges(log, plan))
+    sound = [row for row in lost if row["verdict"] == VALID]
+    damaged = [row for row in lost if row["verdict"] in (FAULTY, TRAILING)]
+    return {
+        "directory": log.path,
+        "shutdown": "clean" if settings.is_clean_shutdown else "unclean",
+        "recovery_point": settings.recovery_point,
+        "broker_starts": plan.start_error is None,
+        "start_error": plan.start_error,
+        "log_start_offset": plan.log_start_offset,
+        "log_end_offset": plan.log_end_offset,
+        "cut_file": os.path.join(log.path, cut.file) if cut else None,
+        "cut_position": cut.position if cut else None,
+        "cut_reason": cut.reason if cut else None,
+        "cut_kind": damaged[0]["kind"] if damaged else None,
+        "lost_bytes": _total(lost, "length"),
+        "lost_records": _total(sound, "records") + _announced(damaged),
+        "salvageable_bytes": _total(sound, "length"),
+        "salvageable_records": _total(sound, "records"),
+        "recovered_segments": len(plan.recovered_segments),
+        "deleted_segments": plan.deleted_segments,
+        "deleted_snapshots": plan.deleted_snapshots,
+        "written_snapshots": plan.written_snapshots,
+        "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],
+        **_unflushed(log, settings.recovery_point),
+    }
+
+
+def _total(rows: list[ByteRange], column: str) -> int:
+    return sum(int(row[column]) for row in rows)  # type: ignore[call-overload]
+
+
+def _announced(rows: list[ByteRange]) -> int:
+    """Records of damaged batches, by the offsets in their headers where there are any."""
+    return sum(
+        int(row["last_offset"]) - int(row["base_offset"]) + 1  # type: ignore[call-overload]
+        for row in rows
+        if row.get("base_offset") is not None and row.get("last_offset") is not None
+    )
+
+
+def _lost_ranges(log: PartitionLog, plan: RecoveryPlan) -> Iterator[ByteRange]:
+    """The ranges of all files behind what the plan leaves of them."""
+    cuts = {cut.file: cut.position for cut in plan.cuts}
+    for segment in log.segments:
+        first_lost = cuts.get(os.path.basename(segment.path))
+        if segment.base_offset in plan.deleted_segments:
+            first_lost = 0
+        if first_lost is None:
+            continue
+        for row in _byte_ranges(segment):
+            if int(row["position"]) >= first_lost and row["length"]:  # type: ignore[call-overload]
+                yield row
+
+
+def _byte_ranges(segment: SegmentFile) -> Iterator[ByteRange]:
+    options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+    with InputFile(segment.path) as file:
+        yield from read_byte_ranges(FileWindow(file), options, is_compacted=False)
+
+
+def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
+    """What a crash of the machine could have cost: records that may not have been on disk yet."""
+    records = size = 0
+    first_ms, last_ms = None, None
+    for segment in log.segments:
+        if segment.next_base_offset is not None and segment.next_base_offset <= recovery_point:
+            continue
+        for table in _headers(segment):
+            late = table[(table[:, FAULT] == 0) & (table[:, LAST_OFFSET] >= recovery_point)]
+            records += int(late[:, RECORDS_COUNT].clip(0).sum())
+            size += int(late[:, SIZE].sum())
+            times = late[late[:, MAX_TIMESTAMP] != NO_VALUE]
+            if len(times):
+                first = int(times[:, BASE_TIMESTAMP].min())
+                last = int(times[:, MAX_TIMESTAMP].max())
+                first_ms = first if first_ms is None else min(first_ms, first)
+                last_ms = last if last_ms is None else max(last_ms, last)
+    return {
+        "unflushed_records": records,
+        "unflushed_bytes": size,
+        "unflushed_ms": None if first_ms is None or last_ms is None else last_ms - first_ms,
+    }
+
+
+def _headers(segment: SegmentFile) -> Iterator[LongArray]:
+    options = SegmentOptions(segment.base_offset, segment.next_base_offset, check_crcs=False)
+    with InputFile(segment.path) as file:
+        for chunk in SegmentHeaders(FileWindow(file), options).chunks():
+            yield chunk.table

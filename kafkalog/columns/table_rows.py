@@ -1,0 +1,35 @@
+"""Rows that were made one by one as an Arrow record batch of a view or table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from kafkalog.columns.arrays import of_values, record_batch
+from kafkalog.columns.arrow_types import table_schema
+
+TableRow = Mapping[str, object]
+
+
+def table_batch(
+    table: str,
+    rows: Sequence[TableRow],
+    constants: TableRow,
+    columns: tuple[str, ...] | None = None,
+) -> pa.RecordBatch:
+    """Rows of the table, `constants` being the same on all; what a row does not name is null."""
+    schema = table_schema(table, columns)
+    arrays = {
+        field.name: _array(
+            [row.get(field.name, constants.get(field.name)) for row in rows], field.type
+        )
+        for field in schema
+    }
+    return record_batch(arrays, schema, len(rows))
+
+
+def _array(values: list[object], data_type: pa.DataType) -> pa.Array:
+    if pa.types.is_nested(data_type) or pa.types.is_boolean(data_type):
+        return pa.array(values, type=data_type)
+    return of_values(values, data_type)

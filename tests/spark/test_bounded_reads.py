@@ -1,0 +1,334 @@
+"""A bounded read is the full read, filtered: offsets and times as in Spark's Kafka source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkalog.format.record_batch import write_batch
+from tests.samples import batch, record
+from tests.spark.kafka_logs import (
+    consumed_offsets,
+    kafkalog_read,
+    logged_lines,
+    offsets_read,
+    ordinary_topics,
+    said_by_error,
+    within,
+    write_log,
+)
+from tests.unit.storage.log_dirs import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    add_meta_properties,
+    checkpoint_text,
+)
+
+pytestmark = pytest.mark.spark
+
+SETS = {"kafka44": "log-dirs", "kafka39zk": "log-dirs/*"}
+# What Kafka's admin client was asked for: the name of the answer, and milliseconds after t0.
+TIMES = {"for_time_t0_plus_20000": 20_000, "for_time_t0_plus_100000": 100_000}
+YEAR_2099_MS = 4_070_908_800_000
+MULTI = "shop.multi-3-part-0"
+# Ends of its partitions, by kafka-get-offsets.
+ENDS = {0: 1225, 1: 1183, 2: 1392}
+
+
+def json_of(offsets: Mapping[int, int]) -> str:
+    return json.dumps({MULTI: {str(partition): offset for partition, offset in offsets.items()}})
+
+
+def by_topic(offsets: Mapping[tuple[str, int], int]) -> str:
+    parsed: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in offsets.items():
+        parsed.setdefault(topic, {})[str(partition)] = offset
+    return json.dumps(parsed)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({}, {}),
+        ({"startingOffsets": "earliest", "endingOffsets": "latest"}, {}),
+        ({"startingOffsets": "EARLIEST", "endingOffsets": "Latest"}, {}),
+        (
+            {"startingOffsets": json_of({0: 100, 1: -2, 2: 1391})},
+            {0: (100, 1225), 1: (0, 1183), 2: (1391, 1392)},
+        ),
+        (
+            {"endingOffsets": json_of({0: 1, 1: -1, 2: 600})},
+            {0: (0, 1), 1: (0, 1183), 2: (0, 600)},
+        ),
+        (
+            {
+                "startingOffsets": json_of({0: 839, 1: 860, 2: 530}),
+                "endingOffsets": json_of({0: 1031, 1: 860, 2: 533}),
+            },
+            {0: (839, 1031), 1: (0, 0), 2: (530, 533)},  # at segments' borders, none of partition 1
+        ),
+        # The log's very end is an offset that exists: there will be a record.
+        ({"startingOffsets": json_of(ENDS)}, {0: (0, 0), 1: (0, 0), 2: (0, 0)}),
+        ({"endingOffsets": json_of(ENDS)}, {}),
+    ],
+)
+def test_offsets_bound_a_read(
+    options: dict[str, str],
+    asked: dict[int, tuple[int, int]],
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F95, F96. Starts are inclusive, ends exclusive, -2 is earliest, -1 latest.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    everything = {(MULTI, partition): (0, end) for partition, end in ENDS.items()}
+    wanted = {**everything, **{(MULTI, partition): range_ for partition, range_ in asked.items()}}
+    read = offsets_read(kafkalog_read(spark, logs / "log-dirs", subscribe=MULTI, **options))
+    received = consumed_offsets(golden, [MULTI])
+    assert received[MULTI, 0][-1] == ENDS[0] - 1
+    assert read == within(received, wanted)
+
+
+def test_assigned_partitions_alone_need_offsets(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    frame = kafkalog_read(
+        spark,
+        logs / "log-dirs",
+        assign=json.dumps({MULTI: [2]}),
+        startingOffsets=json_of({2: 1000}),
+        endingOffsets=json_of({2: 1100}),
+    )
+    received = consumed_offsets(golden, [MULTI])
+    assert offsets_read(frame) == within(received, {(MULTI, 2): (1000, 1100)})
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("time", TIMES)
+def test_times_are_looked_up_as_kafkas_admin_client_does(
+    name: str, time: str, spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F99, on all ordinary topics at once: compacted, transactional, with times out of order.
+    logs, golden = unpacked(f"{name}.logs"), unpacked(f"{name}.golden")
+    admin = json.loads((golden / "admin.json").read_text())
+    found, latest = (_ordinary(admin["offsets"][answer]) for answer in (time, "latest"))
+    timestamp = admin["t0"] + TIMES[time]
+    received = consumed_offsets(golden, ordinary_topics(golden))
+    place = logs / SETS[name]
+
+    # A time that no record reaches: no rows with this strategy, as in Spark's Kafka source.
+    after = {key: (latest[key] if at < 0 else at, latest[key]) for key, at in found.items()}
+    for starting in (
+        {"startingTimestamp": str(timestamp)},
+        {"startingOffsetsByTimestamp": by_topic(dict.fromkeys(found, timestamp))},
+    ):
+        options = {**starting, "startingOffsetsByTimestampStrategy": "latest"}
+        assert offsets_read(kafkalog_read(spark, place, **options)) == within(received, after)
+
+    # As an end the same means latest.
+    before = {key: (0, latest[key] if at < 0 else at) for key, at in found.items()}
+    for ending in (
+        {"endingTimestamp": str(timestamp)},
+        {"endingOffsetsByTimestamp": by_topic(dict.fromkeys(found, timestamp))},
+    ):
+        assert offsets_read(kafkalog_read(spark, place, **ending)) == within(received, before)
+
+
+def _ordinary(answers: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, int], int]:
+    offsets: dict[tuple[str, int], int] = {}
+    for name, answer in answers.items():
+        topic, _, partition = name.rpartition("-")
+        if not topic.startswith("__"):
+            offsets[topic, int(partition)] = answer["offset"]
+    return offsets
+
+
+def test_a_time_later_than_all_records_of_a_partition_is_an_error(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F99; Kafka's answer for shop.tx in 2099 is -1.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    answers = json.loads((golden / "admin.json").read_text())["offsets"]["for_time_year_2099"]
+    assert answers["shop.tx-0"]["offset"] == -1
+    options = {"subscribe": "shop.tx", "startingTimestamp": str(YEAR_2099_MS)}
+    error = said_by_error(lambda: kafkalog_read(spark, logs / "log-dirs", **options).count())
+    assert f"option startingTimestamp: got {YEAR_2099_MS}, allowed: a time not after" in error
+    assert "shop.tx-0" in error
+    assert "startingOffsetsByTimestampStrategy=latest" in error
+    frame = kafkalog_read(
+        spark, logs / "log-dirs", startingOffsetsByTimestampStrategy="latest", **options
+    )
+    assert frame.count() == 0
+
+
+def test_a_global_time_wins_over_times_by_partition_and_these_over_offsets(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # Spark's KafkaSourceProvider.getKafkaOffsetRangeLimit. Record n has the time 1000 + n.
+    write_log(tmp_path, "orders-0", {0: [batch(0, 10)], 10: [batch(10, 10)]})
+    orders = ("orders", 0)
+    options = {"startingOffsets": by_topic({orders: 3}), "endingOffsets": by_topic({orders: 18})}
+    expected = {orders: list(range(3, 18))}
+    assert offsets_read(kafkalog_read(spark, tmp_path, **options)) == expected
+    options["startingOffsetsByTimestamp"] = by_topic({orders: 1005})
+    options["endingOffsetsByTimestamp"] = by_topic({orders: 1016})
+    expected = {orders: list(range(5, 16))}
+    assert offsets_read(kafkalog_read(spark, tmp_path, **options)) == expected
+    options |= {"startingTimestamp": "1009", "endingTimestamp": "1011"}
+    assert offsets_read(kafkalog_read(spark, tmp_path, **options)) == {orders: [9, 10]}
+
+
+def test_the_first_late_offset_counts_even_if_earlier_times_follow(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F99: times need not rise with offsets.
+    times = [5, 100, 3, 200, 4, 150]
+    batches = [
+        write_batch([replace(record(offset), timestamp_ms=time)])
+        for offset, time in enumerate(times)
+    ]
+    write_log(tmp_path, "orders-0", {0: batches[:3], 3: batches[3:]})
+    for asked, first in ((0, 0), (6, 1), (101, 3), (200, 3)):
+        read = offsets_read(kafkalog_read(spark, tmp_path, startingTimestamp=str(asked)))
+        assert read == {("orders", 0): list(range(first, 6))}
+
+
+@pytest.fixture
+def deleted_up_to_4(tmp_path: Path) -> Path:
+    """orders-0 with offsets 0 to 8 in two segments, of which those below 4 are deleted."""
+    write_log(tmp_path, "orders-0", {0: [batch(0), batch(3)], 6: [batch(6)]})
+    (tmp_path / LOG_STARTS).write_text(checkpoint_text({("orders", 0): 4}))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("option", "offset", "valid_range", "clamped"),
+    [
+        ("startingOffsets", 3, "4 up to the end of the log", [4, 5, 6, 7, 8]),
+        ("startingOffsets", 10, "4 up to 9", []),
+        ("endingOffsets", 10, "4 up to 9", [4, 5, 6, 7, 8]),
+        ("endingOffsets", 3, "4 up to the end of the log", []),
+    ],
+)
+def test_an_offset_outside_the_log_is_an_error_or_clamped_and_logged(
+    option: str,
+    offset: int,
+    valid_range: str,
+    clamped: list[int],
+    spark: SparkSession,
+    deleted_up_to_4: Path,
+) -> None:
+    # F98.
+    asked = {option: by_topic({("orders", 0): offset})}
+    error = said_by_error(lambda: kafkalog_read(spark, deleted_up_to_4, **asked).count())
+    said = f"offset {offset} of orders-0 is not in the log, which holds {valid_range}"
+    assert "kafkalog.errors.DataLossError: " in error
+    assert said in error
+    assert "failOnDataLoss=false reads what is there" in error
+
+    before = len(logged_lines(spark, said))
+    frame = kafkalog_read(spark, deleted_up_to_4, failOnDataLoss=False, **asked)
+    assert offsets_read(frame) == ({("orders", 0): clamped} if clamped else {})
+    lines = logged_lines(spark, said)
+    assert len(lines) == before + 1
+    assert lines[-1].endswith("reading what is there")
+
+
+def test_the_first_and_the_last_offset_of_a_log_are_inside_it(
+    spark: SparkSession, deleted_up_to_4: Path
+) -> None:
+    # F98.
+    orders = ("orders", 0)
+    frame = kafkalog_read(
+        spark,
+        deleted_up_to_4,
+        startingOffsets=by_topic({orders: 4}),
+        endingOffsets=by_topic({orders: 9}),
+    )
+    assert offsets_read(frame) == {orders: [4, 5, 6, 7, 8]}
+
+
+@pytest.mark.parametrize(
+    ("is_clean", "stop_at", "expected"),
+    [
+        (True, "highWatermark", [0, 1, 2, 3]),
+        (True, "highwatermark", [0, 1, 2, 3]),
+        (True, "logEnd", [0, 1, 2, 3, 4, 5]),
+        # After kill -9 the checkpoint may be older than what was served.
+        (False, "highWatermark", [0, 1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_read_can_stop_at_the_high_watermark(
+    is_clean: bool, stop_at: str, expected: list[int], spark: SparkSession, tmp_path: Path
+) -> None:
+    # F81, F83, F97.
+    write_log(tmp_path, "orders-0", {0: [batch(0)], 3: [batch(3)]})
+    add_meta_properties(tmp_path)
+    (tmp_path / HIGH_WATERMARKS).write_text(checkpoint_text({("orders", 0): 4}))
+    if is_clean:
+        (tmp_path / ".kafka_cleanshutdown").touch()
+    read = offsets_read(kafkalog_read(spark, tmp_path, stopAt=stop_at))
+    assert read == {("orders", 0): expected}
+
+
+def test_a_high_watermark_beyond_the_log_is_capped_by_its_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F97.
+    write_log(tmp_path, "orders-0", {0: [batch(0)]})
+    (tmp_path / HIGH_WATERMARKS).write_text(checkpoint_text({("orders", 0): 100}))
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    frame = kafkalog_read(spark, tmp_path, stopAt="highWatermark")
+    assert offsets_read(frame) == {("orders", 0): [0, 1, 2]}
+
+
+def test_up_to_the_high_watermark_a_consumer_had_received_everything(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F97 on a real broker's checkpoint, after a clean stop.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    frame = kafkalog_read(spark, logs / "log-dirs", stopAt="highWatermark")
+    assert offsets_read(frame) == consumed_offsets(golden, ordinary_topics(golden))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"startingOffsets": "latest"}, "option startingOffsets: got 'latest', allowed: earliest"),
+        ({"endingOffsets": "earliest"}, "option endingOffsets: got 'earliest', allowed: latest"),
+        (
+            {"startingOffsets": '{"orders":{"0":-1}}'},
+            'option startingOffsets: got \'{"orders":{"0":-1}}\', allowed: offsets other than -1',
+        ),
+        (
+            {"endingOffsets": '{"orders":{"0":-2}}'},
+            'option endingOffsets: got \'{"orders":{"0":-2}}\', allowed: offsets other than -2',
+        ),
+        # Spark's Kafka source asserts that all partitions are named, and no other.
+        ({"startingOffsets": '{"orders":{"0":0}}'}, "option startingOffsets: got 'orders-0'"),
+        (
+            {"endingOffsetsByTimestamp": '{"orders":{"0":1,"1":1,"2":1}}'},
+            "option endingOffsetsByTimestamp: got 'orders-0, orders-1, orders-2'",
+        ),
+        (
+            {
+                "startingOffsets": '{"orders":{"0":2,"1":2}}',
+                "endingOffsets": '{"orders":{"0":1,"1":2}}',
+            },
+            "option endingOffsets: got 'offset 1', allowed: an end of orders-0 not before",
+        ),
+    ],
+)
+def test_bounds_that_make_no_sense_are_an_error_naming_the_option(
+    options: dict[str, str], said: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    for partition in (0, 1):
+        write_log(tmp_path, f"orders-{partition}", {0: [batch(0)]})
+    error = said_by_error(lambda: kafkalog_read(spark, tmp_path, **options).count())
+    assert f"kafkalog.errors.OptionError: {said}" in error

@@ -1,0 +1,169 @@
+"""Views `batches`, `byte_ranges` and `faults`: what the bytes are, sound or not."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from tests.golden.fixture_sets import dumped_batches, unique_segments
+from tests.golden.test_damaged_files import FOUND, WHOLE
+from tests.spark.kafka_logs import EXAMPLES, kafkalog_read, variants_as_partitions
+
+pytestmark = pytest.mark.spark
+
+TABLES = Path(__file__).parents[2] / "schemas" / "tables"
+# Damage in the bundled example, by hand: the variants zero-hole and bitflip-payload-first-segment.
+# File's base offset, position, length, kind, severity, verdict.
+EXAMPLE_FAULTS = [
+    (0, 23728, 1558, "checksum", "error", "faulty"),
+    (2663, 7979, 4096, "zeros", "error", "faulty"),
+    (2663, 12075, 3879, "garbage", "error", "faulty"),
+]
+
+
+@pytest.fixture(scope="module")
+def variants(unpacked: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory with all hand-damaged copies, each as a topic."""
+    place = tmp_path_factory.mktemp("variants") / "log-dir"
+    return variants_as_partitions(unpacked("unclean.logs") / "variants", place)
+
+
+@pytest.mark.parametrize(
+    ("view", "table"),
+    [("batches", "batches"), ("byte_ranges", "byte_ranges"), ("faults", "byte_ranges")],
+)
+def test_the_columns_of_a_view_stand_in_its_schema(
+    view: str, table: str, spark: SparkSession
+) -> None:
+    written = json.loads((TABLES / f"{table}.json").read_text())
+    frame = kafkalog_read(spark, EXAMPLES / "damaged", view=view)
+    assert frame.schema == StructType.fromJson(written)
+    assert all(field.metadata["comment"] for field in frame.schema)
+    # Spark takes the rows only if they have these types.
+    assert frame.count() > 0
+
+
+def test_every_batch_is_what_kafka_dump_log_printed(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F10 to F14, F31, F60; T5, T6, T19.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    expected = {
+        str(segment.path): [_as_columns(line) for line in dumped_batches(golden, segment) or []]
+        for segment in unique_segments(logs)
+    }
+    columns = "file,position,size,base_offset,last_offset,records,compression,crc,is_valid"
+    frame = kafkalog_read(spark, logs / "log-dirs", view="batches", subscribe="*", columns=columns)
+    read: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in frame.orderBy("file", "position").toArrow().to_pylist():
+        file, *values = row.values()
+        read[file].append(tuple(values))
+    assert sum(map(len, expected.values())) > 500
+    assert dict(read) == {path: batches for path, batches in expected.items() if batches}
+
+
+def _as_columns(line: dict[str, str]) -> tuple[Any, ...]:
+    numbers = (
+        int(line[name]) for name in ("position", "size", "baseOffset", "lastOffset", "count")
+    )
+    return (*numbers, line["compresscodec"], int(line["crc"]), line["isvalid"] == "true")
+
+
+def test_a_bad_batch_is_told_in_view_batches(spark: SparkSession, variants: Path) -> None:
+    # F11, F63, F75; T1, T13.
+    frame = kafkalog_read(spark, variants, view="batches").where("position = 7979")
+    active = frame.where(F.col("file").endswith("00000000000000002663.log"))
+    rows = {row.topic: row for row in active.collect()}
+    for variant, fault, is_valid in (
+        ("as-killed", None, True),
+        ("bitflip-payload-active", "checksum", False),
+        ("bitflip-header-crc", "checksum", False),
+        ("record-count-wrong-valid-crc", "record_count", True),
+        ("codec-7-valid-crc", "codec", True),
+    ):
+        row = rows[variant]
+        assert (row.fault, row.is_valid) == (fault, is_valid), variant
+        assert (row.crc == row.computed_crc) is is_valid, variant
+
+
+def test_crcs_are_not_computed_when_not_asked_for(spark: SparkSession) -> None:
+    options = {"kafka.check.crcs": "false", "view": "batches"}
+    frame = kafkalog_read(spark, EXAMPLES / "damaged", **options)
+    seen = frame.agg(F.count("crc"), F.count("computed_crc"), F.count("is_valid")).first()
+    assert seen is not None
+    assert seen[0] > 0
+    assert tuple(seen)[1:] == (0, 0)
+
+
+def test_the_ranges_of_every_file_partition_it(spark: SparkSession, variants: Path) -> None:
+    # F62.
+    frame = kafkalog_read(spark, variants, view="byte_ranges")
+    columns = frame.select("file", "file_size", "position", "length", "verdict")
+    ranges: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in columns.orderBy("file", "position").toArrow().to_pylist():
+        ranges[row["file"]].append(row)
+    sizes = {str(path): path.stat().st_size for path in variants.glob("*/*.log")}
+    # An empty file has a range too, of no bytes, so that no file is forgotten.
+    assert ranges.keys() == sizes.keys()
+    for path, rows in ranges.items():
+        ends = [row["position"] + row["length"] for row in rows]
+        assert [row["position"] for row in rows] == [0, *ends[:-1]], path
+        assert all(row["length"] > 0 or row["position"] == sizes[path] for row in rows), path
+        assert ends[-1] == sizes[path], path
+        assert {row["file_size"] for row in rows} == {sizes[path]}
+        assert {row["verdict"] for row in rows} <= {"valid", "faulty", "trailing"}
+
+
+def test_every_fault_is_found_at_its_position(spark: SparkSession, variants: Path) -> None:
+    # F62 to F75; T1 to T4, T12, T13, T33.
+    frame = kafkalog_read(spark, variants, view="faults")
+    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    places = frame.orderBy("topic", "partition", "segment_base_offset", "position")
+    for row in places.select("topic", "kind", "position").collect():
+        found[row.topic].append((row.kind, row.position))
+    assert dict(found) == FOUND
+    assert not found.keys() & WHOLE
+
+
+def test_the_faults_of_the_bundled_example_are_those_made_by_hand(spark: SparkSession) -> None:
+    # F62, F68.
+    columns = ("segment_base_offset", "position", "length", "kind", "severity", "verdict")
+    frame = kafkalog_read(spark, EXAMPLES / "damaged", view="faults").select(*columns)
+    rows = frame.orderBy("segment_base_offset", "position").collect()
+    assert [tuple(row) for row in rows] == EXAMPLE_FAULTS
+
+
+def test_faults_are_the_byte_ranges_that_have_a_kind(spark: SparkSession) -> None:
+    ranges = kafkalog_read(spark, EXAMPLES / "damaged", view="byte_ranges")
+    faults = kafkalog_read(spark, EXAMPLES / "damaged", view="faults")
+    assert_df_equality(faults, ranges.where("kind IS NOT NULL"), ignore_row_order=True)
+
+
+def test_byte_ranges_say_which_cluster_broker_and_input_they_are_of(spark: SparkSession) -> None:
+    # F82.
+    properties = (EXAMPLES / "damaged" / "meta.properties").read_text()
+    frame = kafkalog_read(spark, EXAMPLES / "damaged", view="byte_ranges")
+    places = frame.select("cluster_id", "broker_id", "input_path", "topic", "partition")
+    (row,) = places.distinct().collect()
+    assert tuple(row) == ("E00000000000000000005w", 1, str(EXAMPLES / "damaged"), "e.w", 0)
+    assert f"cluster.id={row.cluster_id}" in properties
+
+
+def test_bytes_below_the_log_start_are_accounted_for(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F62, F95: their records are no rows, their bytes are in the file.
+    partition = unpacked("kafka44.logs") / "log-dirs" / "shop.del-records-mid-0"
+    ranges = kafkalog_read(spark, partition, view="byte_ranges")
+    (row,) = ranges.agg(F.min("base_offset"), F.sum("length")).collect()
+    files = sorted(partition.glob("*.log"))
+    assert tuple(row) == (int(files[0].stem), sum(path.stat().st_size for path in files))

@@ -1,0 +1,94 @@
+"""Files renamed or gone between planning and reading. Rule: F94.
+
+Spark plans a loaded DataFrame once, at its first action; every later action reads by that plan.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.samples import batch
+from tests.spark.kafka_logs import (
+    kafkalog_read,
+    logged_lines,
+    offsets_read,
+    said_by_error,
+    write_log,
+)
+from tests.unit.storage.log_dirs import UNIQUE, log_name
+
+pytestmark = pytest.mark.spark
+
+ORDERS = ("orders", 0)
+
+
+def planned(spark: SparkSession, log_dir: Path, **options: str) -> DataFrame:
+    """A frame over orders-0, in two segments, that has been planned."""
+    write_log(log_dir, "orders-0", {0: [batch(0)], 3: [batch(3)]})
+    frame = kafkalog_read(spark, log_dir, **options)
+    assert frame.count() == 6
+    return frame
+
+
+def test_a_plan_is_made_once(spark: SparkSession, tmp_path: Path) -> None:
+    # The tests below rely on this: a new plan would not list what was renamed.
+    frame = planned(spark, tmp_path)
+    write_log(tmp_path, "users-0", {0: [batch(0)]})
+    assert frame.count() == 6
+    assert kafkalog_read(spark, tmp_path).count() == 9
+
+
+def test_a_segment_marked_as_deleted_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    frame = planned(spark, tmp_path)
+    file = tmp_path / "orders-0" / log_name(0)
+    file.rename(file.with_name(log_name(0, ".deleted")))
+    assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
+    assert offsets_read(kafkalog_read(spark, tmp_path)) == {ORDERS: [3, 4, 5]}
+
+
+def test_a_partition_marked_as_deleted_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    frame = planned(spark, tmp_path)
+    (tmp_path / "orders-0").rename(tmp_path / f"orders-0.{UNIQUE}-delete")
+    assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
+
+
+def test_a_segment_marked_as_deleted_in_a_partition_that_is_too_is_found(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = planned(spark, tmp_path)
+    for base in (0, 3):
+        file = tmp_path / "orders-0" / log_name(base)
+        file.rename(file.with_name(log_name(base, ".deleted")))
+    (tmp_path / "orders-0").rename(tmp_path / f"orders-0.{UNIQUE}-delete")
+    assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
+
+
+def test_another_partitions_remains_are_not_taken_for_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = planned(spark, tmp_path)
+    (tmp_path / "orders-0").rename(tmp_path / f"orders.x-0.{UNIQUE}-delete")
+    assert "is not there any more" in said_by_error(frame.count)
+
+
+def test_a_file_that_is_gone_is_an_error_naming_it(spark: SparkSession, tmp_path: Path) -> None:
+    frame = planned(spark, tmp_path)
+    file = tmp_path / "orders-0" / log_name(3)
+    file.unlink()
+    error = said_by_error(frame.count)
+    assert f"kafkalog.errors.DataLossError: {file} is not there any more on " in error
+    assert "failOnDataLoss=false reads what is there" in error
+
+
+def test_a_file_that_is_gone_is_logged_where_that_is_asked(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = planned(spark, tmp_path, failOnDataLoss="false")
+    file = tmp_path / "orders-0" / log_name(3)
+    file.unlink()
+    assert offsets_read(frame) == {ORDERS: [0, 1, 2]}
+    (line,) = logged_lines(spark, str(file), "is not there any more")
+    assert line.endswith("reading what is there")

@@ -1,0 +1,120 @@
+"""Which records are rows: not control records, not those below the log start, not every topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.samples import batch
+from tests.spark.kafka_logs import kafkalog_read, offsets_read, write_log
+from tests.unit.storage.log_dirs import LOG_STARTS, UNIQUE, checkpoint_text
+
+pytestmark = pytest.mark.spark
+
+KAFKAS_OWN = {
+    "__consumer_offsets",
+    "__transaction_state",
+    "__share_group_state",
+    "__cluster_metadata",
+}
+
+
+def test_control_records_are_no_rows(spark: SparkSession, unpacked: Callable[[str], Path]) -> None:
+    # F30, T19. Kafka's own latest offset counts the markers, which no consumer receives.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    latest = json.loads((golden / "admin.json").read_text())["offsets"]["latest"]
+    frame = kafkalog_read(spark, logs / "log-dirs", subscribe="shop.tx")
+    lines = (golden / "consumer" / "shop.tx.read_uncommitted.jsonl").read_text().splitlines()
+    received = sorted(
+        (row["partition"], row["offset"]) for row in map(json.loads, lines) if "offset" in row
+    )
+    read = offsets_read(frame)
+    assert sorted((key[1], offset) for key in read for offset in read[key]) == received
+    assert len(received) < latest["shop.tx-0"]["offset"] + latest["shop.tx-1"]["offset"]
+
+
+@pytest.mark.parametrize("name", ["shop.del-records", "shop.del-records-mid"])
+def test_records_below_the_log_start_are_no_rows(
+    name: str, spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F95, T31: one log start lies between batches, the other inside one.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    earliest = json.loads((golden / "admin.json").read_text())["offsets"]["earliest"]
+    read = offsets_read(kafkalog_read(spark, logs / "log-dirs", subscribe=name))
+    assert read[name, 0][0] == earliest[f"{name}-0"]["offset"]
+    first_segment = min((logs / "log-dirs" / f"{name}-0").glob("*.log")).stem
+    assert int(first_segment) < read[name, 0][0]
+
+
+def test_a_log_start_inside_a_batch_hides_its_first_records(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F81, F95, T31.
+    write_log(tmp_path, "orders-0", {0: [batch(0), batch(3)]})
+    (tmp_path / LOG_STARTS).write_text(checkpoint_text({("orders", 0): 4}))
+    assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [4, 5]}
+
+
+def test_a_first_offset_above_the_files_name_is_no_hole(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F91, T31, T33: the cleaner has removed what was there.
+    write_log(tmp_path, "orders-0", {0: [batch(5)], 100: [batch(120)]})
+    assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [5, 6, 7, 120, 121, 122]}
+
+
+def test_kafkas_own_topics_are_left_out_unless_named(spark: SparkSession, tmp_path: Path) -> None:
+    # F93.
+    for topic in (*KAFKAS_OWN, "__remote_log_metadata", "orders"):
+        write_log(tmp_path, f"{topic}-0", {0: [batch(0, 1)]})
+
+    def topics(**options: str) -> set[str]:
+        return {topic for topic, _ in offsets_read(kafkalog_read(spark, tmp_path, **options))}
+
+    assert topics() == {"__remote_log_metadata", "orders"}
+    assert topics(subscribe="__consumer_offsets") == {"__consumer_offsets"}
+    assert topics(assign='{"__transaction_state":[0]}') == {"__transaction_state"}
+    assert topics(subscribePattern="__c.*") == {"__consumer_offsets", "__cluster_metadata"}
+    assert topics(subscribePattern=".*") == {"__remote_log_metadata", "orders"}
+    assert topics(subscribe="*") == {*KAFKAS_OWN, "__remote_log_metadata", "orders"}
+
+
+def test_what_is_on_its_way_out_is_read_only_by_its_own_path(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F92, T32: undeleting is a use.
+    live = write_log(tmp_path, "orders-0", {0: [batch(0)], 3: [batch(3)]})
+    (live / "00000000000000000000.log").rename(live / "00000000000000000000.log.deleted")
+    gone = write_log(tmp_path, f"old.orders-1.{UNIQUE}-delete", {0: [batch(0)]})
+    write_log(tmp_path, f"users-0.{UNIQUE}-future", {0: [batch(0)]})
+    write_log(tmp_path, f"stray-0.{UNIQUE}-stray", {0: [batch(0)]})
+    assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [3, 4, 5]}
+    assert offsets_read(kafkalog_read(spark, gone)) == {("old.orders", 1): [0, 1, 2]}
+    deleted = live / "00000000000000000000.log.deleted"
+    assert offsets_read(kafkalog_read(spark, deleted)) == {("orders", 0): [0, 1, 2]}
+
+
+def test_files_directories_and_globs_can_be_read(spark: SparkSession, tmp_path: Path) -> None:
+    # F90: the partition follows the last dash, topics may contain dashes and dots.
+    first = write_log(tmp_path / "disk1", "multi-3.x-0", {0: [batch(0)], 3: [batch(3)]})
+    write_log(tmp_path / "disk2", "multi-3.x-1", {0: [batch(0)]})
+    zero, one = ("multi-3.x", 0), ("multi-3.x", 1)
+    both = {zero: [0, 1, 2, 3, 4, 5], one: [0, 1, 2]}
+    assert offsets_read(kafkalog_read(spark, tmp_path / "disk*")) == both
+    assert offsets_read(kafkalog_read(spark, tmp_path / "disk1", tmp_path / "disk2")) == both
+    assert offsets_read(kafkalog_read(spark, first)) == {zero: [0, 1, 2, 3, 4, 5]}
+    last = first / "00000000000000000003.log"
+    assert offsets_read(kafkalog_read(spark, last)) == {zero: [3, 4, 5]}
+    one_path = spark.read.format("kafkalog").load(str(tmp_path / "disk2"))
+    assert offsets_read(one_path) == {one: [0, 1, 2]}
+
+
+def test_a_log_dir_without_records_is_an_empty_frame(spark: SparkSession, tmp_path: Path) -> None:
+    # Without any file to read Spark still asks for one partition.
+    (tmp_path / "orders-0").mkdir()
+    frame = kafkalog_read(spark, tmp_path)
+    assert (frame.count(), frame.columns[:2]) == (0, ["key", "value"])
