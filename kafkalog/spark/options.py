@@ -30,6 +30,7 @@ class View(Enum):
     BYTE_RANGES = "byte_ranges"
     FAULTS = "faults"
     RECOVERY_PLAN = "recovery_plan"
+    PRODUCER_SEQUENCES = "producer_sequences"
 
 
 class Mode(Enum):

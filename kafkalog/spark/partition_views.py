@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from kafkalog.columns.producer_sequences import sequence_rows
 from kafkalog.columns.recovery_account import recovery_row
 from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.spark.options import ReadOptions, Shutdown, View
@@ -67,4 +68,5 @@ def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySetti
 
 PARTITION_VIEWS: dict[View, Callable[[PartitionLog, ReadOptions], Iterator[TableRow]]] = {
     View.RECOVERY_PLAN: _recovery_plan,
+    View.PRODUCER_SEQUENCES: lambda log, _: sequence_rows(log),
 }

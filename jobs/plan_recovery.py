@@ -1,0 +1,98 @@
+"""What a broker would do to a log directory at its next start, and what could be saved.
+
+Tables: recovery_plan, a row per partition; producer_sequences, a row per irregularity in the
+sequence numbers of idempotent producers.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from kafkalog.analysis.recovery import recovery_totals, with_losses
+from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
+from kafkalog.spark.options import Shutdown
+from kafkalog.spark.session import job_session
+from kafkalog.spark.tables import replace_rows
+
+_SHOWN = (
+    "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
+    "lost_records", "salvageable_records", "start_error",
+)  # fmt: skip
+
+
+def build(spark: SparkSession, log_dirs: Sequence[str], view: str, args: Namespace) -> DataFrame:
+    """The plan for, or the irregularities in, all partitions under the log directories."""
+    reader = spark.read.format("kafkalog").option("view", view).option("subscribe", "*")
+    reader = reader.option("mode", args.mode).option("shutdown", args.shutdown)
+    reader = reader.option("indexIntervalBytes", args.index_interval_bytes)
+    reader = reader.option("nowMs", time.time_ns() // 1_000_000)
+    return reader.load(list(log_dirs))
+
+
+def verdict(totals: Row) -> str:
+    """One line: whether a broker starts, and what is lost then."""
+    starts = f"a broker gets through with all of {counted(totals.partitions, 'partition')}"
+    if totals.start_errors:
+        starts = (
+            f"NO START: {counted(totals.start_errors, 'partition')} of {totals.partitions} "
+            "would keep a broker from starting"
+        )
+    if not totals.lost_bytes:
+        return f"{starts}; nothing is lost"
+    return (
+        f"{starts}; LOST: {counted(totals.lost_bytes, 'byte')} in "
+        f"{counted(totals.cut_partitions, 'partition')}, of which "
+        f"{counted(totals.salvageable_bytes, 'byte')} with "
+        f"{counted(totals.salvageable_records, 'record')} are sound and can be salvaged"
+    )
+
+
+def run(args: Namespace) -> ExitCode:
+    """Plan, write both tables, and say what would be lost."""
+    inputs = announced_inputs(args)
+    with job_session("kafkalog plan_recovery", with_delta=args.format == "delta") as spark:
+        plan = build(spark, inputs, "recovery_plan", args).cache()
+        sequences = build(spark, inputs, "producer_sequences", args)
+        (totals,) = recovery_totals(plan).collect()
+        paths = [
+            replace_rows(plan, args.output, "recovery_plan", args.format, inputs),
+            replace_rows(sequences, args.output, "producer_sequences", args.format, inputs),
+        ]
+        if args.show and (totals.lost_bytes or totals.start_errors):
+            with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
+    print(verdict(totals))
+    print("tables:", *paths)
+    has_findings = totals.lost_bytes or totals.start_errors
+    return ExitCode.FINDINGS if args.fail_on_findings and has_findings else ExitCode.DONE
+
+
+def parser() -> ArgumentParser:
+    """The job's arguments."""
+    arguments = job_parser(
+        "plan_recovery",
+        "What a broker would do to log directories at its next start, and what could be saved.",
+        "/var/lib/kafka/data --output /tmp/plan",
+    )
+    arguments.add_argument(
+        "--shutdown", choices=[each.value for each in Shutdown], default="asFound",
+        help="the stop before the start: by .kafka_cleanshutdown, or as given (default: asFound)",
+    )  # fmt: skip
+    arguments.add_argument(
+        "--index-interval-bytes", metavar="N", type=int, default=4096,
+        help="index.interval.bytes of the topics (default: 4096)",
+    )  # fmt: skip
+    return arguments
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The job, with its exit code."""
+    return run_job(run, parser().parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""The recovery job on all damaged copies of a log at once, against what a broker did to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.plan_recovery import main
+from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import table, written_schema
+from tests.spark.kafka_logs import EXAMPLES
+
+pytestmark = pytest.mark.spark
+
+ARGUMENTS = ["--format", "parquet", "--index-interval-bytes", "1024"]
+
+
+@pytest.fixture(scope="module")
+def said(unpacked: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
+    told = json.loads((unpacked("unclean.golden") / "recovery.json").read_text())
+    return {name: each for name, each in told.items() if "topic" in each}
+
+
+def one_log_dir(variants: Path, said: dict[str, dict[str, Any]], log_dir: Path) -> Path:
+    """All copies as topics of one log directory, named after what was done to them."""
+    log_dir.mkdir()
+    points: dict[tuple[str, int], int] = {}
+    for name, told in said.items():
+        source = variants / name / "log-dirs"
+        (log_dir / f"{name}-0").symlink_to(source / f"{told['topic']}-0")
+        text = (source / "recovery-point-offset-checkpoint").read_text()
+        points[name, 0] = read_offset_checkpoint(text).get((told["topic"], 0), 0)
+    checkpoint = write_offset_checkpoint(points)
+    (log_dir / "recovery-point-offset-checkpoint").write_text(checkpoint)
+    return log_dir
+
+
+def test_the_table_says_what_a_broker_did_to_each_copy(
+    spark: SparkSession,
+    said: dict[str, dict[str, Any]],
+    unpacked: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # F113 to F124; T3, T4.
+    log_dir = one_log_dir(unpacked("unclean.logs") / "variants", said, tmp_path / "logs")
+    output = tmp_path / "tables"
+    code = main([str(log_dir), "--output", str(output), *ARGUMENTS, "--fail-on-findings"])
+    assert code == ExitCode.FINDINGS
+    plan = table(spark, output, "recovery_plan")
+    assert plan.schema == written_schema("recovery_plan")
+    rows = {row.topic: row for row in plan.collect()}
+    assert rows.keys() == said.keys()
+    ends = {name: rows[name].log_end_offset for name in rows}
+    assert ends == {name: told.get("consume", {}).get("latest") for name, told in said.items()}
+    starts = {name: rows[name].broker_starts for name in rows}
+    assert starts == {name: told["broker_started"] for name, told in said.items()}
+    for name, told in said.items():
+        if told["broker_started"] and rows[name].cut_file:
+            left = told["files_after_recovery_running"]
+            assert rows[name].cut_position == left[Path(rows[name].cut_file).name], name
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith("NO START: 1 partition of 37 ")
+
+
+@pytest.mark.parametrize(
+    ("variant", "kind", "lost", "salvageable"),
+    [
+        # By hand: bytes behind the cut, and those of the sound batches among them.
+        ("truncated-last-batch", "truncated", 296, 0),
+        ("zeroed-tail-appended", "zeros", 36843, 0),
+        ("zero-hole", "zeros", 18500 - 7979, 18500 - 15954),
+        ("garbage-block-inserted", "garbage", 777 + 18500 - 7979, 18500 - 7979),
+        ("bitflip-payload-active", "checksum", 18500 - 7979, 18500 - 15954),
+    ],
+)
+def test_truncation_and_nonsense_are_told_apart_and_what_is_sound_behind_them(
+    variant: str,
+    kind: str,
+    lost: int,
+    salvageable: int,
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+) -> None:
+    log_dir = unpacked("unclean.logs") / "variants" / variant / "log-dirs"
+    reader = spark.read.format("kafkalog").option("view", "recovery_plan")
+    (row,) = (
+        reader.option("columns", "cut_kind,lost_bytes,salvageable_bytes")
+        .load(str(log_dir))
+        .collect()
+    )
+    assert tuple(row) == (kind, lost, salvageable)
+
+
+def test_a_cleanly_stopped_broker_loses_nothing(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_dir = EXAMPLES / "kafka-4.4"
+    arguments = [str(log_dir), "--output", str(tmp_path), *ARGUMENTS, "--shutdown", "clean"]
+    assert main([*arguments, "--fail-on-findings"]) == ExitCode.DONE
+    assert "nothing is lost" in capsys.readouterr().out
+    sequences = table(spark, tmp_path, "producer_sequences")
+    assert sequences.schema == written_schema("producer_sequences")
+    assert sequences.count() == 0
