@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,13 @@ def test_an_empty_directory_holds_nothing(tmp_path: Path) -> None:
 def test_a_name_that_leads_nowhere_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     assert list_directory(str(tmp_path)) == []
+
+
+def test_a_listing_says_when_a_file_was_last_changed(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    os.utime(tmp_path / "a", ns=(0, 1_650_000_000_123_999_999))
+    (entry,) = list_directory(str(tmp_path))
+    assert entry.modified_ms == 1_650_000_000_123
 
 
 def test_links_stand_for_what_they_lead_to(tmp_path: Path) -> None:
