@@ -12,7 +12,7 @@ from kafkalog.errors import KafkaLogError
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in a directory; `size` is 0 for a directory, `modified_ms` when it was last changed."""
+    """A name in a directory, and when it was last changed; `size` is 0 for a directory."""
 
     name: str
     path: str
@@ -56,6 +56,11 @@ def read_bytes(path: str) -> bytes:
     """A small file."""
     with open(path, "rb") as file:
         return file.read()
+
+
+def modified_ms(path: str) -> int:
+    """When a file was last written, in milliseconds."""
+    return os.stat(path).st_mtime_ns // 1_000_000
 
 
 class InputFile:
