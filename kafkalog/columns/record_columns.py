@@ -37,6 +37,9 @@ from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
 OUTPUT_BYTES = 4 * 1024 * 1024
 
 
+_MOST_ROWS = 64 * 1024
+
+
 class RecordColumns:
     """Turns chunks of batch tables into Arrow record batches with the given columns.
 
@@ -142,16 +145,18 @@ class RecordColumns:
         )
         count = int(cursor[RECORDS])
         if count:
-            yield self._record_batch(table, arrays.row[:count], cursor)
+            batch = self._record_batch(table, arrays.row[:count], cursor)
+            # One Kafka batch can hold millions of records.
+            for start in range(0, count, _MOST_ROWS):
+                yield batch.slice(start, _MOST_ROWS)
 
     def _record_batch(self, table: LongArray, rows: IntArray, cursor: LongArray) -> pa.RecordBatch:
         columns = self._buffers.columns(cursor)
         asked_metadata = [name for name in self.schema.names if name in METADATA_COLUMNS]
         if asked_metadata:
-            batches = table[rows]
             offsets = np.frombuffer(columns["offset"].buffers()[1], dtype=np.int64)[: len(rows)]
             for name in asked_metadata:
-                columns[name] = METADATA_COLUMNS[name](batches, offsets)
+                columns[name] = METADATA_COLUMNS[name](table, rows, offsets)
         for name, constant in self._constants.items():
             columns[name] = constant.of(len(rows))
         return record_batch(columns, self.schema, len(rows))

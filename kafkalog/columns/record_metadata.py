@@ -17,37 +17,37 @@ from kafkalog.columns.batch_table import (
     PRODUCER_EPOCH,
     PRODUCER_ID,
 )
-from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.compiled import IntArray, LongArray
 from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE, TRANSACTIONAL_BIT
 from kafkalog.wire.compression import CompressionType
 
 COMPRESSION_NAMES = [compression.name.lower() for compression in CompressionType]
 
-# From the batch table's row of every record, and the records' offsets, to a column.
-_Builder = Callable[[LongArray, LongArray], pa.Array]
+# From the batch table, the row in it of every record, and the records' offsets, to a column.
+_Builder = Callable[[LongArray, IntArray, LongArray], pa.Array]
 
 
 def _number(column: int, data_type: pa.DataType, *, has_null: bool = False) -> _Builder:
-    def build(batches: LongArray, offsets: LongArray) -> pa.Array:
-        values = batches[:, column]
+    def build(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
+        values = table[rows, column]
         return fixed_width(values, data_type, values == NO_VALUE if has_null else None)
 
     return build
 
 
-def _sequence(batches: LongArray, offsets: LongArray) -> pa.Array:
-    base = batches[:, BASE_SEQUENCE]
-    values = (base + offsets - batches[:, BASE_OFFSET]) & 0x7FFFFFFF
+def _sequence(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
+    base = table[rows, BASE_SEQUENCE]
+    values = (base + offsets - table[rows, BASE_OFFSET]) & 0x7FFFFFFF
     return fixed_width(values, pa.int32(), base < 0)
 
 
-def _is_transactional(batches: LongArray, offsets: LongArray) -> pa.Array:
-    is_set = batches[:, ATTRIBUTES] & TRANSACTIONAL_BIT != 0
-    return fixed_width(is_set & (batches[:, MAGIC] == 2), pa.bool_())
+def _is_transactional(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
+    is_set = table[rows, ATTRIBUTES] & TRANSACTIONAL_BIT != 0
+    return fixed_width(is_set & (table[rows, MAGIC] == 2), pa.bool_())
 
 
-def _compression(batches: LongArray, offsets: LongArray) -> pa.Array:
-    return chosen(COMPRESSION_NAMES, batches[:, ATTRIBUTES] & COMPRESSION_BITS)
+def _compression(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
+    return chosen(COMPRESSION_NAMES, table[rows, ATTRIBUTES] & COMPRESSION_BITS)
 
 
 METADATA_COLUMNS: dict[str, _Builder] = {

@@ -12,8 +12,8 @@ import numpy as np
 
 from kafkalog.columns.batch_table import (
     COMPUTED_CRC,
+    EXPECTED_OFFSET,
     FAULT,
-    LAST_OFFSET,
     MAGIC,
     POSITION,
     SIZE,
@@ -23,6 +23,7 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.belief import (
     EXPECTED,
     LIMIT,
+    WAITING,
     forget_rows,
     judge_rows,
     new_belief,
@@ -72,8 +73,8 @@ class SegmentOptions:
     """How to read a segment.
 
     `base_offset` and `next_base_offset` are the numbers in its file's name and the next one's,
-    None where unknown. Of batches wholly below `first_offset` only the headers are looked at;
-    reading ends where offsets reach `end_offset`.
+    None where unknown. Batches wholly below `first_offset` are checked and not decoded: a length
+    that is wrong there would swallow what is asked. Reading ends where offsets reach `end_offset`.
     """
 
     base_offset: int | None = None
@@ -107,11 +108,19 @@ class SegmentBatches:
         while self._position < self._window.size:
             self._advance()
             yield from self._decided(int(undecided_row(self._rows, self._belief)))
-            # Rows about which the next batch decides are not handed out yet.
-            if self._rows == 0 and self._belief[EXPECTED] >= self._options.end_offset:
+            if self._has_reached_end():
                 return
         settle(self._table, self._rows, self._belief)
         yield from self._decided(self._rows)
+
+    def _has_reached_end(self) -> bool:
+        """Whether all asked offsets have been handed out. A batch that only its leader epoch keeps
+        back may hold some; one whose offsets are not believed comes after them."""
+        end_offset = self._options.end_offset
+        if self._belief[EXPECTED] < end_offset:
+            return False
+        is_kept_back = self._rows > 0 and self._belief[WAITING] != 0
+        return not is_kept_back or bool(self._table[0, EXPECTED_OFFSET] >= end_offset)
 
     def _advance(self) -> None:
         """Frame, check and judge as much as fits a chunk."""
@@ -174,7 +183,6 @@ class SegmentBatches:
         """Set the computed checksum of all new rows that are asked for."""
         if not self._options.check_crcs:
             return
-        first_row = self._first_asked_row(first_row)
         rows = self._table[first_row : self._rows]
         data = self._window.data.data
         starts = rows[:, POSITION] - self._window.position
@@ -188,13 +196,6 @@ class SegmentBatches:
             places = zip((starts + skipped).tolist(), ends, functions, strict=True)
             computed = [function(data[i:j]) for i, j, function in places]
         rows[:, COMPUTED_CRC] = computed
-
-    def _first_asked_row(self, first_row: int) -> int:
-        """Batches wholly below the asked offsets are walked over, not looked into."""
-        if self._options.first_offset == 0:
-            return first_row
-        below = self._table[first_row : self._rows, LAST_OFFSET] < self._options.first_offset
-        return self._rows if below.all() else first_row + int(below.argmin())
 
     def _damages(self, position: int, fault: Fault) -> list[Damage]:
         bounds = Bounds(int(self._belief[EXPECTED]), int(self._belief[LIMIT]))

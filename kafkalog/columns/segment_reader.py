@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.batch_table import (
+    ATTRIBUTES,
     BASE_OFFSET,
     EXPECTED_OFFSET,
     FAULT,
-    IS_BATCH,
     LAST_OFFSET,
+    MAGIC,
     POSITION,
     SIZE,
 )
@@ -22,6 +24,7 @@ from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.window import Window
+from kafkalog.format.batch_header import COMPRESSION_BITS
 from kafkalog.format.faults import Fault
 
 Constants = Mapping[str, str | int | None]
@@ -55,10 +58,15 @@ def read_records(
     return batches.next_offset
 
 
+# So many faults in a row are told without waiting for what comes behind them.
+_MOST_OPEN_FAULTS = 1000
+
+
 class _AskedFaults:
     """Picks the faults that concern [first_offset, end_offset).
 
-    What offsets a stretch held that is no batch shows only by the next sound batch.
+    What offsets damage held shows only by the sound batches around it: its own header is part of
+    what cannot be believed.
     """
 
     def __init__(self, file_size: int, options: SegmentOptions) -> None:
@@ -70,12 +78,12 @@ class _AskedFaults:
         if not self._open and not table[:, FAULT].any():
             return
         for row in table.tolist():
-            if not row[IS_BATCH]:
+            if row[FAULT] != Fault.NONE:
                 self._open.append(row)
-            elif row[FAULT] == Fault.NONE:
+            elif self._open:
                 yield from self._settled(row[BASE_OFFSET])
-            elif self._asked(row[BASE_OFFSET], row[LAST_OFFSET] + 1):
-                yield self._faulty(row)
+            if len(self._open) == _MOST_OPEN_FAULTS:
+                yield from self.at_end()
 
     def at_end(self) -> Iterator[FaultyRange]:
         yield from self._settled(self._options.end_offset)
@@ -120,8 +128,11 @@ def read_batches(
 
 
 def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
+    # The header of a wrapper has its last offset only.
+    is_wrapper = (table[:, MAGIC] < 2) & (table[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
+    first_offsets = np.where(is_wrapper, table[:, EXPECTED_OFFSET], table[:, BASE_OFFSET])
     is_asked = (table[:, LAST_OFFSET] >= options.first_offset) & (
-        table[:, BASE_OFFSET] < options.end_offset
+        first_offsets < options.end_offset
     )
     asked: LongArray = table[is_asked | (table[:, FAULT] != Fault.NONE)]
     return asked

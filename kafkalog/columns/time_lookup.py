@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kafkalog.columns.batch_table import EXPECTED_OFFSET, FAULT, LAST_OFFSET, MAX_TIMESTAMP
+from kafkalog.columns.batch_table import (
+    BASE_OFFSET,
+    EXPECTED_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    MAGIC,
+    MAX_TIMESTAMP,
+    RECORDS_COUNT,
+)
+from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
@@ -17,7 +27,7 @@ from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
     """The first offset from `start_offset` on whose record has this timestamp or a later one.
 
-    Reads batch headers, and the records of the first batch that may hold it. None if no record is
+    Reads batch headers, and records from the first batch on that may hold it. None if no record is
     as late. Damaged batches count for nothing.
     """
     for segment in log.segments:
@@ -34,20 +44,49 @@ def _in_segment(
     file: InputFile, segment: SegmentFile, start_offset: int, timestamp_ms: int
 ) -> int | None:
     options = SegmentOptions(segment.base_offset, segment.next_base_offset)
-    for chunk in SegmentHeaders(FileWindow(file), options).chunks():
+    late = _first_late_batch(SegmentHeaders(FileWindow(file), options), start_offset, timestamp_ms)
+    if late is None:
+        return None
+    # A wrong length can hide batches from who looks at headers only: where one could have, all is
+    # read. The header can also promise more than the records hold: then later ones are tried.
+    first = start_offset if late.is_doubtful else max(start_offset, late.first_offset)
+    batch = replace(options, first_offset=first)
+    return _first_late_offset(FileWindow(file), batch, timestamp_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class _LateBatch:
+    """A batch that may hold the record; doubtful if damage or gaps lie before it."""
+
+    first_offset: int
+    is_doubtful: bool
+
+
+def _first_late_batch(
+    headers: SegmentHeaders, start_offset: int, timestamp_ms: int
+) -> _LateBatch | None:
+    is_doubtful = False
+    for chunk in headers.chunks():
         table = chunk.table
-        late = table[
+        may_hold = (
             (table[:, FAULT] == 0)
+            & (table[:, RECORDS_COUNT] != 0)
             & (table[:, MAX_TIMESTAMP] >= timestamp_ms)
             & (table[:, LAST_OFFSET] >= start_offset)
-        ]
-        for first, last in late[:, (EXPECTED_OFFSET, LAST_OFFSET)].tolist():
-            # The header can promise more than the records hold: then the next batch is tried.
-            batch = replace(options, first_offset=max(first, start_offset), end_offset=last + 1)
-            found = _first_late_offset(FileWindow(file), batch, timestamp_ms)
-            if found is not None:
-                return found
-    return None
+        )
+        before = int(may_hold.argmax()) if may_hold.any() else len(table)
+        is_doubtful = is_doubtful or bool(_is_odd(table[: before + 1]).any())
+        if before < len(table):
+            return _LateBatch(int(table[before, EXPECTED_OFFSET]), is_doubtful)
+    # Nothing found, and something may be hidden: the whole segment is read.
+    return _LateBatch(start_offset, True) if is_doubtful else None
+
+
+def _is_odd(table: LongArray) -> NDArray[np.bool_]:
+    """Where something is damaged or offsets are missing, as they are if a length is wrong."""
+    has_gap = (table[:, MAGIC] == 2) & (table[:, BASE_OFFSET] != table[:, EXPECTED_OFFSET])
+    odd: NDArray[np.bool_] = has_gap | (table[:, FAULT] != 0)
+    return odd
 
 
 def _first_late_offset(

@@ -61,7 +61,3 @@ class Fault(IntEnum):
         if self in (Fault.LEADER_EPOCH, Fault.SEGMENT_HOLE):
             return Severity.WARNING
         return Severity.ERROR
-
-
-# Ranges of bytes that hold no batch at all; every other fault is one of a batch.
-UNFRAMED = frozenset((Fault.TRUNCATED, Fault.ZEROS, Fault.GARBAGE, Fault.LENGTH, Fault.MAGIC))

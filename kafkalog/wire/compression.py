@@ -12,7 +12,7 @@ from enum import IntEnum
 import cramjam
 from isal import igzip_lib, isal_zlib
 
-from kafkalog.wire import BytesLike, lz4_frame, snappy_stream
+from kafkalog.wire import lz4_frame, snappy_stream
 
 
 class CompressionType(IntEnum):
@@ -35,6 +35,7 @@ class OutputTooSmallError(Exception):
 
 # The library's type information takes the class for an instance.
 _IsalError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
+_FIRST_GZIP_PIECE = 256
 _GZIP_MEMBER = b"\x1f\x8b"
 _GZIP_WINDOW_BITS = 31  # zlib's way to say: a gzip header and trailer around the deflate stream
 # What cramjam reports when the output it was given is full.
@@ -68,21 +69,35 @@ def _name(compression_id: int) -> str:
 
 def _gunzip_into(payload: memoryview, output: memoryview) -> int:
     """All members of a gzip stream. Like Java's reader, ignores what follows the last member."""
-    size = 0
-    rest: BytesLike = payload
+    position = size = 0
+    piece_bytes = len(payload)
     while True:
+        read, written = _gunzip_member(payload[position:], output[size:], piece_bytes)
+        position += read
+        size += written
+        if payload[position : position + 2] != _GZIP_MEMBER:
+            return size
+        # What follows a member's end in a piece is copied: many members want small pieces.
+        piece_bytes = _FIRST_GZIP_PIECE
+
+
+def _gunzip_member(payload: memoryview, output: memoryview, piece_bytes: int) -> tuple[int, int]:
+    """Decompress one member; the bytes read and the bytes written."""
+    stream = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
+    read = size = 0
+    while not stream.eof:
+        piece = payload[read : read + piece_bytes]
         room = len(output) - size
-        stream = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
-        part = stream.decompress(rest, max(room, 1))  # a limit of 0 would mean none at all
-        if len(part) > room or (len(part) == room and not stream.eof):
-            raise OutputTooSmallError(f"gzip: more than {len(output)} bytes")
-        if not stream.eof:
+        part = stream.decompress(piece, max(room, 1))  # a limit of 0 would mean none at all
+        if len(part) > room:
+            raise OutputTooSmallError("gzip: more than there is room for")
+        if not piece and not part:
             raise CompressionError("gzip: the stream ends early")
         output[size : size + len(part)] = part
         size += len(part)
-        rest = stream.unused_data
-        if rest[:2] != _GZIP_MEMBER:
-            return size
+        read += len(piece) - len(stream.unused_data if stream.eof else stream.unconsumed_tail)
+        piece_bytes *= 2
+    return read, size
 
 
 _DECOMPRESSORS: dict[int, Callable[[memoryview, memoryview], int]] = {

@@ -96,17 +96,40 @@ def test_nobody_knows_what_damage_at_the_end_has_held(first: int) -> None:
     assert told(joined(PARTS[:2]) + b"\x99" * 70, first, 2000) == [("garbage", 2 * SIZE)]
 
 
-def test_a_batch_below_the_asked_offsets_is_not_checked() -> None:
-    # Only its header is looked at, so a wrong checksum is nobody's business.
+def test_damage_wholly_below_the_asked_offsets_is_not_told() -> None:
     assert told(DAMAGED_BATCH, 9, 18) == []
-    account = [
-        row
-        for chunk in SegmentBatches(
-            memory_window(DAMAGED_BATCH), SegmentOptions(0, first_offset=9)
-        ).chunks()
-        for row in chunk.table[:, 2].tolist()
-    ]
-    assert account == [0] * 6
+
+
+def offsets_read(data: bytes, faults: list[FaultyRange], **bounds: int) -> list[int]:
+    table = records_table(data, ("offset",), base_offset=0, faults=faults, **bounds)
+    return [int(offset) for offset in table.column("offset").to_pylist()]
+
+
+def test_a_wrong_length_below_the_asked_offsets_swallows_none_of_them() -> None:
+    # F64: six batches of a record; the second claims to reach to where the fourth begins.
+    batches = [batch(offset, 1, value=bytes(59)) for offset in range(6)]
+    length = int.from_bytes(batches[1][8:12], "big") + len(batches[2])
+    batches[1] = batches[1][:8] + length.to_bytes(4, "big") + batches[1][12:]
+    assert offsets_read(joined(batches), [], first_offset=2) == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(("position", "bit"), [(1, 6), (7, 1), (0, 7), (23, 7), (26, 1)])
+def test_damage_is_told_whatever_its_header_says(position: int, bit: int) -> None:
+    # F65, F70, F71: offsets of a batch that is not believed do not say what it held.
+    batches = [batch(offset) for offset in (0, 3, 6, 9)]
+    damaged = bytearray(batches[2])
+    damaged[position] ^= 1 << bit
+    batches[2] = bytes(damaged)
+    faults: list[FaultyRange] = []
+    assert offsets_read(joined(batches), faults, first_offset=5, end_offset=8) == [5]
+    assert [fault.position for fault in faults] == [len(batches[0]) + len(batches[1])]
+
+
+def test_reading_stops_soon_behind_the_asked_offsets() -> None:
+    # The last batch always waits for what comes next; that is no reason to read on.
+    batches = [batch(100 * number, 100, value=bytes(10_000)) for number in range(20)]
+    read = SegmentBatches(memory_window(joined(batches)), SegmentOptions(0, end_offset=1))
+    assert sum(len(chunk.table) for chunk in read.chunks()) < 10
 
 
 @pytest.mark.parametrize(("end", "read"), [(0, 0), (1, 1), (3, 3), (4, 4), (18, 18), (2**60, 18)])

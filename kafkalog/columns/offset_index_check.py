@@ -1,0 +1,122 @@
+"""An `.index` file held against the log's batches. Rules: docs/format.md F130 and F131."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkalog.columns.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET
+from kafkalog.columns.batch_table import POSITION as BATCH_POSITION
+from kafkalog.columns.header_walk import EntryOrder, HeaderTable, OffsetLookup, Place, is_wrapper
+from kafkalog.columns.index_findings import (
+    BEYOND_END,
+    LOG_DAMAGED,
+    NOT_RISING,
+    OFFSET,
+    POSITION,
+    IndexFinding,
+    entry_finding,
+    size_finding,
+)
+from kafkalog.format.faults import Severity
+from kafkalog.format.indexes import OFFSET_ENTRY
+
+KIND = ".index"
+_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
+
+
+class OffsetIndexCheck:
+    """Takes the log's headers table by table, then tells what is wrong with the index."""
+
+    def __init__(self, data: bytes, used_bytes: int, base_offset: int) -> None:
+        self._size = len(data)
+        entries = np.frombuffer(data[: used_bytes // OFFSET_ENTRY.size * OFFSET_ENTRY.size], _ENTRY)
+        self._base_offset = base_offset
+        self._offsets = entries["offset"].astype(np.int64) + np.array([base_offset])
+        self._positions = entries["position"].astype(np.int64)
+        self._by_position = EntryOrder(self._positions)
+        self._ends = OffsetLookup(self._offsets, (LAST_OFFSET, BATCH_POSITION))
+        self._places = np.full(len(entries), Place.BEYOND)
+        self._is_first_offset = np.zeros(len(entries), dtype=bool)
+        self._batch_last = np.zeros(len(entries), dtype=np.int64)
+
+    def add(self, headers: HeaderTable) -> None:
+        """Hold the entries against the next batches."""
+        self._ends.add(headers)
+        table = headers.table
+        entries = self._by_position.between(headers.position, headers.end)
+        if not len(entries):
+            return
+        starts = table[:, BATCH_POSITION]
+        rows = np.searchsorted(starts, self._positions[entries], side="right") - 1
+        batches, offsets = table[rows], self._offsets[entries]
+        is_start = starts[rows] == self._positions[entries]
+        sound = np.where(is_start, Place.BATCH, Place.NOWHERE)
+        self._places[entries] = np.where(batches[:, FAULT] != 0, Place.DAMAGED, sound)
+        self._batch_last[entries] = batches[:, LAST_OFFSET]
+        # The first offset inside a compressed message of the old formats is not in its header.
+        is_inside = is_wrapper(batches) & (headers.last_offset_before[rows] < offsets)
+        is_inside &= offsets <= batches[:, LAST_OFFSET]
+        self._is_first_offset[entries] = (batches[:, BASE_OFFSET] == offsets) | is_inside
+
+    def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
+        """All findings; `end` is the last table added."""
+        offsets, positions, places = self._offsets, self._positions, self._places
+        yield from size_finding(KIND, self._size, OFFSET_ENTRY.size)
+        yield from entry_finding(
+            KIND,
+            NOT_RISING,
+            Severity.ERROR,
+            _not_rising(offsets) | _not_rising(positions),
+            lambda i: f"{self._entry(i)} after {self._entry(i - 1)}",
+        )
+        yield from entry_finding(
+            KIND,
+            POSITION,
+            Severity.ERROR,
+            (places == Place.NOWHERE) | (positions < 0),
+            lambda i: f"{self._entry(i)}, where no batch begins",
+        )
+        yield from entry_finding(
+            KIND,
+            OFFSET,
+            Severity.ERROR,
+            (places == Place.BATCH) & ~self._has_right_offset(end),
+            lambda i: f"{self._entry(i)}, where a batch ends with offset {self._batch_last[i]}",
+        )
+        is_beyond = (places == Place.BEYOND) & (positions >= 0)
+        yield from entry_finding(
+            KIND,
+            BEYOND_END,
+            Severity.ERROR,
+            is_beyond,
+            lambda i: f"{self._entry(i)}, the log ends at {end.end}",
+        )
+        yield from entry_finding(
+            KIND,
+            LOG_DAMAGED,
+            Severity.WARNING,
+            places == Place.DAMAGED,
+            lambda i: f"{self._entry(i)}, where the log holds no sound batch",
+        )
+
+    def _has_right_offset(self, end: HeaderTable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Brokers write the last offset of the batch at the position or of all that were appended
+        with it, those before 1.0 the first."""
+        ends_set = self._ends.places(end, self._base_offset) == Place.BATCH
+        ends_set &= self._ends.column(LAST_OFFSET) == self._offsets
+        set_end = self._ends.column(BATCH_POSITION)
+        next_position = np.append(self._positions[1:], np.iinfo(np.int64).max)
+        ends_set &= (set_end >= self._positions) & (set_end < next_position)
+        right: np.ndarray[tuple[int], np.dtype[np.bool_]] = ends_set | self._is_first_offset
+        return right
+
+    def _entry(self, number: int) -> str:
+        return f"offset {self._offsets[number]} at position {self._positions[number]}"
+
+
+def _not_rising(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[
+    tuple[int], np.dtype[np.bool_]
+]:
+    return np.concatenate((np.zeros(min(len(values), 1), dtype=bool), values[1:] <= values[:-1]))
