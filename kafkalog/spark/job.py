@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import IntEnum
 
 from pyspark.errors import PySparkException
@@ -13,6 +15,7 @@ from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.log_dir import find_partitions, input_paths
+from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 
 _EPILOG = """\
 A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of these.
@@ -64,6 +67,52 @@ def job_parser(name: str, description: str, example: str) -> argparse.ArgumentPa
         "--fail-on-findings", action="store_true", help="exit with 1 if anything was found"
     )
     return parser
+
+
+def argument_time_ms(text: str) -> int:
+    """A time on the command line, in milliseconds: such a number, or ISO 8601, UTC by default."""
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        allowed = "milliseconds since 1970, or a time such as 2026-11-21T12:00:00Z"
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: {allowed}") from None
+    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def add_time_argument(
+    parser: argparse.ArgumentParser, name: str, meaning: str, now_ms: int
+) -> None:
+    """An argument that is a time, now by default."""
+    parser.add_argument(
+        name,
+        metavar="TIME",
+        type=argument_time_ms,
+        default=now_ms,
+        help=f"{meaning}: such as 2026-11-21T12:00:00Z, or milliseconds since 1970 (default: now)",
+    )
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say what a cluster's settings are."""
+    parser.add_argument(
+        "--server-properties",
+        metavar="FILE",
+        help="the broker's settings, as it is started with; what they do not name is Kafka's "
+        "default then",
+    )
+    parser.add_argument(
+        "--topic-config",
+        metavar="FILE",
+        help='settings that topics have of their own: {"orders": {"retention.ms": "3600000"}}',
+    )
+
+
+def config_options(args: argparse.Namespace) -> dict[str, str]:
+    """The same as options of the source."""
+    files = {SERVER_PROPERTIES: args.server_properties, TOPIC_CONFIG: args.topic_config}
+    return {option: path for option, path in files.items() if path is not None}
 
 
 def announced_inputs(args: argparse.Namespace) -> list[str]:

@@ -16,6 +16,7 @@ from kafkalog.spark.offset_options import OFFSET_OPTIONS, offset_request
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
 from kafkalog.storage.offset_ranges import OffsetRequest
+from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 
 DEFAULT_PARTITION_BYTES = 128 * 1024 * 1024
 # Arrow counts the bytes of a column with 32 bits.
@@ -30,6 +31,7 @@ class View(Enum):
     BYTE_RANGES = "byte_ranges"
     FAULTS = "faults"
     RECOVERY_PLAN = "recovery_plan"
+    RETENTION_PLAN = "retention_plan"
     PRODUCER_SEQUENCES = "producer_sequences"
 
 
@@ -72,10 +74,13 @@ class ReadOptions:
     shutdown: Shutdown
     index_interval_bytes: int
     now_ms: int
+    server_properties: str | None
+    topic_config: str | None
     without_effect: tuple[str, ...]
 
 
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
+_NOW = "nowMs"
 _SPLITS = ("minPartitions", "maxRecordsPerPartition")
 # What in Spark's Kafka source speaks to a broker or shapes streams.
 _NOT_FOR_FILES = (
@@ -102,7 +107,9 @@ OPTION_NAMES = (
     "maxPartitionBytes",
     "shutdown",
     "indexIntervalBytes",
-    "nowMs",
+    _NOW,
+    SERVER_PROPERTIES,
+    TOPIC_CONFIG,
     *_ISOLATION,
     *_SPLITS,
     *_NOT_FOR_FILES,
@@ -125,9 +132,12 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         *options.unused,
         *(name for name in (*_SPLITS, *_NOT_FOR_FILES) if options.text(name) is not None),
     ]
+    view = options.choice("view", default=View.RECORDS)
+    if view is View.RETENTION_PLAN and options.text(_NOW) is None:
+        raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
     return ReadOptions(
         paths=_paths(options),
-        view=options.choice("view", default=View.RECORDS),
+        view=view,
         columns=options.listed("columns"),
         include_headers=options.flag("includeHeaders", default=False),
         include_metadata=options.flag("includeMetadata", default=False),
@@ -141,7 +151,9 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
         shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
         index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
-        now_ms=options.number("nowMs", default=0),
+        now_ms=options.number(_NOW, default=0),
+        server_properties=options.text(SERVER_PROPERTIES),
+        topic_config=options.text(TOPIC_CONFIG),
         without_effect=tuple(sorted(unused)),
     )
 

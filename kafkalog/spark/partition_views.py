@@ -9,26 +9,29 @@ import pyarrow as pa
 
 from kafkalog.columns.producer_sequences import sequence_rows
 from kafkalog.columns.recovery_account import recovery_row
+from kafkalog.columns.retention_account import retention_rows
 from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.spark.options import ReadOptions, Shutdown, View
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
+from kafkalog.storage.topic_configs import RetentionSettings, TopicConfigs
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """A partition's directory, to be read as a whole."""
+    """A partition's directory, to be read as a whole, and what its topic's retention goes by."""
 
     log: PartitionLog
+    retention: RetentionSettings
 
     @property
     def size(self) -> int:
         return sum(segment.size for segment in self.log.segments)
 
 
-def partition_read(log: PartitionLog) -> PartitionRead:
+def partition_read(log: PartitionLog, configs: TopicConfigs) -> PartitionRead:
     """The read of a partition, with nothing in it about others."""
-    return PartitionRead(with_own_checkpoints(log))
+    return PartitionRead(with_own_checkpoints(log), configs.retention(log.topic))
 
 
 def read_partition(
@@ -43,13 +46,13 @@ def read_partition(
         "topic": log.topic,
         "partition": log.partition,
     }
-    rows = list(PARTITION_VIEWS[options.view](log, options))
+    rows = list(PARTITION_VIEWS[options.view](read, options))
     if rows:
         yield table_batch(options.view.value, rows, constants, columns)
 
 
-def _recovery_plan(log: PartitionLog, options: ReadOptions) -> Iterator[TableRow]:
-    yield recovery_row(log, _recovery_settings(log, options))
+def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    yield recovery_row(read.log, _recovery_settings(read.log, options))
 
 
 def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySettings:
@@ -66,7 +69,12 @@ def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySetti
     )
 
 
-PARTITION_VIEWS: dict[View, Callable[[PartitionLog, ReadOptions], Iterator[TableRow]]] = {
+def _retention_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    yield from retention_rows(read.log, read.retention, options.now_ms)
+
+
+PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
     View.RECOVERY_PLAN: _recovery_plan,
-    View.PRODUCER_SEQUENCES: lambda log, _: sequence_rows(log),
+    View.RETENTION_PLAN: _retention_plan,
+    View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),
 }

@@ -8,14 +8,22 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafkalog.columns.time_lookup import offset_for_time
+from kafkalog.errors import OptionError
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.spark.partition_views import PARTITION_VIEWS, PartitionRead, partition_read
+from kafkalog.storage.files import read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import offset_range
 from kafkalog.storage.read_plan import SegmentRead, packed, segment_reads
+from kafkalog.storage.topic_configs import (
+    SERVER_PROPERTIES,
+    TOPIC_CONFIG,
+    TopicConfigs,
+    read_topic_configs,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -38,7 +46,9 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     logs = options.topics.chosen(found)
     if options.view in PARTITION_VIEWS:
-        return packed([partition_read(log) for log in logs], options.max_partition_bytes, cores)
+        configs = _topic_configs(options)
+        partitions = [partition_read(log, configs) for log in logs]
+        return packed(partitions, options.max_partition_bytes, cores)
     check_partitions(options.offsets, logs)
     if options.view is not View.RECORDS:
         # Bytes below the log start are there until their segment is deleted.
@@ -52,6 +62,21 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
     return packed(reads, options.max_partition_bytes, cores)
+
+
+def _topic_configs(options: ReadOptions) -> TopicConfigs:
+    return read_topic_configs(
+        _file_text(TOPIC_CONFIG, options.topic_config),
+        _file_text(SERVER_PROPERTIES, options.server_properties),
+    )
+
+
+def _file_text(option: str, path: str | None) -> str | None:
+    if path is None:
+        return None
+    if not os.path.isfile(path):
+        raise OptionError(option, path, "a file on the machine of the driver")
+    return read_text(path)
 
 
 def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:

@@ -28,6 +28,7 @@ _TABLES = {
     View.BYTE_RANGES: "byte_ranges",
     View.FAULTS: "byte_ranges",
     View.RECOVERY_PLAN: "recovery_plan",
+    View.RETENTION_PLAN: "retention_plan",
     View.PRODUCER_SEQUENCES: "producer_sequences",
 }
 

@@ -38,6 +38,8 @@ DEFAULTS = ReadOptions(
     shutdown=Shutdown.AS_FOUND,
     index_interval_bytes=4096,
     now_ms=0,
+    server_properties=None,
+    topic_config=None,
     without_effect=(),
 )
 

@@ -1,0 +1,100 @@
+"""The job that plans retention: its table, what it says, its exit codes. Rules: F160 to F168."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.plan_retention import main
+from kafkalog.spark.job import ExitCode, argument_time_ms
+from tests.jobs.job_runs import table, written_schema
+from tests.samples import batch
+from tests.spark.kafka_logs import write_log
+from tests.unit.storage.log_dirs import add_meta_properties
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """orders-0 in two segments and users-0 in one; the timestamp of each record 1000 + offset."""
+    place = tmp_path / "logs"
+    add_meta_properties(place)
+    write_log(place, "orders-0", {0: [batch(0)], 3: [batch(3)]})
+    write_log(place, "users-0", {0: [batch(0)]})
+    return place
+
+
+def run(log_dir: Path, *arguments: object) -> int:
+    output = log_dir.parent / "tables"
+    given = ["--output", output, "--format", "parquet", *arguments]
+    return main([str(log_dir), *map(str, given)])
+
+
+def test_the_table_and_the_sizes_freed(
+    spark: SparkSession, log_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configs = log_dir.parent / "topics.json"
+    configs.write_text(
+        json.dumps(
+            {"orders": {"cleanup.policy": "delete", "retention.ms": 1, "retention.bytes": -1}}
+        )
+    )
+    assert run(log_dir, "--topic-config", configs, "--at", "1970-01-01T00:00:01.004") == 0
+    said = capsys.readouterr().out.splitlines()
+    size = (log_dir / "orders-0" / f"{0:020d}.log").stat().st_size
+    rows = table(spark, log_dir.parent / "tables", "retention_plan")
+    assert rows.schema == written_schema("retention_plan")
+    found = rows.orderBy("topic", "segment_base_offset").collect()
+    assert [(row.topic, row.at_ms, row.goes, row.reason) for row in found] == [
+        ("orders", 1004, True, "time"),
+        ("orders", 1004, False, "future_timestamp"),
+        ("users", 1004, None, "unknown_limits"),
+    ]
+    assert f"1 of 3 segments would go, {size} bytes freed" in said
+    assert "blocked by a timestamp in the future: orders" in said
+    assert (
+        "not known, see column reason: users (--server-properties and --topic-config give limits)"
+    ) in said
+
+
+def test_findings_are_timestamps_in_the_future(spark: SparkSession, log_dir: Path) -> None:
+    server = log_dir.parent / "server.properties"
+    server.write_text("log.retention.ms=1\n")
+    given = ("--server-properties", server, "--fail-on-findings", "--at")
+    assert run(log_dir, *given, 1001) == ExitCode.FINDINGS
+    assert run(log_dir, *given, 1_000_000) == ExitCode.DONE
+
+
+def test_a_setting_that_kafka_refuses_is_a_wrong_argument(
+    spark: SparkSession, log_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = log_dir.parent / "server.properties"
+    server.write_text("log.retention.ms=soon\n")
+    assert run(log_dir, "--server-properties", server) == ExitCode.WRONG_ARGUMENTS
+    assert "log.retention.ms=soon" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1700000000000", 1_700_000_000_000),
+        ("1970-01-02", 86_400_000),
+        ("1970-01-01T00:00:01.5Z", 1500),
+        ("1970-01-01T02:00:00+02:00", 0),
+    ],
+)
+def test_times_are_milliseconds_or_iso_8601_in_utc(text: str, expected: int) -> None:
+    assert argument_time_ms(text) == expected
+
+
+def test_what_is_no_time_is_a_wrong_argument(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(tmp_path, "--at", "tomorrow")
+    assert caught.value.code == ExitCode.WRONG_ARGUMENTS
+    assert "argument --at: 'tomorrow' is no time" in capsys.readouterr().err
