@@ -10,18 +10,23 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkalog.columns.compiled import ByteArray, kernel
-from kafkalog.columns.integers import signed_32
+from kafkalog.columns.compiled import ByteArray, inlined_kernel, kernel, long
+from kafkalog.columns.integers import signed_32, varint
 from kafkalog.format.batch_header import (
+    COMPRESSION_BITS,
     FIRST_BYTES,
     LEAST_LENGTH,
     LOG_OVERHEAD,
     MAGIC_POSITION,
     V2_HEADER_BYTES,
 )
+from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, LEGACY_FIELDS_START
+from kafkalog.wire.varints import VARINT_BYTES
 
 SEARCH_BYTES = 1024 * 1024
 _LEAST_LENGTH = LEAST_LENGTH[0]
+_FIELDS_V0, _FIELDS_V1 = LEGACY_FIELDS_START
+_ATTRIBUTES_END = 22
 
 
 class Source(Protocol):
@@ -90,26 +95,54 @@ class MemoryWindow:
 
 
 @kernel
-def _next_candidate(data: ByteArray, places: int, left: int) -> int:
-    """The first index below `places` where a batch could begin, -1 for none.
+def _next_candidate(data: ByteArray, begin: int, places: int, left: int) -> int:
+    """The first index in [begin, places) where a batch could begin, -1 for none.
 
     `left` is how many bytes the file has from data[0] on. Offset not negative, length at least 14
-    and not beyond the file, magic 0 to 2; of format 2 a count that the offsets allow.
+    and not beyond the file, magic 0 to 2, and what `data` holds of the fields behind: of format 2 a
+    count that the offsets allow and a first record, of the others a key and a value that fill the
+    message.
     """
-    for index in range(places):
+    for index in range(begin, places):
         magic = data[index + MAGIC_POSITION]
         if magic > 2 or data[index] > 0x7F:
             continue
         length = signed_32(data, index + 8)
-        if length < _LEAST_LENGTH or index + LOG_OVERHEAD + length > left:
+        end = index + LOG_OVERHEAD + length
+        if length < _LEAST_LENGTH or end > left:
             continue
-        if magic == 2 and index + V2_HEADER_BYTES <= len(data):
-            last_delta = signed_32(data, index + 23)
-            count = signed_32(data, index + 57)
-            if last_delta < 0 or count < 0 or count > last_delta + 1:
-                continue
-        return index
+        if magic == 2:
+            if _could_be_v2(data, index, end):
+                return index
+        elif _could_be_message(data, index + (_FIELDS_V1 if magic == 1 else _FIELDS_V0), end):
+            return index
     return -1
+
+
+@inlined_kernel
+def _could_be_v2(data: ByteArray, index: int, end: int) -> bool:
+    start = index + V2_HEADER_BYTES
+    if start + VARINT_BYTES > len(data):
+        return True
+    last_delta = signed_32(data, index + 23)
+    count = signed_32(data, index + 57)
+    if last_delta < 0 or count < 0 or count > last_delta + 1:
+        return False
+    if count == 0 or long(data[index + _ATTRIBUTES_END]) & COMPRESSION_BITS != 0:
+        return True
+    length, next_index = varint(data, start, start + VARINT_BYTES)
+    return next_index > 0 and LEAST_RECORD_BYTES <= length <= end - next_index
+
+
+@inlined_kernel
+def _could_be_message(data: ByteArray, index: int, end: int) -> bool:
+    for _ in range(2):
+        if index + 4 > end:
+            return False
+        if index + 4 > len(data):
+            return True
+        index += 4 + max(signed_32(data, index), 0)
+    return index == end
 
 
 @kernel
@@ -126,6 +159,9 @@ class WindowBytes:
     def __init__(self, window: Window) -> None:
         self._window = window
         self.size = window.size
+        # The piece of the file that is being searched, and where it begins.
+        self._data: ByteArray = np.empty(0, dtype=np.uint8)
+        self._searched = -SEARCH_BYTES
 
     def read(self, position: int, size: int) -> bytes:
         return self._window.read(position, size)
@@ -136,13 +172,16 @@ class WindowBytes:
 
     def next_candidate(self, start: int, end: int) -> int | None:
         while start < end:
-            places = min(SEARCH_BYTES, end - start)
-            piece = self._piece(start, places + V2_HEADER_BYTES - 1)
-            places = min(places, max(len(piece) - FIRST_BYTES + 1, 0))
-            found = _next_candidate(piece, places, self.size - start)
+            if not self._searched <= start < self._searched + SEARCH_BYTES:
+                # Kept, for the next search mostly begins where this one ended.
+                self._searched = start
+                self._data = self._piece(start, SEARCH_BYTES + V2_HEADER_BYTES + VARINT_BYTES)
+            places = min(end - self._searched, SEARCH_BYTES, len(self._data) - FIRST_BYTES + 1)
+            left = self.size - self._searched
+            found = _next_candidate(self._data, start - self._searched, places, left)
             if found >= 0:
-                return start + int(found)
-            start += SEARCH_BYTES
+                return self._searched + int(found)
+            start = self._searched + SEARCH_BYTES
         return None
 
     def zero_run(self, start: int, end: int) -> int:

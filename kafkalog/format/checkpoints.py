@@ -34,7 +34,15 @@ def read_offset_checkpoint(text: str) -> dict[TopicPartition, int]:
 
 def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
     topic, partition, offset = words
-    return (topic, int(partition)), int(offset)
+    return (topic, int(partition)), int64(offset)
+
+
+def int64(word: str) -> int:
+    """A number of 64 bits. Raises ValueError."""
+    number = int(word)
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"{word} has more than 64 bits")
+    return number
 
 
 def write_offset_checkpoint(offsets: dict[TopicPartition, int]) -> str:

@@ -9,6 +9,7 @@ segment, and no sign of being the value of a record. Rules: docs/format.md F64 t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,13 +24,13 @@ from kafkalog.format.batch_header import (
     read_header,
 )
 from kafkalog.format.faults import Fault
+from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, LEGACY_FIELDS_START, value_ranges
 from kafkalog.wire import BytesLike
 from kafkalog.wire.checksums import RangeChecksum
 from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_varint
 
 # Shorter runs of zeros also stand in sound headers; a run this long is a block never written.
 LEAST_ZERO_RUN = V2_HEADER_BYTES
-_LEGACY_FIELDS_START = (18, 26)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,27 @@ class BytesInMemory:
         return len(stretch) - len(stretch.lstrip(b"\0"))
 
 
+class _TornBatch:
+    """A batch whose end is missing, and the values in it, looked up as far as they are asked."""
+
+    def __init__(self, header: BatchHeader, values: Iterator[tuple[int, int]]) -> None:
+        self._next_offset = header.last_offset + 1
+        self._values = values
+        self._value = (0, 0)
+
+    def holds(self, position: int, header: BatchHeader) -> bool:
+        """Whether a batch lies in a value and does not follow on the torn one. To be asked in the
+        order of positions."""
+        while self._value[1] <= position:
+            value = next(self._values, None)
+            if value is None:
+                return False
+            self._value = value
+        begin, end = self._value
+        is_inside = begin <= position and position + header.size <= end
+        return is_inside and header.base_offset != self._next_offset
+
+
 class Finder:
     """Names damage and finds what follows it, for one file."""
 
@@ -118,7 +140,7 @@ class Finder:
             if hidden is not None:
                 return [Damage(position, hidden, Fault.LENGTH)]
             return [self._framed(position, end, fault)]
-        found = self._search(position + 1, bounds)
+        found = self._search(position + 1, bounds, self._torn_batch(position, bounds))
         if (
             fault is Fault.CHECKSUM
             and end is not None
@@ -206,11 +228,24 @@ class Finder:
         header = self._header(position)
         if not _is_consistent(header, bounds):
             return None
-        return header if magic == 2 or self._is_filled(position, header) else None
+        fits = self._begins_with_record if magic == 2 else self._is_filled
+        return header if fits(position, header) else None
+
+    def _begins_with_record(self, position: int, header: BatchHeader) -> bool:
+        """Whether a batch v2 that is not compressed begins with a length that a record can have."""
+        if header.compression_id or not header.records_count:
+            return True
+        start = position + V2_HEADER_BYTES
+        first = bytes(self._source.read(start, VARINT_BYTES))
+        try:
+            length, used = read_varint(first, 0, len(first))
+        except VarintError:
+            return False
+        return LEAST_RECORD_BYTES <= length <= header.size - V2_HEADER_BYTES - used
 
     def _is_filled(self, position: int, header: BatchHeader) -> bool:
         """Whether key and value of an old message fill it to the last byte."""
-        cursor = position + _LEGACY_FIELDS_START[header.magic]
+        cursor = position + LEGACY_FIELDS_START[header.magic]
         for _ in ("key", "value"):
             field = int.from_bytes(self._source.read(cursor, 4), "big", signed=True)
             cursor += 4 + max(field, 0)
@@ -227,8 +262,20 @@ class Finder:
     def _leads_on(self, position: int, bounds: Bounds) -> bool:
         return position == self._source.size or self._plausible(position, bounds) is not None
 
-    def _search(self, start: int, bounds: Bounds) -> int | None:
-        """The first sound batch from `start` on that fits the bounds and is not in a payload."""
+    def _torn_batch(self, position: int, bounds: Bounds) -> _TornBatch | None:
+        """The batch whose end is missing, if what begins at `position` looks like one."""
+        has_header = self._source.size - position >= V2_HEADER_BYTES
+        if not has_header or not self._looks_like_header(position, bounds):
+            return None
+        header = self._header(position)
+        return _TornBatch(header, value_ranges(self._source.read, position, header))
+
+    def _search(self, start: int, bounds: Bounds, torn: _TornBatch | None) -> int | None:
+        """The first sound batch from `start` on that fits the bounds and is not in a payload.
+
+        `torn` is a batch that begins just before `start` and whose end is missing: one that follows
+        on it is the log's next, one in its values is none of the log's.
+        """
         if self._last_search is not None:
             began, found = self._last_search
             if began <= start and (found is None or start <= found):
@@ -236,12 +283,15 @@ class Finder:
         found, position = None, self._source.next_candidate(start, self._source.size)
         while position is not None and found is None:
             resume = position + 1
-            if self._sound(position, _ANY_OFFSETS) is not None:
+            header = self._sound(position, _ANY_OFFSETS)
+            if header is not None:
                 value_end = self._value_end(position, start)
-                if value_end is None:
-                    found, resume = self._first_fitting(position, bounds)
-                else:
+                if value_end is not None:
                     resume = value_end
+                elif torn is not None and torn.holds(position, header):
+                    resume = position + header.size
+                else:
+                    found, resume = self._first_fitting(position, bounds)
             position = self._source.next_candidate(resume, self._source.size)
         self._last_search = (start, found)
         return found
@@ -271,7 +321,7 @@ class Finder:
             end += header.size
             if end == message_end:
                 return end
-        is_value = end < self._source.size and _ends_with_varint(before, end - position)
+        is_value = end < self._source.size and end - position in _varints_at_end(before)
         return end if is_value else None
 
     def _chain_end(self, position: int, bounds: Bounds, stop: int) -> int:
@@ -300,14 +350,15 @@ class Finder:
         return None
 
 
-def _ends_with_varint(data: bytes, value: int) -> bool:
+def _varints_at_end(data: bytes) -> Iterator[int]:
+    """What a varint could say that ends where the bytes do, for each width."""
     for width in range(1, len(data) + 1):
         try:
-            if read_varint(data, len(data) - width, len(data)) == (value, width):
-                return True
+            value, used = read_varint(data, len(data) - width, len(data))
         except VarintError:
             continue
-    return False
+        if used == width:
+            yield value
 
 
 def _is_consistent(header: BatchHeader, bounds: Bounds) -> bool:

@@ -154,7 +154,9 @@ class _Damage:
                 fault.detail,
                 position=fault.position,
                 path=self._path,
-                base_offset=fault.base_offset,
+                base_offset=(
+                    fault.expected_offset if fault.base_offset is None else fault.base_offset
+                ),
                 advice="mode=PERMISSIVE reads the sound rest, view=faults lists all damage",
             )
         self._count += 1

@@ -32,6 +32,8 @@ class LoadedSegment:
         """
         index = bisect_right(self.offset_entries, offset, key=lambda entry: entry.offset)
         position = self.offset_entries[index - 1].position if index else 0
+        if position < 0:
+            raise BrokerStartError(f"{self.path}: its index has the position {position}")
         limit = self.size if end is None else end
         try:
             with InputFile(self.path) as file:

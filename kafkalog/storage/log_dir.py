@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -263,7 +264,7 @@ def _read_log_dir(path: str, strict: bool) -> LogDir:
     return LogDir(
         path=path,
         cluster_id=properties.get("cluster.id"),
-        broker_id=int(broker_id) if broker_id.lstrip("-").isdigit() else None,
+        broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
         is_clean_shutdown=read_text(os.path.join(path, CLEAN_SHUTDOWN)) is not None,
         log_starts=log_starts,
         high_watermarks=high_watermarks,

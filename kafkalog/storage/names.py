@@ -22,6 +22,11 @@ _LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})\.log")
 _ANY_LOG_FILE = re.compile(
     r"(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?\.log(\.(deleted|cleaned|swap))?"
 )
+_SEGMENT_FILE = re.compile(
+    r"(?P<stem>(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?)"
+    r"(?P<kind>\.log|\.index|\.timeindex|\.txnindex)(?P<mark>\.deleted|\.cleaned|\.swap)?"
+)
+_SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
 _MARKS = (".deleted", ".cleaned", ".swap", "-delete", "-stray", "-future")
 
 
@@ -32,6 +37,27 @@ class PartitionName:
     topic: str
     partition: int
     mark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFileName:
+    """A log file's or an index's name: `stem`, `kind` (.log, .index, .timeindex or .txnindex) and
+    `mark` (.deleted, .cleaned, .swap or nothing). Files of one segment share stem and mark."""
+
+    stem: str
+    base_offset: int
+    kind: str
+    mark: str
+
+
+def segment_file_name(file_name: str) -> SegmentFileName | None:
+    """What a name in a partition's directory says, None if it is no log's or index's."""
+    match = _SEGMENT_FILE.fullmatch(file_name)
+    if match is None:
+        return None
+    return SegmentFileName(
+        match["stem"], int(match["base_offset"]), match["kind"], match["mark"] or ""
+    )
 
 
 def partition_name(directory_name: str) -> PartitionName | None:
@@ -50,14 +76,24 @@ def partition_name(directory_name: str) -> PartitionName | None:
 
 def segment_base_offset(file_name: str) -> int | None:
     """The base offset of a live segment's log file, None for every other file."""
-    match = _LOG_FILE.fullmatch(file_name)
-    return int(match["base_offset"]) if match else None
+    return _offset(_LOG_FILE.fullmatch(file_name))
 
 
 def any_base_offset(file_name: str) -> int | None:
     """The base offset in the name of a log file that may be marked as deleted, cleaned or swap."""
-    match = _ANY_LOG_FILE.fullmatch(file_name)
-    return int(match["base_offset"]) if match else None
+    return _offset(_ANY_LOG_FILE.fullmatch(file_name))
+
+
+def _offset(match: re.Match[str] | None) -> int | None:
+    """The offset in a name; twenty digits can be more than an offset has."""
+    offset = int(match["base_offset"]) if match else None
+    return None if offset is None or offset >= 2**63 else offset
+
+
+def snapshot_offset(file_name: str) -> int | None:
+    """The offset in the name of a producer snapshot, None for every other file."""
+    match = _SNAPSHOT.fullmatch(file_name)
+    return int(match["offset"]) if match else None
 
 
 def is_marked(name: str) -> bool:

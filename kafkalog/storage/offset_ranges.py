@@ -105,7 +105,8 @@ def offset_range(log: PartitionLog, request: OffsetRequest, lookup: TimeLookup) 
         return OffsetRange(bounds.start_offset, bounds.start_offset, bounds.start_offset)
     if end is not None and end < start:
         allowed = f"an end of {log.name} not before its start, which is offset {start}"
-        raise OptionError(request.ending_option, f"offset {end}", allowed)
+        is_asked = not isinstance(request.ending, Everything)
+        raise OptionError(request.ending_option if is_asked else "stopAt", f"offset {end}", allowed)
     return OffsetRange(start, end, bounds.start_offset, asked_start, asked_end)
 
 

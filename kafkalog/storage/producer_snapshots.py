@@ -13,8 +13,8 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files import InputFile, read_bytes
 from kafkalog.storage.loaded_segment import LoadedSegment
-from kafkalog.storage.producer_state import ProducerState
-from kafkalog.storage.segment_recovery import LATEST_FORMAT, add_to_producers
+from kafkalog.storage.producer_state import BrokerStartError, ProducerState
+from kafkalog.storage.segment_recovery import LATEST_FORMAT, Frame, add_to_producers
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -95,9 +95,18 @@ class ProducerStateLoader:
                 with InputFile(segment.path) as file:
                     for frame in segment.frames_from(start, end):
                         if frame.header.magic >= LATEST_FORMAT:
-                            add_to_producers(file, frame, self.state)
+                            self._add(segment, file, frame)
         self.end_offset = end_offset
         self.take_snapshot()
+
+    def _add(self, segment: LoadedSegment, file: InputFile, frame: Frame) -> None:
+        # Only recovery stops at a control batch that cannot be read; here a broker does not go on.
+        try:
+            add_to_producers(file, frame, self.state)
+        except CorruptDataError as error:
+            raise BrokerStartError(
+                f"{segment.path}: position {frame.position}: {error.detail}"
+            ) from error
 
     def take_snapshot(self) -> None:
         """Take one at the end offset, if that is new."""

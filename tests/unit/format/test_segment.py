@@ -172,6 +172,25 @@ def test_nested_batches_stay_hidden_where_the_frame_is_whole(magic: int) -> None
     assert faults(data, 0, 1000) == [("checksum", SIZE, len(outer))]
 
 
+NESTED = joined([batch(50), batch(53), batch(56)])
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("cut", [12, SIZE - 5, SIZE + 20])
+def test_a_torn_tail_whose_value_holds_batches_is_a_torn_tail(magic: int, cut: int) -> None:
+    # F66, F69: the value is cut, so that no length says where it ends in the file.
+    outer = outer_with(NESTED, magic)[:-cut]
+    assert faults(batch(0) + outer) == [("truncated", SIZE, len(outer))]
+
+
+@pytest.mark.parametrize("following", [6, 100])
+def test_what_follows_a_cut_value_of_batches_is_read(following: int) -> None:
+    # F65, F66: bytes are missing in the middle of the file.
+    outer = outer_with(NESTED)[: -SIZE // 2]
+    data = joined([batch(0), outer, batch(following)])
+    assert faults(data, 0, 1000) == [("length", SIZE, len(outer))]
+
+
 def test_a_log_of_nested_logs_is_one_log() -> None:
     # F66: a mirrored topic whose every value is a batch of the same topic.
     parts = [write_batch([record(i, batch(i + 1, 1))]) for i in range(0, 40, 2)]

@@ -70,6 +70,12 @@ def test_a_checkpoint_of_another_form_is_an_error_that_tells_the_line(text: str,
     assert (caught.value.fault, caught.value.position) == ("checkpoint", line)
 
 
+def test_an_offset_beyond_64_bits_is_an_error() -> None:
+    # F80.
+    with pytest.raises(CorruptDataError):
+        read_offset_checkpoint(f"0\n1\norders 0 {2**63}\n")
+
+
 def test_a_line_of_four_words_is_an_error() -> None:
     # F80.
     with pytest.raises(CorruptDataError):
@@ -155,6 +161,8 @@ def test_a_log_dir_tells_what_its_files_say(log_dir: Path) -> None:
         ("version=0\nbroker.id=0\n", None, 0),
         ("broker.id=-1\n", None, -1),
         ("broker.id=seven\n", None, None),
+        ("broker.id=--5\n", None, None),
+        ("broker.id=²\n", None, None),
         ("", None, None),
     ],
 )

@@ -130,6 +130,8 @@ def test_a_copy_from_tiered_storage_has_a_base_offset() -> None:
         "000000000000000000000.log",
         "-0000000000000000001.log",
         "0000000000000000000x.log",
+        "09223372036854775808.log",
+        "99999999999999999999.log",
         "00000000000000000000",
         "segment.bin",
         "leader-epoch-checkpoint",

@@ -197,3 +197,23 @@ def test_epochs_are_taken_up_only_if_they_rise(directory: Path) -> None:
     add_segment(directory, 3, [batch(3, epoch=3)])
     add_segment(directory, 6, [batch(6, epoch=7)])
     assert plan(directory).leader_epochs == [(5, 0), (7, 6)]
+
+
+def test_an_index_that_points_before_the_file_keeps_a_broker_from_starting(
+    directory: Path,
+) -> None:
+    # F118.
+    (directory / log_name(6, ".index")).write_bytes((5).to_bytes(4, "big") + b"\xff" * 4)
+    assert "position -1" in (plan(directory, CLEAN).start_error or "")
+
+
+def test_a_marker_that_cannot_be_read_keeps_a_broker_from_starting_behind_a_snapshot(
+    directory: Path,
+) -> None:
+    # F119: batches behind the newest snapshot are read again, after a clean stop as well.
+    snapshot = write_producer_snapshot([])
+    (directory / log_name(6, ".snapshot")).write_bytes(snapshot)
+    fields = BatchFields(producer_id=7, producer_epoch=0, is_transactional=True, is_control=True)
+    add_segment(directory, 6, [write_batch([Record(6, 1, 0, b"", b"")], fields)])
+    error = plan(directory, CLEAN).start_error or ""
+    assert error.startswith(f"{directory / log_name(6)}: position 0: ")
