@@ -96,3 +96,19 @@ class LogDirError(KafkaLogError):
 
 class DataLossError(KafkaLogError):
     """Records were asked for that the log does not hold (any more)."""
+
+
+class OffsetOutOfRangeError(DataLossError):
+    """An offset that a log does not hold; `start` and `end` are those that can be asked for."""
+
+    def __init__(self, log: str, offset: int, start: int, end: int) -> None:
+        self.log = log
+        self.offset = offset
+        self.start = start
+        self.end = end
+        super().__init__(
+            f"offset {offset} of {log} is not in the log, which holds {start} to {end}"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (OffsetOutOfRangeError, (self.log, self.offset, self.start, self.end))

@@ -1,0 +1,73 @@
+"""Writing files of a log directory of one's own: always new ones, never over what is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from kafkalog.errors import LogDirError
+
+# What only brokers leave in a directory: nothing of ours goes beside it.
+_BROKER_FILES = (".lock", "meta.properties")
+
+# Forces what was written through a descriptor to disk.
+Flush = Callable[[int], None]
+
+
+def new_directory(path: str) -> None:
+    """Make a directory that nothing was in, its parents as well.
+
+    Raises LogDirError where it exists, or would lie in a broker's log directory.
+    """
+    parent = os.path.dirname(os.path.abspath(path))
+    if any(os.path.exists(os.path.join(parent, name)) for name in _BROKER_FILES):
+        raise LogDirError(f"{path}: {parent} is a broker's log directory, nothing is written there")
+    try:
+        os.makedirs(path)
+    except FileExistsError:
+        raise LogDirError(f"{path} exists: kafkalog writes to new directories only") from None
+
+
+class OutputFile:
+    """A new file that grows at its end. Raises FileExistsError where there is one already."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        self._descriptor = os.open(path, flags, 0o644)
+        self.size = 0
+
+    def append(self, data: bytes) -> None:
+        """Write all of `data` behind what is there."""
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+        self.size += len(data)
+
+    def flush(self, flush: Flush) -> None:
+        """Force what was written to disk."""
+        flush(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def write_file(path: str, data: bytes, flush: Flush) -> None:
+    """A small file in place of one of that name, never seen half written."""
+    scratch = f"{path}.tmp"
+    file = OutputFile(scratch)
+    try:
+        file.append(data)
+        file.flush(flush)
+    finally:
+        file.close()
+    os.replace(scratch, path)
+
+
+def flush_directory(path: str, flush: Flush) -> None:
+    """Force the names of a directory's files to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        flush(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,96 @@
+"""What `kafka-get-offsets` printed and the admin client was told. F146 to F148."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkalog.columns.log_offsets import (
+    earliest_local_offset,
+    earliest_offset,
+    latest_offset,
+    log_end_offset,
+    offset_of_max_timestamp,
+)
+from kafkalog.storage.log_dir import PartitionLog
+from tests.golden.test_time_lookups import partitions
+
+BROKERS = ("kafka44", "kafka39zk", "tiered43")
+# Their largest timestamp is in the remote store.
+ONLY_REMOTE = ("tier.tiered-0", "tier.tiered-1")
+
+
+def printed(golden: Path, time: int) -> dict[str, int]:
+    """The offsets that the tool printed, by partition; those without an offset left out."""
+    lines = (golden / "tools" / f"get_offsets_time{time}.txt").read_text().splitlines()
+    fields = [line.rsplit(":", 2) for line in lines if line.count(":") == 2]
+    return {
+        f"{topic}-{partition}": int(offset) for topic, partition, offset in fields if offset != ""
+    }
+
+
+def answers(logs: dict[str, PartitionLog], question: Callable[[PartitionLog], int]) -> object:
+    return {name: question(log) for name, log in logs.items()}
+
+
+@pytest.mark.parametrize("name", BROKERS)
+@pytest.mark.parametrize(
+    ("time", "question"),
+    [(-2, earliest_offset), (-1, latest_offset), (-1, log_end_offset)],
+    ids=["earliest", "latest", "log end"],
+)
+def test_the_tool_prints_the_same_ends_of_every_log(
+    name: str,
+    time: int,
+    question: Callable[[PartitionLog], int],
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F95 to F97, F146, F147: with a single replica the high watermark is the log end.
+    expected = printed(unpacked(f"{name}.golden"), time)
+    logs = partitions(unpacked(f"{name}.logs"))
+    assert answers({key: logs[key] for key in expected}, question) == expected
+    assert len(expected) > 3
+
+
+def test_the_tool_prints_the_same_first_local_offsets_of_tiered_topics(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F146
+    golden = unpacked("tiered43.golden")
+    expected, earliest = printed(golden, -4), printed(golden, -2)
+    logs = partitions(unpacked("tiered43.logs"))
+    assert answers({key: logs[key] for key in expected}, earliest_local_offset) == expected
+    assert any(expected[key] > earliest[key] for key in expected)
+
+
+@pytest.mark.parametrize("name", BROKERS)
+def test_the_same_record_has_the_largest_timestamp(
+    name: str, unpacked: Callable[[str], Path]
+) -> None:
+    # F148: with compacted, transactional, LogAppendTime and empty logs among them.
+    admin = json.loads((unpacked(f"{name}.golden") / "admin.json").read_text())
+    logs = partitions(unpacked(f"{name}.logs"))
+    told = {
+        key: None if answer["offset"] == -1 else (answer["offset"], answer["timestamp"])
+        for key, answer in admin["offsets"]["max_timestamp"].items()
+        if key not in ONLY_REMOTE
+    }
+    found = {key: offset_of_max_timestamp(logs[key]) for key in told}
+    assert found == told
+    assert None in found.values()
+
+
+@pytest.mark.parametrize("name", ["kafka44", "kafka39zk"])
+def test_the_tool_prints_these_offsets_of_the_largest_timestamp(
+    name: str, unpacked: Callable[[str], Path]
+) -> None:
+    # F148
+    # The tool leaves out partitions without an answer.
+    golden = unpacked(f"{name}.golden")
+    logs = partitions(unpacked(f"{name}.logs"))
+    found = {key: offset_of_max_timestamp(logs[key]) for key in printed(golden, -1)}
+    told = {key: answer.offset for key, answer in found.items() if answer is not None}
+    assert told == printed(golden, -3)

@@ -1,0 +1,432 @@
+"""Reading a log from an offset up to a number of bytes, whatever its indexes say. F140 to F145."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from kafkalog.errors import CorruptDataError, DataLossError, LogDirError, OffsetOutOfRangeError
+from kafkalog.format.indexes import OFFSET_ENTRY, OffsetEntry, write_offset_index
+from kafkalog.format.message_set import write_message, write_message_set
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
+from kafkalog.format.resync import Bounds
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.segment_writer import write_segment
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_bounds import EndRule
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_reader import LogChunk, LogReader
+from kafkalog.storage.segment_lookup import OffsetIndexFile, start_position
+from kafkalog.wire.compression import CompressionType
+from tests.samples import batch, record
+
+BATCHES = [batch(offset, value=bytes([offset]) * (100 + 7 * offset)) for offset in range(0, 60, 3)]
+BASES = (0, 18, 39)
+ENDS = (18, 39, 60)
+EVERYTHING = 10**9
+
+
+def first_offset(encoded: bytes) -> int:
+    return int.from_bytes(encoded[:8], "big")
+
+
+def write_log(
+    directory: Path, *segments: tuple[int, Sequence[bytes]], interval: int = 0
+) -> PartitionLog:
+    directory.mkdir(parents=True)
+    for base, batches in segments:
+        written = write_segment(batches, base, index_interval_bytes=interval)
+        for name, content in written.by_name.items():
+            (directory / name).write_bytes(content)
+    (log,) = find_partitions([str(directory)])
+    return log
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> PartitionLog:
+    """Offsets 0 to 59 in batches of three and three segments, every batch in the index."""
+    segments = [
+        (base, [each for each in BATCHES if base <= first_offset(each) < end])
+        for base, end in zip(BASES, ENDS, strict=True)
+    ]
+    return write_log(tmp_path / "orders-0", *segments)
+
+
+def index_path(log: PartitionLog, number: int) -> Path:
+    return Path(log.segments[number].path).with_suffix(".index")
+
+
+def expected_from(offset: int, max_bytes: int) -> bytes:
+    """Whole batches of one segment from the one with the offset on, at least one."""
+    end = next(end for end in ENDS if offset < end)
+    data = b""
+    for each in BATCHES:
+        if first_offset(each) + 2 < offset or first_offset(each) >= end:
+            continue
+        if data and len(data) + len(each) > max_bytes:
+            break
+        data += each
+    return data
+
+
+@pytest.mark.parametrize("max_bytes", [0, 1, 500, 1000, 1001, 2500, EVERYTHING])
+def test_whole_batches_from_any_offset_up_to_any_size(max_bytes: int, log: PartitionLog) -> None:
+    # F140, F141, F143, F145: the first comes whole even if it is larger than asked for.
+    reader = LogReader(log)
+    for offset in range(60):
+        chunk = reader.read(offset, max_bytes)
+        assert chunk.data == expected_from(offset, max_bytes), offset
+        assert chunk.next_offset % 3 == 0
+        records = list(chunk.records())
+        assert [found.offset for found in records] == list(range(offset, chunk.next_offset))
+
+
+def test_exactly_as_many_bytes_as_fit(log: PartitionLog) -> None:
+    # F143
+    two = len(BATCHES[0]) + len(BATCHES[1])
+    reader = LogReader(log)
+    assert reader.read(0, two).data == BATCHES[0] + BATCHES[1]
+    assert reader.read(0, two - 1).data == BATCHES[0]
+
+
+def test_chunk_by_chunk_the_whole_log_is_read(log: PartitionLog) -> None:
+    # F145
+    reader = LogReader(log)
+    assert b"".join(chunk.data for chunk in reader.chunks(0, 600)) == b"".join(BATCHES)
+    paths = [chunk.path for chunk in reader.chunks(0, EVERYTHING)]
+    assert paths == [segment.path for segment in log.segments]
+
+
+def test_a_chunk_says_where_it_lies(log: PartitionLog) -> None:
+    chunk = LogReader(log).read(25, 1)
+    assert chunk.path is not None
+    data = Path(chunk.path).read_bytes()
+    assert data[chunk.position :].startswith(chunk.data)
+    assert list(chunk.batches()) == [chunk.data]
+
+
+def test_at_the_logs_end_there_is_nothing_yet(log: PartitionLog) -> None:
+    # F144: to read from "right now" on is allowed.
+    reader = LogReader(log)
+    assert reader.end_offset() == 60
+    assert reader.read(60, EVERYTHING) == LogChunk(60, 60)
+
+
+@pytest.mark.parametrize("offset", [-1, 61, 10**12])
+def test_an_offset_outside_the_log_is_an_error_that_names_the_range(
+    offset: int, log: PartitionLog
+) -> None:
+    # F98, F144
+    with pytest.raises(OffsetOutOfRangeError) as raised:
+        LogReader(log).read(offset, 1)
+    error = raised.value
+    assert (error.offset, error.start, error.end) == (offset, 0, 60)
+    assert str(error) == f"offset {offset} of orders-0 is not in the log, which holds 0 to 60"
+    assert isinstance(error, DataLossError)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_the_log_start_is_the_checkpoints(log: PartitionLog, tmp_path: Path) -> None:
+    # F95, F144, T31
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\norders 0 20\n")
+    (cut,) = find_partitions([str(tmp_path)])
+    reader = LogReader(cut)
+    with pytest.raises(OffsetOutOfRangeError, match="holds 20 to 60"):
+        reader.read(19, 1)
+    chunk = reader.read(20, 1)
+    assert first_offset(chunk.data) == 18
+    assert [found.offset for found in chunk.records()] == [20]
+
+
+def test_consumers_read_up_to_the_high_watermark(log: PartitionLog, tmp_path: Path) -> None:
+    # F97, F147
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\norders 0 24\n")
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    (replicated,) = find_partitions([str(tmp_path)])
+    reader = LogReader(replicated, end_rule=EndRule.HIGH_WATERMARK)
+    assert reader.end_offset() == 24
+    assert reader.read(18, EVERYTHING).next_offset == 24
+    assert reader.read(24, 1).data == b""
+    with pytest.raises(OffsetOutOfRangeError, match="holds 0 to 24"):
+        reader.read(25, 1)
+    assert LogReader(replicated).end_offset() == 60
+
+
+def test_offsets_that_are_in_no_segment_are_passed_over(tmp_path: Path) -> None:
+    # F91, F140, F145: cleaned segments begin behind their name and end before the next.
+    log = write_log(tmp_path / "a-0", (5, [batch(7), batch(20)]), (40, [batch(50)]), (60, []))
+    reader = LogReader(log)
+    found = [first_offset(reader.read(offset, 1).data) for offset in (5, 9, 10, 23, 52)]
+    assert found == [7, 7, 20, 50, 50]
+    assert reader.end_offset() == 60
+    assert reader.read(53, 1) == LogChunk(53, 53)
+    with pytest.raises(OffsetOutOfRangeError, match="holds 5 to 60"):
+        reader.read(61, 1)
+
+
+def test_an_empty_log_has_one_valid_offset(tmp_path: Path) -> None:
+    # F96, F144
+    (tmp_path / "a-0").mkdir()
+    (log,) = find_partitions([str(tmp_path)])
+    assert LogReader(log).read(0, 1).data == b""
+    with pytest.raises(OffsetOutOfRangeError, match="holds 0 to 0"):
+        LogReader(log).read(1, 1)
+
+
+@pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.GZIP])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_are_batches_of_their_own(
+    magic: int, codec: CompressionType, tmp_path: Path
+) -> None:
+    # F44, F45, F141: a wrapper is named by its last offset.
+    sets = [
+        write_message_set([record(first), record(first + 2)], magic, codec)
+        for first in range(0, 40, 4)
+    ]
+    messages: list[bytes] = []
+    for each in sets:
+        size = 12 + int.from_bytes(each[8:12], "big")
+        messages += [each[:size], each[size:]] if size < len(each) else [each]
+    log = write_log(tmp_path / "a-0", (0, messages))
+    reader = LogReader(log)
+    for offset in range(39):
+        (first, *_) = reader.read(offset, 1).records()
+        assert first.offset == offset + offset % 2
+
+
+def garbage(log: PartitionLog, number: int) -> bytes:
+    return random.Random(number).randbytes(index_path(log, number).stat().st_size)
+
+
+def shifted(log: PartitionLog, number: int) -> bytes:
+    entries = OFFSET_ENTRY.iter_unpack(index_path(log, number).read_bytes())
+    return b"".join(OFFSET_ENTRY.pack(offset, position + 1) for offset, position in entries)
+
+
+def too_high(log: PartitionLog, number: int) -> bytes:
+    """Every entry stands beside the position of the next one's batch."""
+    entries = list(OFFSET_ENTRY.iter_unpack(index_path(log, number).read_bytes()))
+    return b"".join(
+        OFFSET_ENTRY.pack(low, position) for (low, _), (_, position) in pairwise(entries)
+    )
+
+
+def reversed_entries(log: PartitionLog, number: int) -> bytes:
+    entries = list(OFFSET_ENTRY.iter_unpack(index_path(log, number).read_bytes()))
+    return b"".join(OFFSET_ENTRY.pack(*entry) for entry in entries[::-1])
+
+
+def of_another(log: PartitionLog, number: int) -> bytes:
+    return index_path(log, (number + 1) % 3).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        None,
+        lambda log, number: b"",
+        lambda log, number: b"\0" * 10_240,
+        lambda log, number: index_path(log, number).read_bytes() + b"\0" * 10_240,
+        lambda log, number: index_path(log, number).read_bytes()[:-3],
+        lambda log, number: b"\xff" * 800,
+        lambda log, number: b"\x7f" * 800,
+        garbage,
+        shifted,
+        too_high,
+        reversed_entries,
+        of_another,
+    ],
+    ids=[
+        "missing", "empty", "zeros", "preallocated", "cut", "minus one", "large", "garbage",
+        "positions one too high", "offsets too low", "reversed", "another segment's",
+    ],
+)  # fmt: skip
+def test_an_index_never_changes_what_is_read(
+    made: Callable[[PartitionLog, int], bytes] | None, log: PartitionLog
+) -> None:
+    # F103, F142, T28
+    contents = [made(log, number) if made else None for number in range(3)]
+    for number, content in enumerate(contents):
+        if content is None:
+            index_path(log, number).unlink()
+        else:
+            index_path(log, number).write_bytes(content)
+    reader = LogReader(log)
+    assert reader.end_offset() == 60
+    for offset in range(60):
+        assert reader.read(offset, 1000).data == expected_from(offset, 1000), offset
+
+
+class CountingFile:
+    """A file that notes how much of it is read, and where first."""
+
+    def __init__(self, file: InputFile) -> None:
+        self._file = file
+        self.size = file.size
+        self.positions: list[int] = []
+
+    def read(self, position: int, size: int) -> bytes:
+        self.positions.append(position)
+        return self._file.read(position, size)
+
+
+def lookup(log: PartitionLog, offset: int) -> tuple[int, list[int]]:
+    """Where the index lets a search in the first segment begin, and what was read to know it."""
+    with InputFile(log.segments[0].path) as file, InputFile(str(index_path(log, 0))) as index:
+        counting = CountingFile(file)
+        found = start_position(
+            counting, OffsetIndexFile(index, 0), Bounds(0, LARGEST_OFFSET), offset
+        )
+        return found, counting.positions
+
+
+def test_a_sound_index_saves_walking_through_the_segment(tmp_path: Path) -> None:
+    # F100, F141: entries every 4,096 bytes, a search reads about as much around one of them.
+    batches = [batch(i * 3, value=b"x" * 50) for i in range(2000)]
+    log = write_log(tmp_path / "a-0", (0, batches), interval=4096)
+    size = len(b"".join(batches))
+    for offset in (1000, 3000, 5999):
+        found, read = lookup(log, offset)
+        assert found > 0
+        assert min(read) > found - 9000
+        assert len(read) < 40
+        chunk = LogReader(log).read(offset, 1)
+        assert first_offset(chunk.data) <= offset < chunk.next_offset
+        assert chunk.position - found < 4096 + len(batches[-1]) < size
+
+
+def test_an_entry_of_an_append_of_several_batches_is_believed(tmp_path: Path) -> None:
+    # T28: brokers up to 3.9.0 wrote the last offset of them all beside the first one's position.
+    batches = [batch(offset) for offset in range(0, 30, 3)]
+    log = write_log(tmp_path / "a-0", (0, batches))
+    position = len(batches[0]) * 3
+    entries = [OffsetEntry(17, position)]
+    index_path(log, 0).write_bytes(write_offset_index(entries, 0))
+    assert lookup(log, 20)[0] == position
+    assert first_offset(LogReader(log).read(20, 1).data) == 18
+    # Below 17 it says nothing, and the search begins at the file's start.
+    assert lookup(log, 16)[0] == 0
+    assert first_offset(LogReader(log).read(10, 1).data) == 9
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_an_index_that_points_to_a_batch_inside_a_value_is_not_believed(
+    magic: int, tmp_path: Path
+) -> None:
+    # F66, F142: what lies in a value looks like the very batch that is looked for.
+    inside = batch(30)
+    if magic == 2:
+        outer = write_batch([Record(1, 1, 0, None, inside)], BatchFields(base_offset=1))
+    else:
+        outer = write_message(1, magic, None, inside)
+    batches = [batch(0, 1), outer, batch(2), batch(30, value=b"the real one")]
+    log = write_log(tmp_path / "a-0", (0, batches))
+    position = len(batches[0]) + outer.index(inside)
+    index_path(log, 0).write_bytes(write_offset_index([OffsetEntry(32, position)], 0))
+    assert LogReader(log).read(32, 1).data == batches[-1]
+    assert lookup(log, 40)[0] == 0
+
+
+def damage(log: PartitionLog, number: int, position: int, content: bytes) -> None:
+    path = Path(log.segments[number].path)
+    data = bytearray(path.read_bytes())
+    data[position : position + len(content)] = content
+    path.write_bytes(bytes(data))
+
+
+def test_what_is_sound_before_damage_is_read_and_the_damage_is_an_error(log: PartitionLog) -> None:
+    # F143, T4
+    size = len(BATCHES[6])
+    damage(log, 1, size + 70, b"?!?")
+    reader = LogReader(log)
+    assert reader.read(18, EVERYTHING).data == BATCHES[6]
+    with pytest.raises(CorruptDataError) as raised:
+        reader.read(21, EVERYTHING)
+    error = raised.value
+    assert (error.fault, error.position, error.base_offset) == ("checksum", size, 21)
+    assert error.path == log.segments[1].path
+    assert LogReader(log, check_crcs=False).read(21, 1).data != BATCHES[7]
+    assert reader.read(24, 1).data == BATCHES[8]
+
+
+@pytest.mark.parametrize(
+    ("place", "content", "fault"),
+    [
+        pytest.param(16, b"\x03", "magic", id="an unknown magic"),
+        pytest.param(8, b"\0\0\0\5", "length", id="an impossible length"),
+        pytest.param(8, b"\x7f\0\0\0", "truncated", id="a length beyond the file"),
+        pytest.param(0, b"\x70", "offset_order", id="an offset beyond the segment"),
+        pytest.param(0, bytes(8), "offset_order", id="an offset below the segment"),
+    ],
+)
+def test_no_batch_is_taken_from_where_framing_or_offsets_are_wrong(
+    place: int, content: bytes, fault: str, log: PartitionLog
+) -> None:
+    # F61, F63, F70, T1, T2: without an index, so that the walk comes by.
+    index_path(log, 1).unlink()
+    damage(log, 1, len(BATCHES[6]) + place, content)
+    reader = LogReader(log)
+    assert reader.read(19, EVERYTHING).data == BATCHES[6]
+    with pytest.raises(CorruptDataError) as raised:
+        reader.read(21, EVERYTHING)
+    assert (raised.value.fault, raised.value.position) == (fault, len(BATCHES[6]))
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [b"\1", bytes(17), bytes(5000), BATCHES[0][:40], BATCHES[0][:-1]],
+    ids=["one byte", "17 zeros", "5000 zeros", "part of a header", "part of a batch"],
+)
+def test_a_batch_that_was_not_finished_ends_the_log(tail: bytes, log: PartitionLog) -> None:
+    # F69, F143, T3: a partial message is told by its length and never handed out.
+    with Path(log.segments[-1].path).open("ab") as file:
+        file.write(tail)
+    reader = LogReader(log)
+    assert reader.end_offset() == 60
+    assert reader.read(57, EVERYTHING).data == BATCHES[-1]
+    assert reader.read(60, EVERYTHING).data == b""
+
+
+def test_before_the_last_segment_it_is_damage(log: PartitionLog) -> None:
+    with Path(log.segments[0].path).open("ab") as file:
+        file.write(BATCHES[0][:40])
+    assert LogReader(log).read(15, 1).data == BATCHES[5]
+    Path(log.segments[0].path).write_bytes(b"".join(BATCHES[:5]) + BATCHES[5][:-1])
+    with pytest.raises(CorruptDataError, match="truncated"):
+        LogReader(log).read(15, 1)
+
+
+def test_no_message_above_the_largest_size_is_handed_out(log: PartitionLog) -> None:
+    # F143
+    limit = len(BATCHES[8])
+    reader = LogReader(log, max_message_bytes=limit)
+    assert reader.read(18, EVERYTHING).next_offset == 27
+    with pytest.raises(CorruptDataError, match=f"too_large.*allowed are {limit}"):
+        reader.read(27, EVERYTHING)
+
+
+def test_what_is_deleted_after_the_listing_is_read_under_its_new_name(log: PartitionLog) -> None:
+    # F94, F140: a reader keeps the list of segments that it began with.
+    reader = LogReader(log)
+    gone = Path(log.segments[0].path)
+    gone.rename(f"{gone}.deleted")
+    index_path(log, 0).rename(f"{index_path(log, 0)}.deleted")
+    assert reader.read(7, 1).data == BATCHES[2]
+    Path(f"{gone}.deleted").unlink()
+    with pytest.raises(DataLossError, match="deleted since the log was listed"):
+        reader.read(7, 1)
+    assert reader.read(18, 1).data == BATCHES[6]
+
+
+def test_files_without_an_order_are_no_log(tmp_path: Path) -> None:
+    # F140
+    (tmp_path / "segment.bin").write_bytes(BATCHES[0])
+    (log,) = find_partitions([str(tmp_path / "segment.bin")])
+    with pytest.raises(LogDirError, match="no order of offsets"):
+        LogReader(log)
