@@ -46,11 +46,14 @@ class HeaderTable:
         latest = _running_max(latest_ms, np.where(faulty, least, table[:, MAX_TIMESTAMP]))
         damaged = np.concatenate(([is_damaged], faulty))
         self.table = table
-        self.last_offset_before, self.last_offset = last_offsets[:-1], int(last_offsets[-1])
-        self.latest_ms_before, self.latest_ms = latest[:-1], int(latest[-1])
-        self.is_behind_damage, self.ends_damaged = damaged[:-1], bool(damaged[-1])
-        self.position = start
-        self.end = int(table[-1, POSITION] + table[-1, SIZE]) if len(table) else start
+        self.position: int = start
+        self.end: int = int(table[-1, POSITION] + table[-1, SIZE]) if len(table) else start
+        self.last_offset_before = last_offsets[:-1]
+        self.last_offset: int = int(last_offsets[-1])
+        self.latest_ms_before = latest[:-1]
+        self.latest_ms: int = int(latest[-1])
+        self.is_behind_damage = damaged[:-1]
+        self.ends_damaged: bool = bool(damaged[-1])
 
 
 def _running_max(start: int, values: LongArray) -> LongArray:

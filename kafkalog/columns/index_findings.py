@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.header_walk import BoolArray
 from kafkalog.format.faults import Severity
 
 # Kinds, in the words of docs/format.md F136.
 MISSING = "missing"
 ORPHAN = "orphan"
+EMPTY = "empty"
 TRUNCATED = "truncated"
 ZEROS = "zeros"
 VERSION = "version"
@@ -62,3 +64,9 @@ def size_finding(file: str, size: int, entry_bytes: int) -> Iterator[IndexFindin
     if odd:
         detail = f"{size} bytes, {odd} of them behind the last whole entry of {entry_bytes}"
         yield IndexFinding(file, TRUNCATED, Severity.ERROR, detail, size // entry_bytes, 1)
+
+
+def not_rising(values: LongArray) -> BoolArray:
+    """Which values are not above the one before."""
+    first = np.zeros(min(len(values), 1), dtype=bool)
+    return np.concatenate((first, values[1:] <= values[:-1]))

@@ -8,19 +8,29 @@ import numpy as np
 
 from kafkalog.columns.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET
 from kafkalog.columns.batch_table import POSITION as BATCH_POSITION
-from kafkalog.columns.header_walk import EntryOrder, HeaderTable, OffsetLookup, Place, is_wrapper
+from kafkalog.columns.header_walk import (
+    BoolArray,
+    EntryOrder,
+    HeaderTable,
+    OffsetLookup,
+    Place,
+    is_wrapper,
+)
 from kafkalog.columns.index_findings import (
     BEYOND_END,
+    EMPTY,
     LOG_DAMAGED,
     NOT_RISING,
     OFFSET,
     POSITION,
     IndexFinding,
     entry_finding,
+    not_rising,
     size_finding,
 )
 from kafkalog.format.faults import Severity
 from kafkalog.format.indexes import OFFSET_ENTRY
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 
 KIND = ".index"
 _ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
@@ -40,11 +50,15 @@ class OffsetIndexCheck:
         self._places = np.full(len(entries), Place.BEYOND)
         self._is_first_offset = np.zeros(len(entries), dtype=bool)
         self._batch_last = np.zeros(len(entries), dtype=np.int64)
+        self._last_batch_position = 0
 
     def add(self, headers: HeaderTable) -> None:
         """Hold the entries against the next batches."""
         self._ends.add(headers)
         table = headers.table
+        sound = table[table[:, FAULT] == 0]
+        if len(sound):
+            self._last_batch_position = int(sound[-1, BATCH_POSITION])
         entries = self._by_position.between(headers.position, headers.end)
         if not len(entries):
             return
@@ -68,7 +82,7 @@ class OffsetIndexCheck:
             KIND,
             NOT_RISING,
             Severity.ERROR,
-            _not_rising(offsets) | _not_rising(positions),
+            not_rising(offsets) | not_rising(positions),
             lambda i: f"{self._entry(i)} after {self._entry(i - 1)}",
         )
         yield from entry_finding(
@@ -100,8 +114,11 @@ class OffsetIndexCheck:
             places == Place.DAMAGED,
             lambda i: f"{self._entry(i)}, where the log holds no sound batch",
         )
+        if not len(offsets) and self._last_batch_position > INDEX_INTERVAL_BYTES:
+            detail = f"no entry for a log of {end.end} bytes: it is read from its start"
+            yield IndexFinding(KIND, EMPTY, Severity.INFORMATION, detail)
 
-    def _has_right_offset(self, end: HeaderTable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _has_right_offset(self, end: HeaderTable) -> BoolArray:
         """Brokers write the last offset of the batch at the position or of all that were appended
         with it, those before 1.0 the first."""
         ends_set = self._ends.places(end, self._base_offset) == Place.BATCH
@@ -109,14 +126,8 @@ class OffsetIndexCheck:
         set_end = self._ends.column(BATCH_POSITION)
         next_position = np.append(self._positions[1:], np.iinfo(np.int64).max)
         ends_set &= (set_end >= self._positions) & (set_end < next_position)
-        right: np.ndarray[tuple[int], np.dtype[np.bool_]] = ends_set | self._is_first_offset
+        right: BoolArray = ends_set | self._is_first_offset
         return right
 
     def _entry(self, number: int) -> str:
         return f"offset {self._offsets[number]} at position {self._positions[number]}"
-
-
-def _not_rising(values: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[
-    tuple[int], np.dtype[np.bool_]
-]:
-    return np.concatenate((np.zeros(min(len(values), 1), dtype=bool), values[1:] <= values[:-1]))

@@ -54,7 +54,8 @@ class Index(Generic[_Entry]):
 
 def read_offset_index(data: bytes, base_offset: int) -> Index[OffsetEntry]:
     """An `.index` file. Raises CorruptDataError where no whole number of entries is in it."""
-    used = _used_bytes(data, OFFSET_ENTRY.size)
+    _check_whole(data, OFFSET_ENTRY.size)
+    used = used_bytes(data, OFFSET_ENTRY.size)
     entries = [
         OffsetEntry(base_offset + relative, position)
         for relative, position in OFFSET_ENTRY.iter_unpack(data[:used])
@@ -64,7 +65,8 @@ def read_offset_index(data: bytes, base_offset: int) -> Index[OffsetEntry]:
 
 def read_time_index(data: bytes, base_offset: int) -> Index[TimeEntry]:
     """A `.timeindex` file. Raises CorruptDataError as `read_offset_index` does."""
-    used = _used_bytes(data, TIME_ENTRY.size)
+    _check_whole(data, TIME_ENTRY.size)
+    used = used_bytes(data, TIME_ENTRY.size)
     entries = [
         TimeEntry(timestamp_ms, base_offset + relative)
         for timestamp_ms, relative in TIME_ENTRY.iter_unpack(data[:used])
@@ -110,7 +112,7 @@ def _check_whole(data: bytes, entry_bytes: int) -> None:
         raise CorruptDataError("truncated", detail, position=len(data) - odd)
 
 
-def _used_bytes(data: bytes, entry_bytes: int) -> int:
-    """The bytes of all entries up to the last that is not nothing but zeros."""
-    _check_whole(data, entry_bytes)
-    return -(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes
+def used_bytes(data: bytes, entry_bytes: int) -> int:
+    """The bytes of all entries up to the last that is not nothing but zeros (F103); all bytes
+    where the file ends inside that entry."""
+    return min(-(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes, len(data))
