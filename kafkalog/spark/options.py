@@ -30,6 +30,7 @@ class View(Enum):
     BATCHES = "batches"
     BYTE_RANGES = "byte_ranges"
     FAULTS = "faults"
+    SEGMENTS = "segments"
     RECOVERY_PLAN = "recovery_plan"
     RETENTION_PLAN = "retention_plan"
     PRODUCER_SEQUENCES = "producer_sequences"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from kafkalog.columns.producer_sequences import sequence_rows
 from kafkalog.columns.recovery_account import recovery_row
 from kafkalog.columns.retention_account import retention_rows
+from kafkalog.columns.segment_account import segment_rows
 from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.spark.options import ReadOptions, Shutdown, View
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
@@ -74,6 +75,7 @@ def _retention_plan(read: PartitionRead, options: ReadOptions) -> Iterator[Table
 
 
 PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
+    View.SEGMENTS: lambda read, _: segment_rows(read.log),
     View.RECOVERY_PLAN: _recovery_plan,
     View.RETENTION_PLAN: _retention_plan,
     View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),

@@ -27,6 +27,7 @@ _TABLES = {
     View.BATCHES: "batches",
     View.BYTE_RANGES: "byte_ranges",
     View.FAULTS: "byte_ranges",
+    View.SEGMENTS: "segments",
     View.RECOVERY_PLAN: "recovery_plan",
     View.RETENTION_PLAN: "retention_plan",
     View.PRODUCER_SEQUENCES: "producer_sequences",

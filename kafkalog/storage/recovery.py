@@ -23,6 +23,7 @@ from kafkalog.storage.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.segment_recovery import InvalidOffsetError, SegmentRecovery, recover_segment
+from kafkalog.storage.temporary_files import dropped_files, finished_swaps, is_replaced
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 _INDEXES = (".index", ".timeindex", ".txnindex")
@@ -147,18 +148,8 @@ class _Loader:
     def _drop_temporary_files(self) -> list[str]:
         """Drop what was on its way out or half cleaned; the names of finished swaps."""
         files = self.plan.files
-        cleaned = [name for name in files if name.endswith(".cleaned")]
-        least_cleaned = min((int(name[:20]) for name in cleaned), default=None)
-        swaps = []
-        for name in list(files):
-            if name.endswith(".swap"):
-                if least_cleaned is None or int(name[:20]) < least_cleaned:
-                    swaps.append(name)
-                    continue
-            elif not name.endswith(".cleaned") and (
-                not name.endswith(".deleted") or name.endswith(".checkpoint.deleted")
-            ):
-                continue
+        swaps = finished_swaps(files)
+        for name in dropped_files(files):
             del files[name]
         return swaps
 
@@ -173,8 +164,7 @@ class _Loader:
             first = min(segment.base_offset for segment in covered)
             end = max(segment.next_offset() for segment in covered)
             for name in list(self.plan.files):
-                has_offset = name[:20].isdigit() and not name.endswith(".swap")
-                if has_offset and first <= int(name[:20]) < end:
+                if is_replaced(name, first, end):
                     del self.plan.files[name]
                     if name.endswith(".snapshot"):
                         self._snapshots.remove(int(name[:20]))
