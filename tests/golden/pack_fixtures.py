@@ -3,7 +3,8 @@
     python tests/golden/pack_fixtures.py FIXTURES_DIR
 
 FIXTURES_DIR holds a folder for each set named in SETS (see README.md beside this file). Consumer
-output is kept whole; of kafka-dump-log's output the line of every batch.
+output is kept whole; of kafka-dump-log's output the line of every batch, and of every entry of
+indexes and producer snapshots.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43", "unclean")
 # The dump of the newest tool where there are two: it speaks of wrapper messages too.
 DUMPS = ("dump-by-4.3.1", "dump", "dump/log-dirs")
 BATCH_LINE = re.compile(rb"^(baseOffset: |offset: )")
+ENTRY_LINE = re.compile(rb"^(offset: |timestamp: |version: |producerId: )")
 
 
 def main(fixtures: Path) -> None:
@@ -53,6 +55,11 @@ def _golden(folder: Path) -> dict[str, bytes]:
         lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
         kept = b"".join(line for line in lines if BATCH_LINE.match(line))
         files[f"batches/{path.relative_to(dump).with_suffix('')}"] = kept
+    for path in sorted(dump.rglob("*.txt.gz")) if dump else ():
+        if Path(path.stem).stem.endswith((".index", ".timeindex", ".txnindex", ".snapshot")):
+            lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+            kept = b"".join(line for line in lines if ENTRY_LINE.match(line))
+            files[f"side_files/{path.relative_to(dump).with_suffix('')}"] = kept
     return files
 
 
