@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kafkalog.columns.time_lookup import offset_for_time
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Mode, ReadOptions, View
@@ -17,6 +17,7 @@ from kafkalog.storage.files import read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import offset_range
+from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import SegmentRead, packed, segment_reads
 from kafkalog.storage.topic_configs import (
     SERVER_PROPERTIES,
@@ -45,6 +46,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     logs = options.topics.chosen(found)
+    _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = _topic_configs(options)
         partitions = [partition_read(log, configs) for log in logs]
@@ -57,11 +59,29 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     reads = [
         read
         for log in logs
-        for read in segment_reads(log, offset_range(log, options.offsets, offset_for_time))
+        for read in segment_reads(log, offset_range(log, options.offsets, _offset_for_time))
     ]
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
     return packed(reads, options.max_partition_bytes, cores)
+
+
+def _refuse_oldest_layout(view: View, logs: Iterable[PartitionLog]) -> None:
+    """Raise UnsupportedFormatError for views that the oldest layout has no batches for."""
+    oldest = next(filter(is_oldest_layout, logs), None)
+    if oldest is not None and view is not View.RECORDS:
+        raise UnsupportedFormatError(
+            f"{oldest.path} has files of Kafka 0.7's layout, of which view {view.value} has no "
+            "rows: view records reads them, and kafkalog.storage.oldest_log.read_oldest_file says "
+            "what is in each of their ranges"
+        )
+
+
+def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
+    # Messages of the oldest layout have no times.
+    if is_oldest_layout(log):
+        return None
+    return offset_for_time(log, start_offset, timestamp_ms)
 
 
 def _topic_configs(options: ReadOptions) -> TopicConfigs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import Callable, Generator, Iterator
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from kafkalog.columns.byte_ranges import ByteRange
 from kafkalog.columns.fault_details import FaultyRange
+from kafkalog.columns.oldest_records import read_oldest_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
 from kafkalog.columns.table_rows import table_batch
@@ -18,6 +20,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import current_path
@@ -45,8 +48,9 @@ def read_segment(
         )
         report_data_loss(message, fail=options.offsets.fail_on_data_loss)
         return
+    is_oldest = oldest_base_offset(os.path.basename(path)) is not None
     with InputFile(path) as file:
-        read = _VIEWS[options.view]
+        read = _oldest_records if is_oldest else _VIEWS[options.view]
         log_end = yield from read(FileWindow(file), segment, path, options, columns)
     asked = max(segment.asked_start or 0, segment.asked_end or 0)
     if asked > log_end:
@@ -81,6 +85,21 @@ def _records(
         _segment_options(segment, options),
         columns,
         _constants(segment, path),
+        damage.report,
+    )
+    damage.summarise()
+    return log_end
+
+
+def _oldest_records(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    damage = _Damage(path, options.mode)
+    log_end = yield from read_oldest_records(
+        window,
+        _segment_options(segment, options),
+        columns,
+        {**_constants(segment, path), "brokerId": segment.broker_id},
         damage.report,
     )
     damage.summarise()

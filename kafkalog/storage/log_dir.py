@@ -21,6 +21,8 @@ from kafkalog.storage.names import (
     any_base_offset,
     is_marked,
     partition_name,
+    oldest_base_offset,
+    oldest_partition_name,
     segment_base_offset,
 )
 
@@ -151,7 +153,11 @@ def _is_meant(path: str, pattern: str) -> bool:
     name = os.path.basename(path)
     if is_marked(name) and not is_marked(pattern):
         return False
-    return os.path.isdir(path) or any_base_offset(name) is not None
+    return os.path.isdir(path) or _is_log_file(name)
+
+
+def _is_log_file(name: str) -> bool:
+    return any_base_offset(name) is not None or oldest_base_offset(name) is not None
 
 
 class _Search:
@@ -169,9 +175,7 @@ class _Search:
             self.found.append(replace(log, is_named=True))
             return
         partitions = [
-            entry.path
-            for entry in entries
-            if entry.is_directory and (name := partition_name(entry.name)) and not name.mark
+            entry.path for entry in entries if entry.is_directory and _is_live_partition_dir(entry)
         ]
         if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
             raise LogDirError(
@@ -215,8 +219,16 @@ class _Search:
 
 
 def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
-    if any(any_base_offset(entry.name) is not None for entry in entries):
+    if any(_is_log_file(entry.name) for entry in entries):
         return True
+def _is_live_partition_dir(entry: Entry) -> bool:
+    name = partition_name(entry.name)
+    if name is None and oldest_partition_name(entry.name) is not None:
+        found = list_directory(entry.path)
+        return any(oldest_base_offset(file.name) is not None for file in found)
+    return name is not None and not name.mark
+
+
     # An empty partition, rather than a log directory that is named like one.
     is_log_dir = any(
         entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
@@ -235,6 +247,9 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
     followers = [base_offset for base_offset, _ in logs[1:]]
     is_live = name is not None and not name.mark
     segments = tuple(
+    if not logs:
+        logs = _oldest_logs(entries)
+        name = oldest_partition_name(os.path.basename(path)) if logs else name
         SegmentFile(entry.path, base_offset, follower, entry.size, input_path)
         for (base_offset, entry), follower in zip_longest(logs, followers)
     )
@@ -251,6 +266,16 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
 def without_checkpoints(log_dir: LogDir) -> LogDir:
     """The log directory for a log that its checkpoints do not speak of."""
     return replace(
+def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
+    """Files of the oldest layout, their names' numbers being of any width."""
+    logs = [
+        (base_offset, entry)
+        for entry in entries
+        if (base_offset := oldest_base_offset(entry.name)) is not None
+    ]
+    return sorted(logs, key=lambda found: found[0])
+
+
         log_dir, log_starts={}, high_watermarks={}, recovery_points={}, compacted=frozenset()
     )
 

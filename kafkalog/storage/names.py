@@ -27,6 +27,11 @@ _SEGMENT_FILE = re.compile(
     r"(?P<kind>\.log|\.index|\.timeindex|\.txnindex)(?P<mark>\.deleted|\.cleaned|\.swap)?"
 )
 _SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
+# Kafka 0.7 and before, by the documents; a dash stands there in some versions of them.
+_OLDEST_PARTITION_DIR = re.compile(
+    r"(?P<topic>[a-zA-Z0-9._-]{1,249})[_-](?P<partition>[0-9]{1,10})"
+)
+_OLDEST_FILE = re.compile(r"(?P<base_offset>[0-9]{11,20})\.kafka")
 _MARKS = (".deleted", ".cleaned", ".swap", "-delete", "-stray", "-future")
 
 
@@ -94,6 +99,20 @@ def snapshot_offset(file_name: str) -> int | None:
     """The offset in the name of a producer snapshot, None for every other file."""
     match = _SNAPSHOT.fullmatch(file_name)
     return int(match["offset"]) if match else None
+
+
+def oldest_partition_name(directory_name: str) -> PartitionName | None:
+    """What the name of a directory with files of the oldest layout says (docs/format.md F154)."""
+    match = _OLDEST_PARTITION_DIR.fullmatch(directory_name)
+    if match is None or int(match["partition"]) > _LARGEST_PARTITION:
+        return None
+    return PartitionName(match["topic"], int(match["partition"]))
+
+
+def oldest_base_offset(file_name: str) -> int | None:
+    """The offset in the name of a file of the oldest layout, None for every other file."""
+    match = _OLDEST_FILE.fullmatch(file_name)
+    return int(match["base_offset"]) if match else None
 
 
 def is_marked(name: str) -> bool:
