@@ -20,9 +20,9 @@ from kafkalog.storage.files import Entry, list_directory, matching_paths, read_t
 from kafkalog.storage.names import (
     any_base_offset,
     is_marked,
-    partition_name,
     oldest_base_offset,
     oldest_partition_name,
+    partition_name,
     segment_base_offset,
 )
 
@@ -203,7 +203,7 @@ class _Search:
         others = [
             SegmentFile(entry.path, any_base_offset(entry.name), None, entry.size, entry.path)
             for entry in entries
-            if entry.path in paths and segment_base_offset(entry.name) is None
+            if entry.path in paths and entry.path not in [segment.path for segment in live]
         ]
         others.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
         if live:
@@ -218,9 +218,6 @@ class _Search:
         return self._log_dirs[path]
 
 
-def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
-    if any(_is_log_file(entry.name) for entry in entries):
-        return True
 def _is_live_partition_dir(entry: Entry) -> bool:
     name = partition_name(entry.name)
     if name is None and oldest_partition_name(entry.name) is not None:
@@ -229,6 +226,9 @@ def _is_live_partition_dir(entry: Entry) -> bool:
     return name is not None and not name.mark
 
 
+def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
+    if any(_is_log_file(entry.name) for entry in entries):
+        return True
     # An empty partition, rather than a log directory that is named like one.
     is_log_dir = any(
         entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
@@ -244,12 +244,12 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
         for entry in entries
         if (base_offset := segment_base_offset(entry.name)) is not None
     ]
-    followers = [base_offset for base_offset, _ in logs[1:]]
-    is_live = name is not None and not name.mark
-    segments = tuple(
     if not logs:
         logs = _oldest_logs(entries)
         name = oldest_partition_name(os.path.basename(path)) if logs else name
+    followers = [base_offset for base_offset, _ in logs[1:]]
+    is_live = name is not None and not name.mark
+    segments = tuple(
         SegmentFile(entry.path, base_offset, follower, entry.size, input_path)
         for (base_offset, entry), follower in zip_longest(logs, followers)
     )
@@ -263,9 +263,6 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
     )
 
 
-def without_checkpoints(log_dir: LogDir) -> LogDir:
-    """The log directory for a log that its checkpoints do not speak of."""
-    return replace(
 def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
     """Files of the oldest layout, their names' numbers being of any width."""
     logs = [
@@ -276,6 +273,9 @@ def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
     return sorted(logs, key=lambda found: found[0])
 
 
+def without_checkpoints(log_dir: LogDir) -> LogDir:
+    """The log directory for a log that its checkpoints do not speak of."""
+    return replace(
         log_dir, log_starts={}, high_watermarks={}, recovery_points={}, compacted=frozenset()
     )
 
