@@ -66,13 +66,18 @@ class LogWriter:
         """
         header = self._checked(batch)
         if self._segment.is_full_for(header, self._now_ms()):
-            self._roll(_segment_base(header, self.next_offset))
+            self.roll(_segment_base(header, self.next_offset))
         if header.magic == LATEST_FORMAT:
             self._note_producer(batch, header)
             self._note_epoch(header)
         self._segment.append(batch, header)
         self.next_offset = header.last_offset + 1
         self.flush_if_due()
+
+    @property
+    def leader_epoch(self) -> int:
+        """The newest epoch that was written, 0 before any."""
+        return self._epochs[-1].epoch if self._epochs else 0
 
     def flush_if_due(self) -> None:
         """Flush if as many messages as allowed, or for as long, have not been: for those who wait
@@ -128,7 +133,7 @@ class LogWriter:
             raise _refused(Fault.CHECKSUM, detail)
         return header
 
-    def _roll(self, base_offset: int) -> None:
+    def roll(self, base_offset: int) -> None:
         """Go on in a new segment. The old one is flushed: only the last can lose anything."""
         self._end_segment(base_offset)
         self._segment = self._new_segment(base_offset)

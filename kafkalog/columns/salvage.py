@@ -1,0 +1,214 @@
+"""Writes what is sound of a partition into a new directory, which a broker opens.
+
+Rules: docs/format.md F180 to F184. Tables: schemas/tables/salvage.json, lost_ranges.json.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass, field, replace
+
+from kafkalog.columns.batch_table import (
+    BASE_OFFSET,
+    EXPECTED_OFFSET,
+    FAULT,
+    LEADER_EPOCH_FAULT,
+    MAGIC,
+    POSITION,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.fault_details import faulty_range
+from kafkalog.columns.record_columns import RecordColumns
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptions
+from kafkalog.columns.table_rows import TableRow
+from kafkalog.columns.window import FileWindow
+from kafkalog.format.partition_metadata import write_topic_id
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.log_settings import NEVER, LogSettings
+from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.output_files import write_file
+from kafkalog.storage.producer_state import BrokerStartError
+from kafkalog.storage.recovery import RecoverySettings, plan_recovery
+
+TOPIC_METADATA = "partition.metadata"
+_LARGEST = 2**31 - 1
+_EPOCH = struct.Struct(">i")
+_EPOCH_POSITION = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SalvageSettings:
+    """`topic_id` goes to partition.metadata, None to no such file."""
+
+    now_ms: int
+    index_interval_bytes: int
+    topic_id: str | None = None
+
+    def with_topic_id(self, topic_id: str | None) -> SalvageSettings:
+        """The same for a partition of this topic."""
+        return replace(self, topic_id=topic_id)
+
+
+def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettings) -> TableRow:
+    """Write the sound batches of all segments into `directory`, which must be new.
+
+    The row of table `salvage`; its `lost_ranges` are rows of table `lost_ranges`. Segments keep
+    their names; indexes, producer snapshots and leader epochs are made anew.
+    """
+    start_offset = log.segments[0].base_offset or 0 if log.segments else _log_start(log)
+    # Segments end where those of the source do, whatever the topic's settings were.
+    writing = LogSettings(
+        segment_bytes=_LARGEST,
+        segment_ms=NEVER,
+        segment_index_bytes=_LARGEST,
+        index_interval_bytes=settings.index_interval_bytes,
+        max_message_bytes=_LARGEST,
+    )
+    with LogWriter(
+        directory, writing, now_ms=lambda: settings.now_ms, start_offset=start_offset
+    ) as writer:
+        salvage = _Salvage(writer, is_compacted=log.topic_partition in log.log_dir.compacted)
+        for segment in log.segments:
+            salvage.add_segment(segment)
+    if settings.topic_id is not None:
+        text = write_topic_id(settings.topic_id)
+        write_file(os.path.join(directory, TOPIC_METADATA), text.encode(), os.fsync)
+    return {**salvage.row(), **_start(log, directory, settings)}
+
+
+def _log_start(log: PartitionLog) -> int:
+    key = log.topic_partition
+    return log.log_dir.log_starts.get(key, 0) if key else 0
+
+
+def _start(log: PartitionLog, directory: str, settings: SalvageSettings) -> TableRow:
+    """What a broker would make of the new directory."""
+    recovery = RecoverySettings(
+        is_clean_shutdown=False,
+        log_start_offset=_log_start(log),
+        now_ms=settings.now_ms,
+        index_interval_bytes=settings.index_interval_bytes,
+    )
+    plan = plan_recovery(directory, recovery)
+    error = plan.start_error or next((cut.reason for cut in plan.cuts), None)
+    return {
+        "source_directory": log.path,
+        "log_start_offset": plan.log_start_offset,
+        "log_end_offset": plan.log_end_offset,
+        "broker_starts": error is None,
+        "start_error": error,
+    }
+
+
+@dataclass(slots=True)
+class _Salvage:
+    """A partition while it is copied, and the account of what is not."""
+
+    writer: LogWriter
+    is_compacted: bool
+    segments: int = 0
+    source_bytes: int = 0
+    batches: int = 0
+    records: int = 0
+    kept_bytes: int = 0
+    mended_epochs: int = 0
+    lost: list[dict[str, object]] = field(default_factory=list)
+    _open: list[dict[str, object]] = field(default_factory=list)
+
+    def row(self) -> TableRow:
+        """The counts, and what is lost."""
+        names = ("segments", "source_bytes", "batches", "records", "kept_bytes", "mended_epochs")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "lost_bytes": self.source_bytes - self.kept_bytes,
+            "lost_ranges": self.lost,
+        }
+
+    def add_segment(self, segment: SegmentFile) -> None:
+        """Copy the sound batches of one segment into a segment of the same name."""
+        if self.segments:
+            self.writer.roll(segment.base_offset or self.writer.next_offset)
+        self.segments += 1
+        options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+        records = RecordColumns(options, (), {}, with_control_records=True)
+        with InputFile(segment.path) as file:
+            self.source_bytes += file.size
+            batches = SegmentBatches(FileWindow(file), options)
+            for chunk in batches.chunks():
+                for _ in records.batches(chunk):
+                    pass  # only what it finds out about the batches is of interest
+                self._add(chunk, segment, file.size)
+        self._note_hole(segment, batches.next_offset)
+
+    def _add(self, chunk: Chunk, segment: SegmentFile, file_size: int) -> None:
+        for row in chunk.table.tolist():
+            if row[FAULT]:
+                ends_file = row[POSITION] + row[SIZE] == file_size
+                fault = faulty_range(row, ends_log=ends_file and segment.next_base_offset is None)
+                self._lose(segment, row, fault.fault.label, fault.detail)
+                continue
+            start = row[POSITION] - chunk.data_position
+            batch = chunk.data[start : start + row[SIZE]].tobytes()
+            try:
+                self.writer.append(self._mended(batch, row))
+            except BrokerStartError as error:
+                self._lose(segment, row, "transaction", str(error))
+                continue
+            is_message = row[MAGIC] < 2
+            self._settle(row[EXPECTED_OFFSET] if is_message else row[BASE_OFFSET])
+            self.batches += 1
+            self.records += 1 if row[RECORDS_COUNT] < 0 else row[RECORDS_COUNT]
+            self.kept_bytes += row[SIZE]
+
+    def _mended(self, batch: bytes, row: list[int]) -> bytes:
+        """The batch under the epoch of those before it, if its own contradicts the next: no
+        checksum covers it."""
+        if not row[LEADER_EPOCH_FAULT]:
+            return batch
+        self.mended_epochs += 1
+        end = _EPOCH_POSITION + _EPOCH.size
+        return batch[:_EPOCH_POSITION] + _EPOCH.pack(self.writer.leader_epoch) + batch[end:]
+
+    def _lose(self, segment: SegmentFile, row: list[int], kind: str, detail: str) -> None:
+        lost: dict[str, object] = {
+            "file": segment.path,
+            "position": row[POSITION],
+            "length": row[SIZE],
+            "kind": kind,
+            "detail": detail,
+            "first_offset": row[EXPECTED_OFFSET],
+        }
+        self.lost.append(lost)
+        self._open.append(lost)
+
+    def _settle(self, next_offset: int) -> None:
+        """Now it shows what offsets the ranges since the last batch can have held."""
+        for lost in self._open:
+            lost["last_offset"] = next_offset - 1
+            if next_offset == lost["first_offset"]:
+                lost["first_offset"] = lost["last_offset"] = None
+        self._open.clear()
+
+    def _note_hole(self, segment: SegmentFile, next_offset: int) -> None:
+        """Offsets between the end of a segment and the next are lost if none was cleaned away."""
+        follower = segment.next_base_offset
+        if follower is None or next_offset >= follower:
+            return
+        if self._open or self.is_compacted:
+            self._settle(follower)
+            return
+        detail = "offsets that are in no segment"
+        self.lost.append(
+            {
+                "file": segment.path,
+                "position": None,
+                "length": 0,
+                "kind": "segment_hole",
+                "detail": detail,
+                "first_offset": next_offset,
+                "last_offset": follower - 1,
+            }
+        )

@@ -1,0 +1,123 @@
+"""Salvage as a job: partitions in parallel, each written beside the others, then what a log
+directory has at its top. Rules: docs/format.md F180 to F184.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkalog.columns.salvage import TOPIC_METADATA, SalvageSettings, salvage_partition
+from kafkalog.columns.table_rows import table_batch
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.checkpoints import (
+    TopicPartition,
+    read_offset_checkpoint,
+    write_offset_checkpoint,
+)
+from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.spark.tables import table_schema
+from kafkalog.storage.files import read_text
+from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, with_own_checkpoints
+from kafkalog.storage.output_files import new_directory, write_file
+
+_SCRATCH = ".salvage-"
+_METADATA_TOPIC = "__cluster_metadata"
+# What is copied from the source: offsets that are still right, as far as the new log goes.
+_COPIED_CHECKPOINTS = ("log-start-offset-checkpoint", "cleaner-offset-checkpoint")
+# What is written anew: all that was salvaged is on disk and was on all replicas that there are.
+_NEW_CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+
+
+def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
+    """The logs that a broker serves; a controller's own log is more than its segments.
+
+    Raises LogDirError for logs of several log directories: they belong into as many new ones.
+    """
+    chosen = [log for log in logs if log.is_live and log.topic != _METADATA_TOPIC]
+    places = sorted({log.log_dir.path for log in chosen})
+    if len(places) != 1:
+        found = ", ".join(places) or "no partition"
+        raise LogDirError(f"one log directory is salvaged at a time, found {found}")
+    return chosen
+
+
+def salvage(
+    spark: SparkSession, logs: Sequence[PartitionLog], target: str, settings: SalvageSettings
+) -> DataFrame:
+    """Write the logs into the new directory `target`; rows of table `salvage`, when asked for."""
+    new_directory(target)
+    reads = [with_own_checkpoints(log) for log in logs]
+    tasks = spark.range(0, len(reads), 1, max(len(reads), 1))
+    rows = _salvage_tasks(reads, target, settings)
+    return tasks.mapInArrow(rows, table_schema("salvage"))
+
+
+def _salvage_tasks(
+    logs: Sequence[PartitionLog], target: str, settings: SalvageSettings
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield _salvaged(logs[number], target, settings)
+
+    return run
+
+
+def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.RecordBatch:
+    # A task that is tried again finds nothing of its first try in its way.
+    scratch = os.path.join(target, f"{_SCRATCH}{uuid.uuid4().hex}")
+    directory = os.path.join(scratch, log.name)
+    row = salvage_partition(log, directory, settings.with_topic_id(_topic_id(log)))
+    final = os.path.join(target, log.name)
+    os.rename(directory, final)
+    os.rmdir(scratch)
+    constants = {
+        "cluster_id": log.log_dir.cluster_id,
+        "broker_id": log.log_dir.broker_id,
+        "input_path": log.input_path,
+        "topic": log.topic,
+        "partition": log.partition,
+        "directory": final,
+    }
+    return table_batch("salvage", [row], constants)
+
+
+def _topic_id(log: PartitionLog) -> str | None:
+    text = read_text(os.path.join(log.path, TOPIC_METADATA))
+    try:
+        return read_topic_id(text) if text else None
+    except CorruptDataError:
+        return None
+
+
+def finish_log_dir(source: str, target: str, ends: dict[TopicPartition, int]) -> None:
+    """Write the files at the top of the new log directory, `ends` being the log end offsets."""
+    for name in os.listdir(target):
+        if name.startswith(_SCRATCH):
+            shutil.rmtree(os.path.join(target, name))
+    for name in _NEW_CHECKPOINTS:
+        _write_text(target, name, write_offset_checkpoint(ends))
+    for name in _COPIED_CHECKPOINTS:
+        offsets = _offsets(os.path.join(source, name))
+        kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
+        _write_text(target, name, write_offset_checkpoint(kept))
+    properties = read_text(os.path.join(source, META_PROPERTIES))
+    if properties is not None:
+        _write_text(target, META_PROPERTIES, properties)
+
+
+def _offsets(path: str) -> dict[TopicPartition, int]:
+    try:
+        return read_offset_checkpoint(read_text(path) or "")
+    except CorruptDataError:
+        return {}
+
+
+def _write_text(target: str, name: str, text: str) -> None:
+    write_file(os.path.join(target, name), text.encode(), os.fsync)

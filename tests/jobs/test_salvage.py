@@ -1,0 +1,95 @@
+"""The salvage job: a new log directory, two tables, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.salvage import main
+from kafkalog.format.checkpoints import read_offset_checkpoint
+from kafkalog.format.properties import read_properties
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
+from tests.spark.kafka_logs import EXAMPLES
+
+pytestmark = pytest.mark.spark
+
+
+def arguments(tmp_path: Path, *log_dirs: Path) -> list[str]:
+    to = ["--salvage-to", str(tmp_path / "new"), "--output", str(tmp_path / "tables")]
+    return [*map(str, log_dirs), *to, "--format", "parquet"]
+
+
+def test_a_damaged_log_dir_becomes_a_sound_one(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F180 to F184.
+    code = main([*arguments(tmp_path, DAMAGED), "--fail-on-findings"])
+    assert code == ExitCode.FINDINGS
+    assert f"LOST: {DAMAGED_BYTES:,} bytes in 3 ranges" in capsys.readouterr().out
+    salvaged = table(spark, tmp_path / "tables", "salvage")
+    lost = table(spark, tmp_path / "tables", "lost_ranges")
+    assert salvaged.schema == written_schema("salvage")
+    assert lost.schema == written_schema("lost_ranges")
+    (row,) = salvaged.collect()
+    assert row.directory == str(tmp_path / "new" / "e.w-0")
+    assert (row.lost_bytes, row.broker_starts) == (DAMAGED_BYTES, True)
+    assert {each.kind for each in lost.collect()} == {"checksum", "zeros", "garbage"}
+
+    def records(log_dir: Path) -> list[tuple[int, bytes]]:
+        reader = spark.read.format("kafkalog").option("mode", "PERMISSIVE")
+        rows = reader.option("columns", "offset,value").load(str(log_dir)).collect()
+        return sorted((each.offset, bytes(each.value)) for each in rows)
+
+    assert records(tmp_path / "new") == records(DAMAGED)
+
+
+def test_the_files_at_the_top_are_those_of_a_broker(spark: SparkSession, tmp_path: Path) -> None:
+    # F184.
+    source = EXAMPLES / "kafka-4.4"
+    assert main(arguments(tmp_path, source)) == ExitCode.DONE
+    new = tmp_path / "new"
+    properties = [read_properties((each / "meta.properties").read_text()) for each in (source, new)]
+    assert properties[0].values == properties[1].values
+    ends = {
+        (row.topic, row.partition): row.log_end_offset
+        for row in table(spark, tmp_path / "tables", "salvage").collect()
+    }
+    for name in ("recovery-point", "replication"):
+        text = (new / f"{name}-offset-checkpoint").read_text()
+        assert read_offset_checkpoint(text) == ends
+    starts = [
+        read_offset_checkpoint((each / "log-start-offset-checkpoint").read_text())
+        for each in (source, new)
+    ]
+    assert starts[1] == {key: offset for key, offset in starts[0].items() if key in ends}
+    assert not (new / ".kafka_cleanshutdown").exists()
+
+
+def test_nothing_is_written_where_something_is(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F180.
+    (tmp_path / "new").mkdir()
+    assert main(arguments(tmp_path, DAMAGED)) == ExitCode.UNREADABLE_INPUT
+    assert "new directories only" in capsys.readouterr().err
+
+
+def test_nothing_is_written_into_a_brokers_directory(
+    unpacked: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "meta.properties").touch()
+    assert main(arguments(tmp_path, DAMAGED)) == ExitCode.UNREADABLE_INPUT
+    assert "nothing is written there" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_log_dirs_of_several_disks_are_salvaged_one_by_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_dirs = (EXAMPLES / "kafka-4.4", DAMAGED)
+    assert main(arguments(tmp_path, *log_dirs)) == ExitCode.UNREADABLE_INPUT
+    assert "one log directory is salvaged at a time" in capsys.readouterr().err
