@@ -125,7 +125,8 @@ class OffsetIndexCheck:
         ends_set &= self._ends.column(LAST_OFFSET) == self._offsets
         set_end = self._ends.column(BATCH_POSITION)
         next_position = np.append(self._positions[1:], np.iinfo(np.int64).max)
-        ends_set &= (set_end >= self._positions) & (set_end < next_position)
+        is_set = (set_end > self._positions) & (set_end < next_position)
+        ends_set &= (set_end == self._positions) | is_set
         right: BoolArray = ends_set | self._is_first_offset
         return right
 

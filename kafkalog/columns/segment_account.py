@@ -46,9 +46,9 @@ from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segm
 from kafkalog.storage.temporary_files import CLEANED
 
 SOUND, FINDINGS = "sound", "findings"
-# The log of the cluster's metadata is not closed as others are: a marker of a clean shutdown does
-# not speak of it.
-_NEVER_CLOSED = "__cluster_metadata"
+# The log of the cluster's metadata is not closed as others are, nor are those on their way out: a
+# marker of a clean shutdown does not speak of them.
+_NEVER_CLOSED = ("__cluster_metadata",)
 
 
 def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
@@ -157,7 +157,9 @@ def _indexes(log: PartitionLog, segment: FoundSegment) -> SegmentIndexes:
         timeindex=timeindex,
         txnindex=txnindex,
         is_active=is_last and segment.name.mark in ("", CLEANED),
-        is_trimmed=log.log_dir.is_clean_shutdown and log.topic != _NEVER_CLOSED,
+        is_trimmed=(
+            log.log_dir.is_clean_shutdown and log.is_live and log.topic not in _NEVER_CLOSED
+        ),
     )
 
 

@@ -26,7 +26,7 @@ _SEGMENT_FILE = re.compile(
     r"(?P<stem>(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?)"
     r"(?P<kind>\.log|\.index|\.timeindex|\.txnindex)(?P<mark>\.deleted|\.cleaned|\.swap)?"
 )
-_SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})\.snapshot")
+_SNAPSHOT = re.compile(r"(?P<base_offset>[0-9]{20})\.snapshot")
 # Kafka 0.7 and before, by the documents; a dash stands there in some versions of them.
 _OLDEST_PARTITION_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]{1,249})[_-](?P<partition>[0-9]{1,10})"
@@ -58,11 +58,10 @@ class SegmentFileName:
 def segment_file_name(file_name: str) -> SegmentFileName | None:
     """What a name in a partition's directory says, None if it is no log's or index's."""
     match = _SEGMENT_FILE.fullmatch(file_name)
-    if match is None:
+    base_offset = _offset(match)
+    if match is None or base_offset is None:
         return None
-    return SegmentFileName(
-        match["stem"], int(match["base_offset"]), match["kind"], match["mark"] or ""
-    )
+    return SegmentFileName(match["stem"], base_offset, match["kind"], match["mark"] or "")
 
 
 def partition_name(directory_name: str) -> PartitionName | None:
@@ -97,8 +96,7 @@ def _offset(match: re.Match[str] | None) -> int | None:
 
 def snapshot_offset(file_name: str) -> int | None:
     """The offset in the name of a producer snapshot, None for every other file."""
-    match = _SNAPSHOT.fullmatch(file_name)
-    return int(match["offset"]) if match else None
+    return _offset(_SNAPSHOT.fullmatch(file_name))
 
 
 def oldest_partition_name(directory_name: str) -> PartitionName | None:

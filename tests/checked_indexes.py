@@ -1,0 +1,39 @@
+"""The check of indexes on bytes in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.index_check import SegmentIndexes, check_indexes
+from kafkalog.columns.index_findings import IndexFinding
+from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.window import MemoryWindow
+
+
+def header_tables(
+    log: bytes, base_offset: int, next_base_offset: int | None = None
+) -> Iterator[LongArray]:
+    """The batch tables of a log file, by its headers."""
+    data = np.frombuffer(bytearray(log), dtype=np.uint8)
+    options = SegmentOptions(base_offset, next_base_offset, check_crcs=False)
+    for chunk in SegmentHeaders(MemoryWindow(data), options).chunks():
+        yield chunk.table
+
+
+def checked(
+    log: bytes,
+    base_offset: int,
+    *,
+    index: bytes | None = b"",
+    timeindex: bytes | None = b"",
+    txnindex: bytes | None = None,
+    next_base_offset: int | None = None,
+    is_active: bool = True,
+    is_trimmed: bool = False,
+) -> list[IndexFinding]:
+    """The findings about the indexes of a log file."""
+    indexes = SegmentIndexes(base_offset, index, timeindex, txnindex, is_active, is_trimmed)
+    return check_indexes(header_tables(log, base_offset, next_base_offset), indexes)
