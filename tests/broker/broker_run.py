@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkalog.format.segment_writer import SegmentFiles
+from tests.broker.appended_log import APPENDED_TOPIC, AppendedLog, append_log, hand_over
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.kafka_server import PRODUCED_NULL, KafkaServer
 from tests.broker.partition_files import demand_recovery, replace_segments, write_segments
@@ -62,12 +63,14 @@ class BrokerRun:
     """A broker that serves all topics, and directories that it does not touch.
 
     `written` has a directory of files as kafkalog wrote them for each partition, by the
-    partition's name; `produced` is a log directory with what the broker wrote.
+    partition's name; `produced` is a log directory with what the broker wrote; `appended` is what
+    was written batch by batch.
     """
 
     server: KafkaServer
     written: Path
     produced: Path
+    appended: AppendedLog
 
 
 @contextmanager
@@ -86,8 +89,10 @@ def broker_run(work_dir: Path) -> Iterator[BrokerRun]:
         replace_segments(server.log_dir, place.topic, place.partition, place.written.segments)
     replace_segments(server.log_dir, DAMAGED_TOPIC, 0, _damaged_segments())
     demand_recovery(server.log_dir)
+    appended = append_log(work_dir / "appended")
+    hand_over(appended, server.log_dir)
     with server:
-        yield BrokerRun(server, written, produced)
+        yield BrokerRun(server, written, produced, appended)
 
 
 def _create_topics(server: KafkaServer) -> None:
@@ -95,6 +100,7 @@ def _create_topics(server: KafkaServer) -> None:
         server.create_topic(topic, len(partitions))
     server.create_topic(DAMAGED_TOPIC)
     server.create_topic(PRODUCED_TOPIC)
+    server.create_topic(APPENDED_TOPIC)
 
 
 def _produce(server: KafkaServer) -> None:
