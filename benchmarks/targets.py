@@ -52,10 +52,9 @@ _COMPARISONS = {
     c.NARROW: (Comparison("× faster than full", c.FULL, c.NARROW, NARROW_TARGET),),
     c.NARROW_UNCHECKED: _NARROW_UNCHECKED,
     c.HEADERS: (Comparison("× faster than full", c.FULL, c.HEADERS, HEADERS_TARGET),),
+    # Targets are for reading from memory; what reading from a file costs stands beside.
     c.HEADERS_FILE: (
-        Comparison(
-            "× faster than full, both from the file", c.FULL_FILE, c.HEADERS_FILE, HEADERS_TARGET
-        ),
+        Comparison("× faster than full, both from the file", c.FULL_FILE, c.HEADERS_FILE),
     ),
     c.AIOKAFKA_UNCHECKED: (
         Comparison(
