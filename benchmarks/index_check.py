@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.report import load, machine, table
+from benchmarks.rounds import one_processor
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.index_check import SegmentIndexes, check_indexes
 from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
@@ -27,7 +28,7 @@ from tests.broker.class_paths import ClassPathError
 from tests.broker.java_tools import ToolError, run_tool
 
 _MEBIBYTE = 1024 * 1024
-_SIZES = (1, 8, 32, 128, 1024)
+_SIZES = (1, 4, 16, 128, 1024)
 _RECORDS, _VALUE_BYTES = 8, 120
 _TOOL = "org.apache.kafka.tools.DumpLogSegments"
 _PACKAGES = ("kafkalog", "numpy")
@@ -47,10 +48,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     before = load()
     rows = []
-    for size in options.sizes:
-        _progress(f"a segment of {size} MiB")
-        log = _segment(options.inputs / f"index-check-{size}", size * _MEBIBYTE)
-        rows.append(_row(log, size, options))
+    with one_processor(None):
+        for size in options.sizes:
+            _progress(f"a segment of {size} MiB")
+            log = _segment(options.inputs / f"index-check-{size}", size * _MEBIBYTE)
+            rows.append(_row(log, size, options))
     print(f"{machine(_PACKAGES)}; {before} before, {load()} after")
     print(f"\n{table(_COLUMNS, rows, left=0)}\n")
     print(
@@ -83,7 +85,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--time-index-up-to",
         type=int,
-        default=32,
+        default=16,
         metavar="MIB",
         help="the largest segment that the tool checks the .timeindex of (default: %(default)s)",
     )

@@ -1,0 +1,98 @@
+"""View `segments`: a row for every segment that there are files of. F136, F137; T32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.spark.tables import table_schema
+from tests.spark.kafka_logs import EXAMPLES, kafkalog_read
+
+pytestmark = pytest.mark.spark
+
+LIVE = ("active", "live")
+
+
+def test_the_view_has_the_columns_of_its_schema_with_their_comments(spark: SparkSession) -> None:
+    frame = kafkalog_read(spark, EXAMPLES / "damaged", view="segments")
+    assert frame.schema == table_schema("segments")
+    assert all(field.metadata["comment"] for field in table_schema("segments"))
+
+
+def test_every_log_file_has_a_row_and_their_batches_are_those_of_view_batches(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F137.
+    logs = unpacked("kafka44.logs") / "log-dirs"
+    rows = kafkalog_read(spark, logs, view="segments", subscribe="*").select(
+        "file", "status", "size", "batches", "base_offset", "last_offset", "index_verdict"
+    )
+    found = {row.file: row for row in rows.collect()}
+    files = {str(path): path for path in logs.glob("*/*.log*") if "-delete" not in str(path)}
+    assert found.keys() == files.keys()
+    assert all(found[name].size == path.stat().st_size for name, path in files.items())
+    assert {row.index_verdict for row in found.values()} == {"sound"}
+    batches = kafkalog_read(spark, logs, view="batches", subscribe="*").groupBy("file")
+    counted = batches.agg(
+        F.count("*").alias("batches"), F.min("base_offset"), F.max("last_offset")
+    ).collect()
+    live = {
+        name: (row.batches, row.base_offset, row.last_offset)
+        for name, row in found.items()
+        if row.status in LIVE and row.batches
+    }
+    assert live == {row[0]: tuple(row)[1:] for row in counted}
+
+
+def test_what_is_not_live_says_why(spark: SparkSession, unpacked: Callable[[str], Path]) -> None:
+    # F117, F137; T32.
+    variants = unpacked("unclean.logs") / "variants"
+    frame = kafkalog_read(spark, variants / "swap-and-cleaned-left" / "log-dirs", view="segments")
+    dead = frame.where(~F.col("status").isin(*LIVE)).orderBy("segment_base_offset")
+    rows = dead.select("topic", "segment_base_offset", "status", "status_reason").collect()
+    assert [tuple(row)[:3] for row in rows] == [("e.w", 0, "dropped"), ("e.w", 463, "dropped")]
+    assert rows[0].status_reason == "a cleaning that was not finished"
+    assert "file.delete.delay" in rows[1].status_reason
+
+
+def test_a_directory_on_its_way_out_is_told_of_when_given_by_path(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F92, F137; T32.
+    (marked,) = (unpacked("kafka44.logs") / "log-dirs").glob("*-delete")
+    frame = kafkalog_read(spark, marked, view="segments")
+    rows = frame.select("topic", "partition", "status", "input_path", "directory").distinct()
+    expected = ("shop.to-be-deleted", 0, "not_served", str(marked), str(marked))
+    assert [tuple(row) for row in rows.collect()] == [expected]
+    assert frame.where("status_reason LIKE 'the directory is on its way out%'").count() == len(
+        list(marked.glob("*.log"))
+    )
+
+
+def test_findings_are_rows_within_the_row(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F136.
+    variants = unpacked("unclean.logs") / "variants"
+    frame = kafkalog_read(spark, variants / "index-garbage" / "log-dirs", view="segments")
+    wrong = frame.where("index_verdict = 'findings'")
+    found = wrong.select("segment_base_offset", F.explode("index_findings").alias("found"))
+    rows = found.select("segment_base_offset", "found.*").orderBy("kind").collect()
+    assert [(row.segment_base_offset, row.file, row.kind, row.severity) for row in rows] == [
+        (0, ".index", "beyond_end", "error"),
+        (0, ".index", "not_rising", "error"),
+        (0, ".index", "position", "error"),
+    ]
+    assert [(row.entry, row.entries) for row in rows] == [(0, 6), (1, 5), (3, 2)]
+
+
+def test_some_columns_can_be_asked_for(spark: SparkSession) -> None:
+    frame = kafkalog_read(
+        spark, EXAMPLES / "damaged", view="segments", columns="file,index_verdict"
+    )
+    assert frame.columns == ["file", "index_verdict"]
+    assert frame.count() > 0
