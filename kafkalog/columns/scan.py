@@ -27,7 +27,7 @@ from kafkalog.columns.batch_table import (
     SIZE,
     UNCOMPRESSED_SIZE,
 )
-from kafkalog.columns.compiled import ByteArray, LongArray, kernel, long
+from kafkalog.columns.compiled import ByteArray, LongArray, inlined_kernel, kernel, long
 from kafkalog.columns.integers import big_endian, signed_16, signed_32
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
@@ -129,16 +129,32 @@ def scan_batches(
             return row, index, _TOO_LARGE, size
         if end - index < (min(size, V2_HEADER_BYTES) if headers_only else size):
             return row, index, MORE_BYTES, size
-        table[row, POSITION] = position
-        table[row, SIZE] = size
-        table[row, FAULT] = 0
-        table[row, LEADER_EPOCH_FAULT] = 0
-        table[row, COMPUTED_CRC] = NOT_COMPUTED
-        table[row, UNCOMPRESSED_SIZE] = 0
-        _read_header(data, index, table[row])
+        _set_row(data, index, position, size, table[row])
         row += 1
         index += size
     return row, index, DONE, 0
+
+
+@inlined_kernel
+def _set_row(data: ByteArray, index: int, position: int, size: int, row: LongArray) -> None:
+    row[POSITION] = position
+    row[SIZE] = size
+    row[FAULT] = 0
+    row[LEADER_EPOCH_FAULT] = 0
+    row[COMPUTED_CRC] = NOT_COMPUTED
+    row[UNCOMPRESSED_SIZE] = 0
+    _read_header(data, index, row)
+
+
+@kernel
+def set_header_rows(
+    headers: ByteArray, positions: LongArray, table: LongArray, first_row: int
+) -> None:
+    """Rows of whole batches at `positions`, whose first bytes follow each other in `headers`."""
+    for number in range(len(positions)):
+        index = number * V2_HEADER_BYTES
+        size = LOG_OVERHEAD + signed_32(headers, index + 8)
+        _set_row(headers, index, positions[number], size, table[first_row + number])
 
 
 @kernel

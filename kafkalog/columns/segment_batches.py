@@ -37,10 +37,14 @@ from kafkalog.columns.scan import (
     NOT_COMPUTED,
     first_mismatch,
     scan_batches,
+    set_header_rows,
 )
 from kafkalog.columns.window import Window, WindowBytes
 from kafkalog.format.batch_header import (
     LEGACY_CHECKSUM_START,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    MAGICS,
     V2_CHECKSUM_START,
     V2_HEADER_BYTES,
     read_header,
@@ -271,11 +275,12 @@ class SegmentHeaders(SegmentBatches):
 
     def _scan_on(self) -> int:
         """Frame the batches in the next stretch that is read, one at least."""
-        window, position = self._window, self._position
+        window = self._window
+        if self._position >= window.position + window.filled:
+            self._jump()
+        position = self._position
         # Reading on to the next header is cheaper than jumping over a small batch.
         size = LEAST_CHUNK_BYTES
-        if self._rows and self._table[self._rows - 1, SIZE] > LEAST_CHUNK_BYTES:
-            size = V2_HEADER_BYTES
         while True:
             window.load(position, size)
             self._rows, index, stop, needed = scan_batches(
@@ -295,6 +300,26 @@ class SegmentHeaders(SegmentBatches):
             if self._position > position:
                 return DONE
             size = min(int(needed), V2_HEADER_BYTES)
+
+    def _jump(self) -> None:
+        """Frame large whole batches, as many as follow each other, by nothing but their headers."""
+        headers: list[bytes] = []
+        positions: list[int] = []
+        position, room = self._position, TABLE_ROWS - self._rows
+        while len(headers) < room:
+            header = self._window.read(position, V2_HEADER_BYTES)
+            end = position + LOG_OVERHEAD + int.from_bytes(header[8:12], "big")
+            is_large = end - position > LEAST_CHUNK_BYTES and end <= self._window.size
+            if not is_large or header[MAGIC_POSITION] not in MAGICS:
+                break
+            headers.append(header)
+            positions.append(position)
+            position = end
+        if headers:
+            data = np.frombuffer(bytearray().join(headers), dtype=np.uint8)
+            set_header_rows(data, np.array(positions), self._table, self._rows)
+            self._rows += len(headers)
+            self._position = position
 
     def _compute_checksums(self, first_row: int) -> None:
         """None is computed."""
