@@ -16,7 +16,7 @@ SETTINGS = SalvageSettings(now_ms=1_790_000_000_000, index_interval_bytes=1024)
 
 
 def sound_records(log: PartitionLog) -> list[tuple[Any, ...]]:
-    """All records of sound batches by the plain reader, but for leader epochs, of which a wrong one is
+    """All records of sound batches by the plain reader, but for leader epochs, for a wrong one is
     mended, and for where they lie in the files."""
     found = []
     for segment in log.segments:
