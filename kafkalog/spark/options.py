@@ -33,6 +33,7 @@ class View(Enum):
     SEGMENTS = "segments"
     RECOVERY_PLAN = "recovery_plan"
     RETENTION_PLAN = "retention_plan"
+    REPLICAS = "replicas"
     PRODUCER_SEQUENCES = "producer_sequences"
 
 
@@ -52,6 +53,13 @@ class Shutdown(Enum):
     UNCLEAN = "unclean"
 
 
+class Replicas(Enum):
+    """Which replicas' records view `records` has where several are found."""
+
+    BEST = "best"
+    ALL = "all"
+
+
 class _Isolation(Enum):
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
@@ -69,6 +77,7 @@ class ReadOptions:
     topics: TopicChoice
     offsets: OffsetRequest
     mode: Mode
+    replicas: Replicas
     check_crcs: bool
     max_batch_bytes: int
     max_partition_bytes: int
@@ -103,6 +112,7 @@ OPTION_NAMES = (
     *TOPIC_OPTIONS,
     *OFFSET_OPTIONS,
     "mode",
+    "replicas",
     "kafka.check.crcs",
     "maxBatchBytes",
     "maxPartitionBytes",
@@ -145,6 +155,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         topics=topic_choice(options),
         offsets=offset_request(options),
         mode=options.choice("mode", default=Mode.FAILFAST),
+        replicas=options.choice("replicas", default=Replicas.BEST),
         check_crcs=options.flag("kafka.check.crcs", default=True),
         max_batch_bytes=options.number(
             "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from kafkalog.columns.producer_sequences import sequence_rows
 from kafkalog.columns.recovery_account import recovery_row
+from kafkalog.columns.replica_account import replica_rows
 from kafkalog.columns.retention_account import retention_rows
 from kafkalog.columns.segment_account import segment_rows
 from kafkalog.columns.table_rows import TableRow, table_batch
@@ -33,6 +34,29 @@ class PartitionRead:
 def partition_read(log: PartitionLog, configs: TopicConfigs) -> PartitionRead:
     """The read of a partition, with nothing in it about others."""
     return PartitionRead(with_own_checkpoints(log), configs.retention(log.topic))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetRead:
+    """All replicas of a partition, to be compared."""
+
+    logs: tuple[PartitionLog, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for log in self.logs for segment in log.segments)
+
+
+def replica_set_read(logs: Sequence[PartitionLog]) -> ReplicaSetRead:
+    """The read of a partition's replicas, with nothing in it about others."""
+    return ReplicaSetRead(tuple(with_own_checkpoints(log) for log in logs))
+
+
+def read_replica_set(
+    read: ReplicaSetRead, options: ReadOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition in view `replicas`."""
+    yield table_batch(options.view.value, list(replica_rows(read.logs)), {}, columns)
 
 
 def read_partition(

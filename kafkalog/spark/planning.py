@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from kafkalog.columns.replica_facts import live_replicas, replica_sets
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.offset_options import check_partitions
-from kafkalog.spark.options import Mode, ReadOptions, View
-from kafkalog.spark.partition_views import PARTITION_VIEWS, PartitionRead, partition_read
+from kafkalog.spark.options import Mode, ReadOptions, Replicas, View
+from kafkalog.spark.partition_views import (
+    PARTITION_VIEWS,
+    PartitionRead,
+    ReplicaSetRead,
+    partition_read,
+    replica_set_read,
+)
 from kafkalog.storage.files import read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
-from kafkalog.storage.read_plan import SegmentRead, packed, segment_reads
+from kafkalog.storage.read_plan import SegmentRead, packed, replica_reads, segment_reads
 from kafkalog.storage.topic_configs import (
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
@@ -32,7 +39,7 @@ _logger = logging.getLogger(__name__)
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
 
 
-Read = SegmentRead | PartitionRead
+Read = SegmentRead | PartitionRead | ReplicaSetRead
 
 
 def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
@@ -51,7 +58,12 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
         configs = _topic_configs(options)
         partitions = [partition_read(log, configs) for log in logs]
         return packed(partitions, options.max_partition_bytes, cores)
+    if options.view is View.REPLICAS:
+        sets = [replica_set_read(logs) for logs in live_replicas(logs)]
+        return packed(sets, options.max_partition_bytes, cores)
     check_partitions(options.offsets, logs)
+    if options.view is View.RECORDS and options.replicas is Replicas.BEST:
+        return packed(list(_best_reads(logs, options)), options.max_partition_bytes, cores)
     if options.view is not View.RECORDS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
@@ -97,6 +109,15 @@ def _file_text(option: str, path: str | None) -> str | None:
     if not os.path.isfile(path):
         raise OptionError(option, path, "a file on the machine of the driver")
     return read_text(path)
+
+
+def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
+    """Of every partition the best replica's segments, with the others' at hand."""
+    replicas = replica_sets(logs)
+    _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
+    for found in replicas:
+        offsets = offset_range(found.best, options.offsets, _offset_for_time)
+        yield from replica_reads(found, offsets)
 
 
 def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:

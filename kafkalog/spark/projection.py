@@ -30,6 +30,7 @@ _TABLES = {
     View.SEGMENTS: "segments",
     View.RECOVERY_PLAN: "recovery_plan",
     View.RETENTION_PLAN: "retention_plan",
+    View.REPLICAS: "replicas",
     View.PRODUCER_SEQUENCES: "producer_sequences",
 }
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kafkalog.columns.byte_ranges import ByteRange
 from kafkalog.columns.fault_details import FaultyRange
+from kafkalog.columns.filled_records import read_filled_records
 from kafkalog.columns.oldest_records import read_oldest_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
@@ -24,6 +25,7 @@ from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import current_path
+from kafkalog.storage.replicas import OffsetSpan
 
 _Columns = tuple[str, ...]
 # Arrow record batches and, at last, the offset where the log ends.
@@ -80,13 +82,22 @@ def _records(
     window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
 ) -> _Read:
     damage = _Damage(path, options.mode)
-    log_end = yield from read_records(
-        window,
-        _segment_options(segment, options),
-        columns,
-        _constants(segment, path),
-        damage.report,
-    )
+    segment_options = _segment_options(segment, options)
+    constants = {**_constants(segment, path), "brokerId": segment.broker_id}
+    if segment.filling is None:
+        log_end = yield from read_records(
+            window, segment_options, columns, constants, damage.report
+        )
+    else:
+        log_end = yield from read_filled_records(
+            window,
+            segment_options,
+            columns,
+            constants,
+            segment.filling,
+            damage.report,
+            damage.filled,
+        )
     damage.summarise()
     return log_end
 
@@ -182,6 +193,12 @@ class _Damage:
         self._bytes += fault.length
         if self._mode is Mode.PERMISSIVE and self._count <= _LOGGED_FAULTS:
             _logger.warning("%s: %s; skipped", self._path, _described(fault))
+
+    def filled(self, span: OffsetSpan, file: str) -> None:
+        """Say that offsets came from another replica."""
+        _logger.warning(
+            "%s: offsets %d to %d read from %s", self._path, span.start, span.end - 1, file
+        )
 
     def summarise(self) -> None:
         """After the segment: how much was skipped, if not every range had its own line."""

@@ -16,7 +16,7 @@ from kafkalog.storage.read_plan import SegmentRead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkalog.spark.partition_views import PartitionRead
+    from kafkalog.spark.partition_views import PartitionRead, ReplicaSetRead
 
 NAME = "kafkalog"
 
@@ -43,7 +43,7 @@ class KafkaLogDataSource(DataSource):
 class ReadGroup(InputPartition):
     """The segments or partitions that one task reads."""
 
-    def __init__(self, reads: tuple[SegmentRead | PartitionRead, ...]) -> None:
+    def __init__(self, reads: tuple[SegmentRead | PartitionRead | ReplicaSetRead, ...]) -> None:
         super().__init__(reads)
         self.reads = reads
 
@@ -64,14 +64,22 @@ class KafkaLogReader(DataSourceReader):
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from kafkalog.spark.partition_views import read_partition
+        from kafkalog.spark.partition_views import (
+            ReplicaSetRead,
+            read_partition,
+            read_replica_set,
+        )
         from kafkalog.spark.reading import read_segment
 
         _freeze_imports()
         # Without any partition Spark asks for one that is nothing.
         for read in getattr(partition, "reads", ()):
-            rows = read_segment if isinstance(read, SegmentRead) else read_partition
-            yield from rows(read, self._options, self._columns)
+            if isinstance(read, SegmentRead):
+                yield from read_segment(read, self._options, self._columns)
+            elif isinstance(read, ReplicaSetRead):
+                yield from read_replica_set(read, self._options, self._columns)
+            else:
+                yield from read_partition(read, self._options, self._columns)
 
 
 _is_frozen = False

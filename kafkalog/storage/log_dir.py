@@ -11,10 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
+from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.format.properties import read_properties
 from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
 from kafkalog.storage.names import (
@@ -25,7 +26,9 @@ from kafkalog.storage.names import (
     partition_name,
     segment_base_offset,
 )
+from kafkalog.storage.replica_sets import ReplicaPlace, why_no_replicas
 
+PARTITION_METADATA = "partition.metadata"
 _CHECKPOINTS = (
     "log-start-offset-checkpoint",
     "replication-offset-checkpoint",
@@ -315,14 +318,31 @@ def _refuse_doubles(found: list[PartitionLog]) -> None:
     for path, count in paths.items():
         if count > 1:
             raise LogDirError(f"{path} is asked for twice, by itself and with its directory")
-    places: dict[TopicPartition, str] = {}
+    logs_of: dict[TopicPartition, list[PartitionLog]] = {}
     for log in found:
-        key = log.topic_partition
-        if key is None or not log.is_live:
-            continue
-        if key in places:
+        if log.topic_partition is not None and log.is_live:
+            logs_of.setdefault(log.topic_partition, []).append(log)
+    for logs in logs_of.values():
+        if len(logs) > 1:
+            _refuse_strangers(logs)
+
+
+def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError for logs of one partition that are not replicas of each other."""
+    places = [_replica_place(log) for log in logs]
+    for one, other in combinations(places, 2):
+        reason = why_no_replicas(one, other)
+        if reason:
             raise LogDirError(
-                f"partition {log.name} is there twice, in {places[key]} and in {log.path}: one of "
-                "them is a replica or a copy; name only one"
+                f"partition {logs[0].name} is there twice, in {one.path} and in {other.path}: "
+                f"{reason}"
             )
-        places[key] = log.path
+
+
+def _replica_place(log: PartitionLog) -> ReplicaPlace:
+    text = read_text(os.path.join(log.path, PARTITION_METADATA))
+    try:
+        topic_id = None if text is None else read_topic_id(text)
+    except CorruptDataError:
+        topic_id = None
+    return ReplicaPlace(log.path, log.log_dir.cluster_id, log.log_dir.broker_id, topic_id)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.offset_ranges import OffsetRange
+from kafkalog.storage.replica_reads import Filling, ReplicaSet
 
 # What opening a file counts for when small ones are packed together, in bytes.
 OPEN_COST_BYTES = 1024 * 1024
@@ -37,6 +38,16 @@ class SegmentRead:
     is_compacted: bool = False
     asked_start: int | None = None
     asked_end: int | None = None
+    filling: Filling | None = None
+
+
+def replica_reads(replicas: ReplicaSet, offsets: OffsetRange) -> Iterator[SegmentRead]:
+    """The segments of the best replica as `segment_reads` gives them, with those of the others
+    that can fill what is missing."""
+    segments = {segment.path: segment for segment in replicas.best.segments}
+    for read in segment_reads(replicas.best, offsets):
+        is_alone = len(replicas.logs) == 1
+        yield read if is_alone else replace(read, filling=replicas.filling(segments[read.path]))
 
 
 def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRead]:

@@ -63,6 +63,7 @@ METADATA = [
     StructField("batchBaseOffset", LongType(), True),
     StructField("file", StringType(), True),
     StructField("position", LongType(), True),
+    StructField("brokerId", IntegerType(), True),
 ]
 METADATA_NAMES = [field.name for field in METADATA]
 
@@ -146,6 +147,7 @@ def _row(
         batchBaseOffset=batch,
         file=file,
         position=position,
+        brokerId=None,
     )
 
 

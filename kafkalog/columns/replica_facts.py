@@ -1,0 +1,124 @@
+"""What tells the replicas of a partition apart, from their small files and last segments.
+
+Rules: docs/format.md F171 and F172.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kafkalog.columns.batch_table import (
+    BASE_OFFSET,
+    CRC,
+    EXPECTED_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    MAGIC,
+    POSITION,
+    SIZE,
+)
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.header_walk import is_wrapper
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.window import FileWindow
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import LEGACY_CHECKSUM_START, V2_CHECKSUM_START
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
+from kafkalog.storage.files import InputFile, read_text
+from kafkalog.storage.log_bounds import EndRule, log_bounds
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.recovery import LEADER_EPOCHS
+from kafkalog.storage.replica_reads import ReplicaSet
+from kafkalog.storage.replicas import BatchFact, ReplicaFacts, by_lineage
+from kafkalog.wire.checksums import crc32, crc32c
+
+
+def replica_sets(logs: Sequence[PartitionLog]) -> list[ReplicaSet]:
+    """The logs by partition, the best replica of each first. Those that are alone, or that no
+    broker serves, are sets of one, of which nothing is read."""
+    alone = [[log] for log in logs if not _is_served(log)]
+    return [_ordered(found) for found in (*live_replicas(logs), *alone)]
+
+
+def live_replicas(logs: Sequence[PartitionLog]) -> list[list[PartitionLog]]:
+    """The logs that brokers serve, by partition."""
+    found: dict[TopicPartition, list[PartitionLog]] = {}
+    for log in logs:
+        if log.topic_partition is not None and _is_served(log):
+            found.setdefault(log.topic_partition, []).append(log)
+    return list(found.values())
+
+
+def _is_served(log: PartitionLog) -> bool:
+    return log.is_live and log.topic_partition is not None
+
+
+def _ordered(logs: Sequence[PartitionLog]) -> ReplicaSet:
+    if len(logs) == 1:
+        return ReplicaSet((logs[0],), (ReplicaFacts(0, 0),))
+    facts = [replica_facts(log) for log in logs]
+    order = by_lineage(facts)
+    return ReplicaSet(
+        tuple(logs[number] for number in order), tuple(facts[number] for number in order)
+    )
+
+
+def replica_facts(log: PartitionLog) -> ReplicaFacts:
+    """What a replica's files say. Of its last segment headers are read, and of the last batches
+    as many checksums as it takes to find a sound one."""
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    epochs = leader_epochs(log)
+    if not log.segments:
+        return ReplicaFacts(start, start, epochs, start)
+    segment = log.segments[-1]
+    base = segment.base_offset or 0
+    with InputFile(segment.path) as file:
+        tables = [
+            chunk.table[chunk.table[:, FAULT] == 0].copy()
+            for chunk in SegmentHeaders(FileWindow(file), _options(segment)).chunks()
+        ]
+        rows: LongArray = np.concatenate(tables) if tables else np.zeros((0, 0), dtype=np.int64)
+        while len(rows) and not _is_sound(file, rows[-1]):
+            rows = rows[:-1]
+    tail = tuple(batch_facts(rows)) if len(rows) else ()
+    end = tail[-1].last_offset + 1 if tail else base
+    return ReplicaFacts(start, max(start, end), epochs, base, tail)
+
+
+def leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
+    """The replica's leader epochs by their starts; none where the file is missing or damaged."""
+    try:
+        text = read_text(os.path.join(log.path, LEADER_EPOCHS))
+        return tuple(sorted(read_leader_epochs(text))) if text else ()
+    except CorruptDataError:
+        return ()
+
+
+def batch_facts(rows: LongArray) -> Iterator[BatchFact]:
+    """The facts of the sound batches of a batch table."""
+    base_offsets = np.where(is_wrapper(rows), rows[:, EXPECTED_OFFSET], rows[:, BASE_OFFSET])
+    columns = (base_offsets, *(rows[:, column] for column in (LAST_OFFSET, CRC, SIZE)))
+    for values in zip(*(column.tolist() for column in columns), strict=True):
+        yield BatchFact(*values)
+
+
+def sound_rows(segment: SegmentFile) -> Iterator[LongArray]:
+    """Batch tables of a segment, checksums looked at, records not."""
+    with InputFile(segment.path) as file:
+        for chunk in SegmentBatches(FileWindow(file), _options(segment)).chunks():
+            yield chunk.table
+
+
+def _options(segment: SegmentFile) -> SegmentOptions:
+    return SegmentOptions(segment.base_offset, segment.next_base_offset)
+
+
+def _is_sound(file: InputFile, row: LongArray) -> bool:
+    data = file.read(int(row[POSITION]), int(row[SIZE]))
+    if row[MAGIC] == 2:
+        return crc32c(data[V2_CHECKSUM_START:]) == int(row[CRC])
+    return crc32(data[LEGACY_CHECKSUM_START:]) == int(row[CRC])

@@ -1,0 +1,93 @@
+"""What a segment is read with where other replicas can fill what is damaged in it.
+
+Rules: docs/format.md F174 and F175.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.replicas import ReplicaFacts, believed_end, epoch_divergence
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSegment:
+    """Another replica's segment; only its offsets below `end_offset` are of the best lineage."""
+
+    path: str
+    base_offset: int | None
+    next_base_offset: int | None
+    end_offset: int
+    broker_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Where to look for offsets that are missing in a segment up to `end_offset`, best first.
+
+    The segment itself counts up to `own_end`. `fills_gaps` is False where the cleaner leaves gaps:
+    then only damage is filled.
+    """
+
+    others: tuple[OtherSegment, ...]
+    own_end: int
+    end_offset: int
+    fills_gaps: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSet:
+    """The replicas of a partition, the best first, and what their files say of each."""
+
+    logs: tuple[PartitionLog, ...]
+    facts: tuple[ReplicaFacts, ...]
+
+    @property
+    def best(self) -> PartitionLog:
+        return self.logs[0]
+
+    def agreed_end(self, number: int) -> int:
+        """Up to where a replica is of the best one's lineage."""
+        others = [facts for index, facts in enumerate(self.facts) if index != number]
+        end = believed_end(self.facts[number], others)
+        divergence = epoch_divergence(self.facts[number], self.facts[0])
+        return end if divergence is None else min(end, divergence)
+
+    @property
+    def lineage_end(self) -> int:
+        """Where the best lineage ends, in whichever replica."""
+        return max(self.agreed_end(number) for number in range(len(self.logs)))
+
+    @property
+    def is_compacted(self) -> bool:
+        return any(log.topic_partition in log.log_dir.compacted for log in self.logs)
+
+    def filling(self, segment: SegmentFile) -> Filling:
+        """What a segment of the best replica is read with."""
+        end = segment.next_base_offset
+        end = self.lineage_end if end is None else end
+        others = tuple(
+            OtherSegment(
+                other.path,
+                other.base_offset,
+                other.next_base_offset,
+                self.agreed_end(number),
+                log.log_dir.broker_id,
+            )
+            for number, log in enumerate(self.logs)
+            if number > 0
+            for other in _overlapping(log.segments, segment.base_offset or 0, end)
+        )
+        own_end = min(end, self.agreed_end(0))
+        return Filling(others, own_end, end, fills_gaps=not self.is_compacted)
+
+
+def _overlapping(segments: Sequence[SegmentFile], start: int, end: int) -> list[SegmentFile]:
+    return [
+        segment
+        for segment in segments
+        if (segment.base_offset or 0) < end
+        and (segment.next_base_offset is None or segment.next_base_offset > start)
+    ]

@@ -1,0 +1,197 @@
+"""What the replicas of a partition have in common and which of them counts: rules on plain values.
+
+Rules: docs/format.md F171 to F176.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.wire.checksums import crc32c
+
+NO_EPOCH = -1
+
+
+class OffsetSpan(NamedTuple):
+    """Offsets [start, end)."""
+
+    start: int
+    end: int
+
+
+class BatchFact(NamedTuple):
+    """A sound batch: its offsets, both inclusive, its checksum and its size in the file.
+
+    Where a header does not have the base offset (old compressed messages) it is the one expected.
+    """
+
+    base_offset: int
+    last_offset: int
+    crc: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaFacts:
+    """What a replica's files say. `epochs` are its leader epochs by their starts, empty if not
+    known; `tail` are the sound batches of its last segment, in order, and `tail_base` is where that
+    begins."""
+
+    log_start: int
+    log_end: int
+    epochs: tuple[EpochStart, ...] = ()
+    tail_base: int = 0
+    tail: tuple[BatchFact, ...] = ()
+
+    @property
+    def last_epoch(self) -> int:
+        return self.epochs[-1].epoch if self.epochs else NO_EPOCH
+
+
+def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
+    """Where a replica's log ends, not counting batches that lie elsewhere in another replica.
+
+    No checksum covers a batch's base offset. One behind a gap that another replica has with the
+    same bytes where the gap begins has a damaged offset.
+    """
+    known = {(fact.base_offset, fact.crc, fact.size) for other in others for fact in other.tail}
+    expected = replica.tail_base
+    for fact in replica.tail:
+        if fact.base_offset != expected and (expected, fact.crc, fact.size) in known:
+            return expected
+        expected = fact.last_offset + 1
+    return replica.log_end
+
+
+def by_lineage(replicas: Sequence[ReplicaFacts]) -> list[int]:
+    """The numbers of the replicas, the best first: of the latest leader epoch, of those the one
+    that ends last, of those the one that begins first."""
+
+    def rank(number: int) -> tuple[int, int, int, int]:
+        replica = replicas[number]
+        others = [other for index, other in enumerate(replicas) if index != number]
+        end = believed_end(replica, others)
+        return (-replica.last_epoch, -end, replica.log_start, number)
+
+    return sorted(range(len(replicas)), key=rank)
+
+
+def epoch_divergence(replica: ReplicaFacts, best: ReplicaFacts) -> int | None:
+    """The first offset that a replica has under another leader epoch than the best one; None if
+    there is none, or if epochs of either are not known."""
+    if not replica.epochs or not best.epochs:
+        return None
+    for span, epoch in _epoch_spans(replica):
+        for best_span, best_epoch in _epoch_spans(best, is_open=True):
+            low, high = max(span.start, best_span.start), min(span.end, best_span.end)
+            if low < high and epoch != best_epoch:
+                return low
+    return None
+
+
+def _epoch_spans(
+    replica: ReplicaFacts, *, is_open: bool = False
+) -> Iterator[tuple[OffsetSpan, int]]:
+    """The offsets of each leader epoch; the last one's reach to the log end, or beyond all."""
+    last_end = 2**63 if is_open else replica.log_end
+    ends = [*(entry.start_offset for entry in replica.epochs[1:]), last_end]
+    for entry, end in zip(replica.epochs, ends, strict=True):
+        yield OffsetSpan(max(entry.start_offset, replica.log_start), end), entry.epoch
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What a replica has of what the best one has.
+
+    `equal` are offsets of batches that are the same in both, with a CRC-32C over their checksums
+    in order; `different` where both are sound and not the same; `missing` what only the best one
+    has; `extra` what only this one has.
+    """
+
+    equal: list[tuple[OffsetSpan, int]] = field(default_factory=list)
+    different: list[OffsetSpan] = field(default_factory=list)
+    missing: list[OffsetSpan] = field(default_factory=list)
+    extra: list[OffsetSpan] = field(default_factory=list)
+
+
+def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> Comparison:
+    """Compare the sound batches of two replicas, each in the order of its offsets."""
+    found = Comparison()
+    mine = theirs = 0
+    while mine < len(replica) and theirs < len(best):
+        one, other = replica[mine], best[theirs]
+        if one[1:] == other[1:]:
+            _add_equal(found.equal, one)
+            mine, theirs = mine + 1, theirs + 1
+        elif one.last_offset < other.base_offset:
+            _add(found.extra, one.base_offset, one.last_offset)
+            mine += 1
+        elif other.last_offset < one.base_offset:
+            _add(found.missing, other.base_offset, other.last_offset)
+            theirs += 1
+        else:
+            _add(
+                found.different,
+                min(one.base_offset, other.base_offset),
+                max(one.last_offset, other.last_offset),
+            )
+            mine += one.last_offset <= other.last_offset
+            theirs += other.last_offset <= one.last_offset
+    for fact in replica[mine:]:
+        _add(found.extra, fact.base_offset, fact.last_offset)
+    for fact in best[theirs:]:
+        _add(found.missing, fact.base_offset, fact.last_offset)
+    return _without_overlaps(found)
+
+
+def _without_overlaps(found: Comparison) -> Comparison:
+    """What is different in part is not missing or extra besides."""
+    found.missing = subtract(found.missing, found.different)
+    found.extra = subtract(found.extra, found.different)
+    return found
+
+
+def _add(spans: list[OffsetSpan], first: int, last: int) -> None:
+    if spans and first <= spans[-1].end:
+        start = min(spans[-1].start, first)
+        spans[-1] = OffsetSpan(start, max(spans[-1].end, last + 1))
+    else:
+        spans.append(OffsetSpan(first, last + 1))
+
+
+def _add_equal(spans: list[tuple[OffsetSpan, int]], fact: BatchFact) -> None:
+    stored = fact.crc.to_bytes(4, "big")
+    if spans and fact.base_offset == spans[-1][0].end:
+        span, crc = spans[-1]
+        spans[-1] = OffsetSpan(span.start, fact.last_offset + 1), crc32c(stored, crc)
+    else:
+        spans.append((OffsetSpan(fact.base_offset, fact.last_offset + 1), crc32c(stored)))
+
+
+def merged(spans: Sequence[OffsetSpan]) -> list[OffsetSpan]:
+    """The same offsets in order, in as few spans as can be."""
+    joined: list[OffsetSpan] = []
+    for span in sorted(spans):
+        if span.start < span.end:
+            _add(joined, span.start, span.end - 1)
+    return joined
+
+
+def subtract(whole: Sequence[OffsetSpan], taken: Sequence[OffsetSpan]) -> list[OffsetSpan]:
+    """The offsets of `whole` that are not in `taken`."""
+    left = []
+    holes = merged(taken)
+    for start, end in merged(whole):
+        position = start
+        for hole in holes:
+            if hole.end <= position or hole.start >= end:
+                continue
+            if hole.start > position:
+                left.append(OffsetSpan(position, hole.start))
+            position = hole.end
+        if position < end:
+            left.append(OffsetSpan(position, end))
+    return left
