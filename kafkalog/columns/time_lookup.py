@@ -22,6 +22,7 @@ from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.renamed_files import opened
 
 
 def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
@@ -33,7 +34,7 @@ def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> 
     for segment in log.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= start_offset:
             continue
-        with InputFile(segment.path) as file:
+        with opened(segment.path) as file:
             found = _in_segment(file, segment, start_offset, timestamp_ms)
         if found is not None:
             return found

@@ -20,11 +20,10 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
-from kafkalog.storage.files import InputFile
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
-from kafkalog.storage.renamed_files import current_path
+from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan
 
 _Columns = tuple[str, ...]
@@ -42,18 +41,19 @@ def read_segment(
     segment: SegmentRead, options: ReadOptions, columns: _Columns
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one segment in the asked view."""
-    path = current_path(segment.path)
-    if path is None:
+    try:
+        file = opened(segment.path)
+    except FileNotFoundError:
         message = (
             f"{segment.path} is not there any more on {socket.gethostname()}, nor under another "
             "name: deleted by retention or compaction since the read was planned, or never here"
         )
         report_data_loss(message, fail=options.offsets.fail_on_data_loss)
         return
-    is_oldest = oldest_base_offset(os.path.basename(path)) is not None
-    with InputFile(path) as file:
+    is_oldest = oldest_base_offset(os.path.basename(file.path)) is not None
+    with file:
         read = _oldest_records if is_oldest else _VIEWS[options.view]
-        log_end = yield from read(FileWindow(file), segment, path, options, columns)
+        log_end = yield from read(FileWindow(file), segment, file.path, options, columns)
     asked = max(segment.asked_start or 0, segment.asked_end or 0)
     if asked > log_end:
         report_data_loss(

@@ -6,9 +6,10 @@ Rule: docs/format.md F94.
 
 from __future__ import annotations
 
+import errno
 import os
 
-from kafkalog.storage.files import list_directory
+from kafkalog.storage.files import InputFile, list_directory
 from kafkalog.storage.names import NAME_BYTES, partition_name
 
 _DELETED = ".deleted"
@@ -23,6 +24,19 @@ def current_path(path: str) -> str | None:
             if os.path.exists(candidate):
                 return candidate
     return None
+
+
+def opened(path: str) -> InputFile:
+    """The file under its name or the one that it has been given since; its `path` says which.
+
+    Raises FileNotFoundError where it is gone.
+    """
+    while (found := current_path(path)) is not None:
+        try:
+            return InputFile(found)
+        except FileNotFoundError:
+            continue  # renamed just now: look again
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
 def _marked_directories(directory: str) -> list[str]:

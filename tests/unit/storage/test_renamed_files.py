@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.storage.renamed_files import current_path
+from kafkalog.storage import renamed_files
+from kafkalog.storage.renamed_files import current_path, opened
 from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
 
 FIRST = log_name(0)
@@ -106,3 +107,31 @@ def test_relative_paths_are_found_as_well(tmp_path: Path, monkeypatch: pytest.Mo
     (partition / FIRST).rename(partition / f"{FIRST}.deleted")
     monkeypatch.chdir(tmp_path)
     assert current_path(f"orders-0/{FIRST}") == f"orders-0/{FIRST}.deleted"
+
+
+def test_a_file_is_opened_under_its_new_name(tmp_path: Path) -> None:
+    # F94.
+    partition = add_partition(tmp_path, "orders-0", 0, size=7)
+    (partition / FIRST).rename(partition / f"{FIRST}.deleted")
+    with opened(str(partition / FIRST)) as file:
+        assert (file.path, file.size) == (str(partition / f"{FIRST}.deleted"), 7)
+
+
+def test_a_file_that_is_renamed_while_it_is_looked_for_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F94.
+    partition = add_partition(tmp_path, "orders-0", 0, size=7)
+    path = str(partition / FIRST)
+    places = iter([path, f"{path}.deleted"])
+    monkeypatch.setattr(renamed_files, "current_path", lambda _: next(places))
+    (partition / FIRST).rename(f"{path}.deleted")
+    with opened(path) as file:
+        assert file.path == f"{path}.deleted"
+
+
+def test_opening_a_file_that_is_gone_is_an_error_naming_it(tmp_path: Path) -> None:
+    # F94.
+    with pytest.raises(FileNotFoundError) as caught:
+        opened(str(tmp_path / FIRST))
+    assert caught.value.filename == str(tmp_path / FIRST)
