@@ -310,10 +310,11 @@ class _Loader:
             end_offset = self._segments[-1].next_offset()
             if end_offset >= start:
                 return end_offset
-            self._delete(list(self._segments))
-            self.plan.leader_epochs = []
+            # Here, other than behind a cut, no snapshot waits under another name.
             for offset in list(self._snapshots.contents):
                 self._snapshots.remove(offset)
+            self._delete(list(self._segments))
+            self.plan.leader_epochs = []
             producers.end_offset = start
         self.plan.files[_name(start, ".log")] = 0
         self._segments.append(LoadedSegment(start, "", 0))

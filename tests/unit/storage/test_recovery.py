@@ -111,6 +111,15 @@ def test_a_log_that_ends_below_its_start_begins_anew(directory: Path) -> None:
     assert found.files[log_name(50)] == 0
 
 
+def test_the_snapshots_of_a_log_that_begins_anew_go_at_once(directory: Path) -> None:
+    # F123, as tests/broker/test_recovery_plan_on_broker.py has seen it; segments wait renamed.
+    (directory / log_name(3, ".snapshot")).write_bytes(write_producer_snapshot([]))
+    found = plan(directory, RecoverySettings(is_clean_shutdown=True, log_start_offset=50))
+    assert [name for name in found.files if name.endswith(".snapshot.deleted")] == []
+    assert found.deleted_snapshots == [3]
+    assert log_name(3, ".log.deleted") in found.files
+
+
 def test_an_empty_directory_begins_at_the_log_start(tmp_path: Path) -> None:
     found = plan(tmp_path, RecoverySettings(is_clean_shutdown=False, log_start_offset=7))
     assert (found.log_start_offset, found.log_end_offset) == (7, 7)
