@@ -20,6 +20,7 @@ _HOST = "127.0.0.1"
 _START_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 30
 _CONSUMER_TIMEOUT_MS = 15_000
+_LAST_RECORD_TIMEOUT_MS = 8_000
 _POLL_SECONDS = 0.05
 _STARTED = "Kafka Server started"
 _SHOWN_CHARACTERS = 3000
@@ -157,18 +158,36 @@ class KafkaServer:
 
         Raises ServerError where the consumer finds fewer, and ToolError where it fails.
         """
-        arguments = ["--topic", topic, "--from-beginning", "--max-messages", str(count)]
+        rows, said = self._consume(
+            topic, isolation, _CONSUMER_TIMEOUT_MS, ["--max-messages", str(count)]
+        )
+        if len(rows) != count:
+            raise ServerError(f"{topic}: {count} records wanted, {len(rows)} received:\n{said}")
+        return rows
+
+    def consume_all(self, topic: str, isolation: str = "read_uncommitted") -> list[ConsumedRow]:
+        """All records there are, until none has come for some seconds; in order likewise.
+
+        Raises ServerError where the consumer counts otherwise than what it printed.
+        """
+        rows, said = self._consume(topic, isolation, _LAST_RECORD_TIMEOUT_MS, [])
+        if f"Processed a total of {len(rows)} messages" not in said:
+            raise ServerError(f"{topic}: {len(rows)} records received:\n{said}")
+        return rows
+
+    def _consume(
+        self, topic: str, isolation: str, timeout_ms: int, limits: Sequence[str]
+    ) -> tuple[list[ConsumedRow], str]:
+        """Rows, and the end of what the consumer said."""
+        arguments = ["--topic", topic, "--from-beginning", *limits]
         arguments += ["--isolation-level", isolation]
-        arguments += ["--timeout-ms", str(_CONSUMER_TIMEOUT_MS)]
+        arguments += ["--timeout-ms", str(timeout_ms)]
         arguments += ["--command-property", "enable.auto.commit=false"]
         for setting in FORMATTER_PROPERTIES:
             arguments += ["--formatter-property", setting]
         output = self.run_client("consumer.ConsoleConsumer", arguments)
-        rows = parse_rows(output.stdout)
-        if len(rows) != count:
-            said = output.stderr.decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
-            raise ServerError(f"{topic}: {count} records wanted, {len(rows)} received:\n{said}")
-        return rows
+        said = output.stderr.decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
+        return parse_rows(output.stdout), said
 
     def end_offset(self, topic: str, partition: int) -> int:
         """The offset that the partition's next record will have."""
@@ -176,9 +195,11 @@ class KafkaServer:
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """The same for all partitions of the topic, by partition."""
-        output = self.run_client(
-            "GetOffsetShell", ["--topic-partitions", topic, "--time", "latest"]
-        )
+        return self.offsets(topic, "latest")
+
+    def offsets(self, topic: str, time: str) -> dict[int, int]:
+        """What GetOffsetShell answers for `time`, earliest or latest, by partition."""
+        output = self.run_client("GetOffsetShell", ["--topic-partitions", topic, "--time", time])
         fields = (line.split(":") for line in output.stdout.decode("utf-8").splitlines())
         return {int(partition): int(offset) for _, partition, offset in fields}
 
