@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafkalog.columns.batch_table import new_table
+from kafkalog.columns.scan import set_header_rows
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_batches, read_records
 from kafkalog.columns.window import MemoryWindow, WindowBytes
+from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
@@ -29,7 +32,7 @@ def compile_kernels() -> None:
         *(write_message_set(records, magic, gzip) for magic in (0, 1)),
     )
     columns = tuple(field["name"] for field in table_fields("records"))
-    constants: Constants = {"topic": "", "partition": 0, "file": ""}
+    constants: Constants = {"topic": "", "partition": 0, "file": "", "brokerId": 0}
     for segment in segments:
         window = MemoryWindow(np.frombuffer(bytearray(segment), dtype=np.uint8))
         for _ in read_records(window, SegmentOptions(0), columns, constants, lambda fault: None):
@@ -39,6 +42,8 @@ def compile_kernels() -> None:
         source = WindowBytes(window)
         source.zero_run(0, source.size)
         source.next_candidate(0, source.size)
+    header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
+    set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
 
 
 if __name__ == "__main__":
