@@ -31,7 +31,7 @@ from tests.golden.fixture_sets import Segment, unique_segments
 RECORDS, BATCHES = (
     tuple(field["name"] for field in table_fields(view)) for view in ("records", "batches")
 )
-CONSTANTS = {"topic": "topic", "partition": 0, "file": "file"}
+CONSTANTS = {"topic": "topic", "partition": 0, "file": "file", "brokerId": 0}
 
 
 def signatures() -> dict[str, int]:
