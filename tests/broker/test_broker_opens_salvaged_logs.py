@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+from jobs.salvage import main
 from kafkalog.format.producer_snapshot import read_producer_snapshot
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.spark.job import ExitCode
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka
@@ -230,6 +233,34 @@ def test_a_broker_that_checks_every_batch_finds_nothing_either(
         assert complaints(lines) == [], copy.name
         checked = [line for line in lines if "Recovering unflushed segment" in line]
         assert len(checked) == rows[partition]["segments"], copy.name
+
+
+@pytest.mark.deep
+@pytest.mark.spark
+def test_what_the_job_writes_can_take_the_place_of_what_was_damaged(
+    spark: SparkSession, tmp_path: Path, unpacked: Callable[[str], Path]
+) -> None:
+    # F180, F184; docs/recovery.md, step by step.
+    cluster = prepared_cluster(tmp_path / "kafka", len(SHORT_COPIES))
+    damaged_log_dir(cluster, SHORT_COPIES, unpacked("unclean.logs") / "variants", tmp_path)
+    damaged = cluster.log_dir.rename(tmp_path / "damaged")
+    tables = tmp_path / "tables"
+    to = ["--salvage-to", str(cluster.log_dir), "--output", str(tables), "--format", "parquet"]
+    assert main([str(damaged), *to, "--index-interval-bytes", "1024"]) == ExitCode.DONE
+    rows = spark.read.parquet(str(tables / "salvage")).collect()
+    with KafkaServer(cluster.work_dir) as server:
+        ends = server.offsets(TOPIC, "latest")
+        text = server.log_text()
+        received = server.consume_all(TOPIC)
+    assert ends == {row.partition: row.log_end_offset for row in rows}
+    for partition, copy in enumerate(SHORT_COPIES):
+        assert complaints(lines_about(text, partition)) == [], copy.name
+    logs = find_partitions([str(damaged)])
+    starts = [copy.log_start_offset for copy in SHORT_COPIES]
+    sound = [row for log in logs for row in sound_rows(log, starts[log.partition or 0])]
+    assert sorted(received, key=lambda row: (row.partition, row.offset)) == sorted(
+        sound, key=lambda row: (row.partition, row.offset)
+    )
 
 
 @pytest.mark.deep
