@@ -6,6 +6,7 @@ Names and types of the columns: schemas/tables/records.json.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,15 +36,16 @@ from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
 
 # About the batch size at which Spark takes Arrow data fastest (docs/decisions).
 OUTPUT_BYTES = 4 * 1024 * 1024
-
-
 _MOST_ROWS = 64 * 1024
+# Columns that are the same on every row of a segment.
+_SEGMENT_COLUMNS = ("topic", "partition", "file", "brokerId")
 
 
 class RecordColumns:
     """Turns chunks of batch tables into Arrow record batches with the given columns.
 
-    `constants` are columns that have the same value on every row of the segment.
+    `constants` are columns that have the same value on every row of the segment; null what it does
+    not name of them.
     """
 
     def __init__(
@@ -57,8 +59,8 @@ class RecordColumns:
         self.schema = table_schema("records", tuple(columns))
         self._options = options
         self._constants = {
-            name: Constant(value, self.schema.field(name).type)
-            for name, value in constants.items()
+            name: Constant(constants.get(name), self.schema.field(name).type)
+            for name in _SEGMENT_COLUMNS
             if name in columns
         }
         self._with_control_records = with_control_records
@@ -68,6 +70,10 @@ class RecordColumns:
         self._before = new_cursor()
         self._fields = np.zeros(FIELDS_SIZE, dtype=np.int64)
         self._crc_tables = slicing_tables()
+
+    def limit(self, first_offset: int, end_offset: int) -> None:
+        """From now on, records with these offsets only."""
+        self._options = replace(self._options, first_offset=first_offset, end_offset=end_offset)
 
     def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The records of a chunk's sound batches. Sets FAULT of batches that yield none."""
