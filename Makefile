@@ -16,11 +16,11 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-all check format bench clean
+.PHONY: help setup java run job test test-broker test-all check format bench clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  make run LOG_DIRS=/var/lib/kafka/data      check your own log directories"
 	@echo "  make job JOB=$(JOB) ARGS=\"--help\"   what a job can do"
 
@@ -62,6 +62,9 @@ job: $(READY) ## Run any job: make job JOB=validate_checksums ARGS="LOG_DIR --ou
 
 test: $(READY) ## Run the tests, a short pass with a real broker included
 	$(BIN)/python -m pytest -m "not deep"
+
+test-broker: $(READY) ## Run the tests with a real broker
+	$(BIN)/python -m pytest -m broker
 
 test-all: $(READY) ## Run all tests, the long ones too
 	$(BIN)/python -m pytest
