@@ -43,7 +43,7 @@ def verdict(totals: Row) -> str:
             "would keep a broker from starting"
         )
     if not totals.lost_bytes:
-        return f"{starts}; nothing is lost"
+        return starts if totals.start_errors else f"{starts}; nothing is lost"
     return (
         f"{starts}; LOST: {counted(totals.lost_bytes, 'byte')} in "
         f"{counted(totals.cut_partitions, 'partition')}, of which "

@@ -18,7 +18,7 @@ from kafkalog.columns.salvage import SalvageSettings
 from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
 from kafkalog.spark.salvage import finish_log_dir, salvage, salvageable
 from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows, table_schema
+from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
 from kafkalog.storage.log_dir import find_partitions
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
@@ -37,6 +37,11 @@ def verdict(totals: Row, target: str) -> str:
         )
     if totals.start_errors:
         lost += f"; a broker would stumble over {counted(totals.start_errors, 'partition')}"
+    if totals.without_topic_id:
+        lost += (
+            f"; {counted(totals.without_topic_id, 'partition')} had no topic id "
+            "(partition.metadata): a broker with KRaft sets them aside as stray"
+        )
     return f"{kept}; {lost}"
 
 
@@ -46,6 +51,8 @@ def run(args: Namespace) -> ExitCode:
     logs = salvageable(find_partitions(inputs, strict=args.mode == "FAILFAST"))
     settings = SalvageSettings(time.time_ns() // 1_000_000, args.index_interval_bytes)
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:
+        for table in ("salvage", "lost_ranges"):
+            refuse_other_inputs(spark, args.output, table, args.format, inputs)
         rows = salvage(spark, logs, args.salvage_to, settings).collect()
         salvaged = spark.createDataFrame(rows, table_schema("salvage"))
         ends = {(row.topic, row.partition): row.log_end_offset for row in rows}

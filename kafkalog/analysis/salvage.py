@@ -18,6 +18,7 @@ def salvage_totals(salvaged: DataFrame) -> DataFrame:
     return salvaged.agg(
         F.count("*").alias("partitions"),
         F.count_if(~F.col("broker_starts")).alias("start_errors"),
+        F.count_if(F.col("topic_id").isNull()).alias("without_topic_id"),
         *(
             F.coalesce(F.sum(name), F.lit(0)).alias(name)
             for name in ("batches", "records", "kept_bytes", "lost_bytes")

@@ -73,7 +73,8 @@ def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.R
     # A task that is tried again finds nothing of its first try in its way.
     scratch = os.path.join(target, f"{_SCRATCH}{uuid.uuid4().hex}")
     directory = os.path.join(scratch, log.name)
-    row = salvage_partition(log, directory, settings.with_topic_id(_topic_id(log)))
+    topic_id = _topic_id(log)
+    row = salvage_partition(log, directory, settings.with_topic_id(topic_id))
     final = os.path.join(target, log.name)
     os.rename(directory, final)
     os.rmdir(scratch)
@@ -84,6 +85,7 @@ def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.R
         "topic": log.topic,
         "partition": log.partition,
         "directory": final,
+        "topic_id": topic_id,
     }
     return table_batch("salvage", [row], constants)
 

@@ -50,14 +50,24 @@ def replace_rows(
         quoted = ", ".join(_quoted(path) for path in inputs)
         writer.option("replaceWhere", f"{INPUT_COLUMN} IN ({quoted})").save(path)
         return path
-    others = _other_inputs(frame.sparkSession, path, table_format, table, inputs)
+    refuse_other_inputs(frame.sparkSession, output, table, table_format, inputs)
+    writer.save(path)
+    return path
+
+
+def refuse_other_inputs(
+    spark: SparkSession, output: str, table: str, table_format: str, inputs: Sequence[str]
+) -> None:
+    """Raise KafkaLogError where `replace_rows` would, for jobs that do much before they call it."""
+    path = os.path.join(output, table)
+    others = (
+        [] if table_format == "delta" else _other_inputs(spark, path, table_format, table, inputs)
+    )
     if others:
         raise KafkaLogError(
             f"{path} holds rows of {', '.join(others)}: writing {table_format} would replace them; "
             "give another --output, or use --format delta"
         )
-    writer.save(path)
-    return path
 
 
 def _quoted(text: str) -> str:

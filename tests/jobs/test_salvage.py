@@ -93,3 +93,24 @@ def test_log_dirs_of_several_disks_are_salvaged_one_by_one(
     log_dirs = (EXAMPLES / "kafka-4.4", DAMAGED)
     assert main(arguments(tmp_path, *log_dirs)) == ExitCode.UNREADABLE_INPUT
     assert "one log directory is salvaged at a time" in capsys.readouterr().err
+
+
+def test_tables_of_other_inputs_are_refused_before_anything_is_written(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path, DAMAGED)) == ExitCode.DONE
+    again = arguments(tmp_path, EXAMPLES / "kafka-0.10")
+    again[again.index("--salvage-to") + 1] = str(tmp_path / "newer")
+    assert main(again) == ExitCode.UNREADABLE_INPUT
+    assert "give another --output" in capsys.readouterr().err
+    assert not (tmp_path / "newer").exists()
+
+
+def test_a_partition_without_a_topic_id_is_told(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F109, F184: brokers before 2.8 keep none, and one can be lost.
+    assert main(arguments(tmp_path, EXAMPLES / "kafka-0.10")) == ExitCode.DONE
+    assert "2 partitions had no topic id" in capsys.readouterr().out
+    rows = table(spark, tmp_path / "tables", "salvage").collect()
+    assert [row.topic_id for row in rows] == [None, None]
