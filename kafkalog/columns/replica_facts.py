@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import LEGACY_CHECKSUM_START, V2_CHECKSUM_START
 from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.faults import Fault
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.storage.files import InputFile, read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
@@ -73,29 +75,43 @@ def replica_facts(log: PartitionLog) -> ReplicaFacts:
     start = log_bounds(log, EndRule.LOG_END).start_offset
     epochs = leader_epochs(log)
     if not log.segments:
-        return ReplicaFacts(start, start, epochs, start)
+        return ReplicaFacts(start, start, epochs, start, is_empty=True)
     segment = log.segments[-1]
     base = segment.base_offset or 0
     with InputFile(segment.path) as file:
-        tables = [
-            chunk.table[chunk.table[:, FAULT] == 0].copy()
-            for chunk in SegmentHeaders(FileWindow(file), _options(segment)).chunks()
-        ]
-        rows: LongArray = np.concatenate(tables) if tables else np.zeros((0, 0), dtype=np.int64)
+        rows, damaged_at = _sound_and_damaged(file, segment)
         while len(rows) and not _is_sound(file, rows[-1]):
-            rows = rows[:-1]
+            damaged_at, rows = file.size, rows[:-1]
     tail = tuple(batch_facts(rows)) if len(rows) else ()
     end = tail[-1].last_offset + 1 if tail else base
-    return ReplicaFacts(start, max(start, end), epochs, base, tail)
+    ends_soundly = damaged_at < (int(rows[-1, POSITION]) if len(rows) else 0)
+    return ReplicaFacts(start, max(start, end), epochs, base, tail, ends_soundly=ends_soundly)
+
+
+def _sound_and_damaged(file: InputFile, segment: SegmentFile) -> tuple[LongArray, int]:
+    """The rows of the batches whose headers are sound, and where the last damage begins, -1 for
+    none. Zeros are room that a broker has made for what is to come."""
+    tables: list[LongArray] = []
+    damaged_at = -1
+    for chunk in SegmentHeaders(FileWindow(file), _options(segment)).chunks():
+        faults = chunk.table[:, FAULT]
+        tables.append(chunk.table[faults == 0].copy())
+        is_damaged = (faults != 0) & (faults != Fault.ZEROS)
+        damaged_at = max(damaged_at, int(chunk.table[is_damaged, POSITION].max(initial=-1)))
+    rows: LongArray = np.concatenate(tables) if tables else np.zeros((0, 0), dtype=np.int64)
+    return rows, damaged_at
 
 
 def leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
-    """The replica's leader epochs by their starts; none where the file is missing or damaged."""
+    """The replica's leader epochs by their starts; none where the file is missing or damaged, or
+    contradicts itself."""
     try:
         text = read_text(os.path.join(log.path, LEADER_EPOCHS))
-        return tuple(sorted(read_leader_epochs(text))) if text else ()
+        epochs = sorted(read_leader_epochs(text)) if text else []
     except CorruptDataError:
         return ()
+    rise = all(one.start_offset <= other.start_offset for one, other in pairwise(epochs))
+    return tuple(epochs) if rise else ()
 
 
 def batch_facts(rows: LongArray) -> Iterator[BatchFact]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafkalog.format.checkpoints import read_checkpoint, write_checkpoint
+from kafkalog.format.checkpoints import int64, read_checkpoint, write_checkpoint
 
 
 class EpochStart(NamedTuple):
@@ -24,7 +24,10 @@ def read_leader_epochs(text: str) -> list[EpochStart]:
 
 def _epoch_start(words: list[str]) -> EpochStart:
     epoch, start_offset = words
-    return EpochStart(int(epoch), int(start_offset))
+    number = int(epoch)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError(f"{epoch} has more than 32 bits")
+    return EpochStart(number, int64(start_offset))
 
 
 def write_leader_epochs(entries: Sequence[EpochStart]) -> str:

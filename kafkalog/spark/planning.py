@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
+from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
@@ -23,9 +24,10 @@ from kafkalog.spark.partition_views import (
 from kafkalog.storage.files import read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
-from kafkalog.storage.offset_ranges import offset_range
+from kafkalog.storage.offset_ranges import TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import SegmentRead, packed, replica_reads, segment_reads
+from kafkalog.storage.replica_reads import ReplicaSet
 from kafkalog.storage.topic_configs import (
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
@@ -116,8 +118,18 @@ def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[Segm
     replicas = replica_sets(logs)
     _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
     for found in replicas:
-        offsets = offset_range(found.best, options.offsets, _offset_for_time)
+        offsets = offset_range(found.best, options.offsets, _time_lookup(found))
         yield from replica_reads(found, offsets)
+
+
+def _time_lookup(replicas: ReplicaSet) -> TimeLookup:
+    if len(replicas.logs) == 1:
+        return _offset_for_time
+
+    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
+        return offset_for_time_in_replicas(replicas, start_offset, timestamp_ms)
+
+    return lookup
 
 
 def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:

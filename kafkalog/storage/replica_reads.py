@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.replicas import ReplicaFacts, believed_end, epoch_divergence
 
@@ -28,13 +29,15 @@ class Filling:
     """Where to look for offsets that are missing in a segment up to `end_offset`, best first.
 
     The segment itself counts up to `own_end`. `fills_gaps` is False where the cleaner leaves gaps:
-    then only damage is filled.
+    then only damage is filled, and what is missing at the end. `end_is_known` is True where the
+    end of the segment's offsets is no guess: damage behind it has lost none.
     """
 
     others: tuple[OtherSegment, ...]
     own_end: int
     end_offset: int
     fills_gaps: bool
+    end_is_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,25 @@ class ReplicaSet:
             if number > 0
             for other in _overlapping(log.segments, segment.base_offset or 0, end)
         )
-        own_end = min(end, self.agreed_end(0))
-        return Filling(others, own_end, end, fills_gaps=not self.is_compacted)
+        is_last = segment.next_base_offset is None
+        agreed_end = self.agreed_end(0)
+        # Where nothing speaks against its own end, whatever is sound behind it counts as well.
+        has_own_end = is_last and agreed_end == self.facts[0].log_end
+        return Filling(
+            others,
+            LARGEST_OFFSET if has_own_end else min(end, agreed_end),
+            end,
+            fills_gaps=not self.is_compacted,
+            end_is_known=not is_last or self._has_sound_end,
+        )
+
+    @property
+    def _has_sound_end(self) -> bool:
+        """Whether another replica reaches the end of the best lineage and has no damage there."""
+        return any(
+            self.facts[number].ends_soundly and self.agreed_end(number) == self.lineage_end
+            for number in range(1, len(self.logs))
+        )
 
 
 def _overlapping(segments: Sequence[SegmentFile], start: int, end: int) -> list[SegmentFile]:

@@ -38,13 +38,16 @@ class BatchFact(NamedTuple):
 class ReplicaFacts:
     """What a replica's files say. `epochs` are its leader epochs by their starts, empty if not
     known; `tail` are the sound batches of its last segment, in order, and `tail_base` is where that
-    begins."""
+    begins. `is_empty` is True without a segment, `ends_soundly` False with damage behind the last
+    sound batch."""
 
     log_start: int
     log_end: int
     epochs: tuple[EpochStart, ...] = ()
     tail_base: int = 0
     tail: tuple[BatchFact, ...] = ()
+    is_empty: bool = False
+    ends_soundly: bool = True
 
     @property
     def last_epoch(self) -> int:
@@ -68,13 +71,14 @@ def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
 
 def by_lineage(replicas: Sequence[ReplicaFacts]) -> list[int]:
     """The numbers of the replicas, the best first: of the latest leader epoch, of those the one
-    that ends last, of those the one that begins first."""
+    that ends last, of those the one that begins first. One without a segment comes after all
+    others: a broker always has one, so it has lost its log."""
 
-    def rank(number: int) -> tuple[int, int, int, int]:
+    def rank(number: int) -> tuple[bool, int, int, int, int]:
         replica = replicas[number]
         others = [other for index, other in enumerate(replicas) if index != number]
         end = believed_end(replica, others)
-        return (-replica.last_epoch, -end, replica.log_start, number)
+        return (replica.is_empty, -replica.last_epoch, -end, replica.log_start, number)
 
     return sorted(range(len(replicas)), key=rank)
 
@@ -184,14 +188,19 @@ def subtract(whole: Sequence[OffsetSpan], taken: Sequence[OffsetSpan]) -> list[O
     """The offsets of `whole` that are not in `taken`."""
     left = []
     holes = merged(taken)
+    first = 0
     for start, end in merged(whole):
         position = start
-        for hole in holes:
-            if hole.end <= position or hole.start >= end:
-                continue
+        while first < len(holes) and holes[first].end <= start:
+            first += 1
+        for number in range(first, len(holes)):
+            hole = holes[number]
+            if hole.start >= end:
+                break
             if hole.start > position:
                 left.append(OffsetSpan(position, hole.start))
             position = hole.end
+            first = number
         if position < end:
             left.append(OffsetSpan(position, end))
     return left
