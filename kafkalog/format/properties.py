@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
+_KEY_AND_VALUE = re.compile(r"[ \t\f]*((?:\\.|[^\\=: \t\f])+)([ \t\f]*[=:]|[ \t\f]+)(.*)")
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # What Java puts a backslash before when it writes keys and values.
 _TO_ESCAPE = re.compile(r"[\\=:#!]|^ ")
+_TO_ESCAPE_IN_KEYS = re.compile(r"[\\=:#! ]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +23,14 @@ class Properties:
 
 
 def read_properties(text: str) -> Properties:
-    """The keys and values of a file; a line without a separator is left out."""
+    """The keys and values of a file; a line without a separator is left out.
+
+    As in Java, a separator is `=`, `:` or white space, and a line that ends in a backslash goes on
+    in the next.
+    """
     values: dict[str, str] = {}
     comments: list[str] = []
-    for line in text.splitlines():
+    for line in _whole_lines(text):
         if line.lstrip().startswith(("#", "!")):
             comments.append(line)
             continue
@@ -36,12 +42,28 @@ def read_properties(text: str) -> Properties:
 
 def write_properties(values: Mapping[str, str], comments: Sequence[str] = ()) -> str:
     """The text of a file as Java writes it, keys in the order given."""
-    lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in values.items()]
+    lines = [f"{_escaped_key(key)}={_escaped(value)}" for key, value in values.items()]
     return "".join(f"{line}\n" for line in (*comments, *lines))
 
 
+def _whole_lines(text: str) -> Iterator[str]:
+    """The lines, those that go on in the next joined."""
+    whole = ""
+    for line in text.splitlines():
+        is_comment = not whole and line.lstrip().startswith(("#", "!"))
+        whole += line.lstrip() if whole else line
+        backslashes = len(whole) - len(whole.rstrip("\\"))
+        if backslashes % 2 and not is_comment:
+            whole = whole[:-1]
+            continue
+        yield whole
+        whole = ""
+    if whole:
+        yield whole
+
+
 def _split(line: str) -> tuple[str, str, str]:
-    match = re.match(r"((?:\\.|[^\\=:])*)([=:])(.*)", line)
+    match = _KEY_AND_VALUE.match(line)
     return match.group(1, 2, 3) if match else (line, "", "")  # type: ignore[return-value]
 
 
@@ -51,6 +73,11 @@ def _unescaped(text: str) -> str:
         return chr(int(code[1:], 16)) if len(code) == 5 else _CONTROL.get(code, code)
 
     return _ESCAPED.sub(character, text)
+
+
+def _escaped_key(text: str) -> str:
+    """A key, in which a space would be the separator."""
+    return _TO_ESCAPE_IN_KEYS.sub(lambda match: "\\" + match[0], text)
 
 
 def _escaped(text: str) -> str:

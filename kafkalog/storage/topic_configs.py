@@ -96,6 +96,8 @@ class TopicConfigs:
         if not re.fullmatch(r"-?[0-9]{1,19}", found.value.strip()):
             raise found.refused("a whole number")
         number = int(found.value) * found.factor
+        if number >= 2**63:
+            raise found.refused("a number of 64 bits, in milliseconds if it is a time")
         if number < 0 and config.default != _AS_RETENTION:
             number = UNLIMITED
         return Setting(number, found.source)

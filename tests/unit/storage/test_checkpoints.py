@@ -109,7 +109,8 @@ def test_a_checkpoint_is_read_as_it_was_written(offsets: dict[tuple[str, int], i
             {"directory.id": "abc", "node.id": "3"},
         ),
         ("cluster.id=a=b\n", {"cluster.id": "a=b"}),
-        ("no separator here\n", {}),
+        ("alone\n", {}),
+        ("as in Java\n", {"as": "in Java"}),
     ],
 )
 def test_meta_properties_are_keys_and_values(text: str, properties: dict[str, str]) -> None:

@@ -54,6 +54,11 @@ def test_a_topics_own_setting_wins_and_the_rest_is_unknown_without_the_brokers()
         ("log.retention.hours=2", 2 * HOUR),
         ("log.retention.minutes=3\nlog.retention.hours=2", 3 * 60_000),
         ("log.retention.hours=2\nlog.retention.ms=4\nlog.retention.minutes=3", 4),
+        # As in Java, white space separates, and a backslash at the end joins lines.
+        ("log.retention.hours 2", 2 * HOUR),
+        ("log.retention.hours \t: 2", 2 * HOUR),
+        ("log.retention.ho\\\n  urs=\\\n 2", 2 * HOUR),
+        ("#log.retention.ms=1\\\nlog.retention.hours=2", 2 * HOUR),
         ("log.retention.hours=-1", -1),
         ("log.retention.minutes=-1", -1),
         ("log.retention.ms=-1\nlog.retention.hours=1", -1),
@@ -135,3 +140,13 @@ def test_a_value_that_kafka_refuses_is_an_error(
 def test_a_file_of_another_form_is_an_error(text: str) -> None:
     with pytest.raises(OptionError, match=r'such as \{"orders": '):
         read_topic_configs(text, None)
+
+
+@pytest.mark.parametrize(
+    "server", ["log.retention.hours=9999999999999999999", "log.retention.ms=9223372036854775808"]
+)
+def test_a_limit_of_more_than_64_bits_is_refused(server: str) -> None:
+    with pytest.raises(OptionError, match="64 bits"):
+        settings(server=server)
+    with pytest.raises(OptionError, match="64 bits"):
+        settings({"retention.bytes": str(2**63)})
