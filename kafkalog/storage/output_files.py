@@ -17,11 +17,17 @@ Flush = Callable[[int], None]
 def new_directory(path: str) -> None:
     """Make a directory that nothing was in, its parents as well.
 
-    Raises LogDirError where it exists, or would lie in a broker's log directory.
+    Raises LogDirError where it exists, or would lie in or below a broker's log directory.
     """
-    parent = os.path.dirname(os.path.abspath(path))
-    if any(os.path.exists(os.path.join(parent, name)) for name in _BROKER_FILES):
-        raise LogDirError(f"{path}: {parent} is a broker's log directory, nothing is written there")
+    parent = os.path.dirname(os.path.realpath(path))
+    names: tuple[str, ...] = _BROKER_FILES
+    while parent != os.path.dirname(parent):
+        if any(os.path.exists(os.path.join(parent, name)) for name in names):
+            raise LogDirError(
+                f"{path}: {parent} is a broker's log directory, nothing is written there"
+            )
+        # Further up a lock can be anybody's.
+        parent, names = os.path.dirname(parent), _BROKER_FILES[1:]
     try:
         os.makedirs(path)
     except FileExistsError:

@@ -268,6 +268,18 @@ def test_nothing_is_written_into_a_brokers_log_directory(place: Path, machine: M
     assert not place.exists()
 
 
+def test_nothing_is_written_below_a_brokers_log_directory(place: Path, machine: Machine) -> None:
+    # F149 and F180: not into one of its partitions, and not by way of a link either.
+    (place.parent / "meta.properties").touch()
+    (place.parent / "users-0").mkdir()
+    (place.parent / "link").symlink_to(place.parent / "users-0", target_is_directory=True)
+    for parent in ("users-0", "link"):
+        below = place.parent / parent / place.name
+        with pytest.raises(LogDirError, match="broker's log directory"):
+            writer(below, machine)
+        assert not below.exists()
+
+
 @pytest.mark.parametrize("name", ["orders", "orders-x", "orders-0." + "0" * 32 + "-delete"])
 def test_a_log_has_the_name_of_a_topic_and_partition(
     name: str, place: Path, machine: Machine
