@@ -10,7 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY, read_transaction_index
+from kafkalog.format.indexes import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    TRANSACTION_ENTRY,
+    read_transaction_index,
+)
 from kafkalog.format.leader_epochs import (
     EpochStart,
     read_leader_epochs,
@@ -210,8 +215,11 @@ class _Loader:
         name = _name(base_offset, ".txnindex")
         if name not in self.plan.files:
             return False
+        data = read_bytes(self._paths[name])
+        # Brokers pass over a part of an entry at the end.
+        whole = data[: len(data) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
         try:
-            entries = read_transaction_index(read_bytes(self._paths[name]))
+            entries = read_transaction_index(whole)
         except CorruptDataError as error:
             raise BrokerStartError(f"{name}: {error}") from error
         return any(entry.last_offset < base_offset for entry in entries)

@@ -18,6 +18,7 @@ from kafkalog.storage.recovery import Cut, RecoveryPlan, RecoverySettings, plan_
 from tests.samples import batch, record
 
 CLEAN = RecoverySettings(is_clean_shutdown=True)
+AT_NINE = bytes(2) + b"\x09" * 32
 UNCLEAN = RecoverySettings(is_clean_shutdown=False)
 
 
@@ -49,6 +50,27 @@ def flip(path: Path, position: int) -> None:
 
 def plan(directory: Path, settings: RecoverySettings = UNCLEAN) -> RecoveryPlan:
     return plan_recovery(str(directory), settings)
+
+
+@pytest.mark.parametrize(
+    ("content", "starts", "recovered"),
+    [
+        # What TransactionIndex.sanityCheck of Kafka 4.4.0 made of these.
+        (bytes(5), True, []),
+        (AT_NINE + bytes(5), True, []),
+        (b"\0\1" + AT_NINE[2:], False, []),
+        (b"\xff\xff" + AT_NINE[2:], False, []),
+        # The last offset lies below the segment.
+        (bytes(34), True, [3]),
+    ],
+)
+def test_what_a_broker_makes_of_a_transaction_index(
+    content: bytes, starts: bool, recovered: list[int], directory: Path
+) -> None:
+    # F121.
+    (directory / log_name(3, ".txnindex")).write_bytes(content)
+    found = plan(directory, CLEAN)
+    assert (found.start_error is None, found.recovered_segments) == (starts, recovered)
 
 
 def test_after_a_clean_stop_nothing_is_checked(directory: Path) -> None:
