@@ -245,7 +245,7 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
     logs = [
         (base_offset, entry)
         for entry in entries
-        if (base_offset := segment_base_offset(entry.name)) is not None
+        if not entry.is_directory and (base_offset := segment_base_offset(entry.name)) is not None
     ]
     if not logs:
         logs = _oldest_logs(entries)
@@ -271,7 +271,7 @@ def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
     logs = [
         (base_offset, entry)
         for entry in entries
-        if (base_offset := oldest_base_offset(entry.name)) is not None
+        if not entry.is_directory and (base_offset := oldest_base_offset(entry.name)) is not None
     ]
     return sorted(logs, key=lambda found: found[0])
 

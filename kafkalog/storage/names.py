@@ -109,8 +109,7 @@ def oldest_partition_name(directory_name: str) -> PartitionName | None:
 
 def oldest_base_offset(file_name: str) -> int | None:
     """The offset in the name of a file of the oldest layout, None for every other file."""
-    match = _OLDEST_FILE.fullmatch(file_name)
-    return int(match["base_offset"]) if match else None
+    return _offset(_OLDEST_FILE.fullmatch(file_name))
 
 
 def is_marked(name: str) -> bool:

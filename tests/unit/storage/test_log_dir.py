@@ -307,3 +307,20 @@ def test_a_parent_of_log_dirs_is_an_error_that_tells_the_glob_to_use(tmp_path: P
     with pytest.raises(LogDirError) as caught:
         find_partitions([str(tmp_path)])
     assert str(tmp_path / "*") in str(caught.value)
+
+
+def test_a_directory_that_is_named_like_a_segment_is_none(tmp_path: Path) -> None:
+    # F91: brokers take files only.
+    partition = add_partition(tmp_path, "orders-0", 0)
+    (partition / log_name(3)).mkdir()
+    (log,) = find_partitions([str(tmp_path)])
+    assert log.segments == segments_in(partition, 0, found_under=tmp_path)
+
+
+def test_a_number_of_more_than_64_bits_is_no_offset(tmp_path: Path) -> None:
+    # F91 and F154
+    partition = add_partition(tmp_path, "orders-0")
+    for name in ("9" * 20 + ".log", "9" * 20 + ".kafka"):
+        (partition / name).touch()
+    (log,) = find_partitions([str(tmp_path)])
+    assert log.segments == ()
