@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.columns.salvage import TOPIC_METADATA, SalvageSettings, salvage_partition
 from kafkalog.columns.table_rows import table_batch
-from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.errors import CorruptDataError, LogDirError, UnsupportedFormatError
 from kafkalog.format.checkpoints import (
     TopicPartition,
     read_offset_checkpoint,
@@ -24,6 +24,7 @@ from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import read_text
 from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, with_own_checkpoints
+from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import new_directory, write_file
 
 _SCRATCH = ".salvage-"
@@ -37,13 +38,20 @@ _NEW_CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-chec
 def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
     """The logs that a broker serves; a controller's own log is more than its segments.
 
-    Raises LogDirError for logs of several log directories: they belong into as many new ones.
+    Raises LogDirError for logs of several log directories: they belong into as many new ones;
+    UnsupportedFormatError for files of the oldest layout.
     """
     chosen = [log for log in logs if log.is_live and log.topic != _METADATA_TOPIC]
     places = sorted({log.log_dir.path for log in chosen})
     if len(places) != 1:
         found = ", ".join(places) or "no partition"
         raise LogDirError(f"one log directory is salvaged at a time, found {found}")
+    oldest = next(filter(is_oldest_layout, chosen), None)
+    if oldest is not None:
+        raise UnsupportedFormatError(
+            f"{oldest.path} has files of Kafka 0.7's layout, which no broker of today opens: view "
+            "records reads what is sound in them"
+        )
     return chosen
 
 
