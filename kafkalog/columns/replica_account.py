@@ -4,7 +4,7 @@ schemas/tables/replicas.json. Rules: docs/format.md F171 to F176.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
@@ -21,7 +21,6 @@ from kafkalog.storage.replicas import (
     compare,
     epoch_divergence,
     merged,
-    subtract,
 )
 
 
@@ -113,7 +112,13 @@ class _Content:
                     "position": row[POSITION],
                     "bytes": row[SIZE],
                     "kind": Fault(row[FAULT]).label,
-                    "is_elsewhere": not subtract([lost], elsewhere),
+                    "is_elsewhere": _is_within(lost, elsewhere),
                 }
             )
         return rows
+
+
+def _is_within(span: OffsetSpan, merged_spans: list[OffsetSpan]) -> bool:
+    """Whether all of a span's offsets are in those spans."""
+    number = bisect_right(merged_spans, span.start, key=attrgetter("start")) - 1
+    return span.start == span.end or (number >= 0 and merged_spans[number].end >= span.end)
