@@ -18,6 +18,7 @@ from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.format.properties import read_properties
 from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
+from kafkalog.storage.loaded_segment import LoadedSegment
 from kafkalog.storage.names import (
     any_base_offset,
     is_marked,
@@ -26,7 +27,9 @@ from kafkalog.storage.names import (
     partition_name,
     segment_base_offset,
 )
+from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.replica_sets import ReplicaPlace, why_no_replicas
+from kafkalog.storage.temporary_files import finished_swaps, is_replaced
 
 PARTITION_METADATA = "partition.metadata"
 _CHECKPOINTS = (
@@ -201,7 +204,7 @@ class _Search:
         live = [
             replace(segment, input_path=segment.path)
             for segment in whole.segments
-            if segment.path in paths
+            if segment.path in paths and not is_marked(segment.path)
         ]
         others = [
             SegmentFile(entry.path, any_base_offset(entry.name), None, entry.size, entry.path)
@@ -250,6 +253,7 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
     if not logs:
         logs = _oldest_logs(entries)
         name = oldest_partition_name(os.path.basename(path)) if logs else name
+    logs = _with_finished_swaps(logs, entries)
     followers = [base_offset for base_offset, _ in logs[1:]]
     is_live = name is not None and not name.mark
     segments = tuple(
@@ -264,6 +268,31 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
         segments=segments,
         is_live=is_live,
     )
+
+
+def _with_finished_swaps(
+    logs: list[tuple[int, Entry]], entries: list[Entry]
+) -> list[tuple[int, Entry]]:
+    """The logs as the next start of a broker would leave them: cleaned segments whose renaming was
+    interrupted take the place of those they were made from. Rule: docs/format.md F117."""
+    finished = set(finished_swaps([entry.name for entry in entries]))
+    swaps = [
+        (base_offset, entry)
+        for entry in entries
+        if entry.name in finished and (base_offset := any_base_offset(entry.name)) is not None
+    ]
+    if not swaps:
+        return logs
+    covered = swaps[0][0], max(_end_offset(base, entry) for base, entry in swaps)
+    kept = [log for log in logs if not is_replaced(log[1].name, *covered)]
+    return sorted((*kept, *swaps), key=lambda log: log[0])
+
+
+def _end_offset(base_offset: int, entry: Entry) -> int:
+    try:
+        return LoadedSegment(base_offset, entry.path, entry.size).next_offset()
+    except BrokerStartError:
+        return base_offset + 1  # it replaces its own namesake at least
 
 
 def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:

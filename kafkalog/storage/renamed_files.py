@@ -12,7 +12,7 @@ import os
 from kafkalog.storage.files import InputFile, list_directory
 from kafkalog.storage.names import NAME_BYTES, partition_name
 
-_DELETED = ".deleted"
+_DELETED, _SWAP = ".deleted", ".swap"
 
 
 def current_path(path: str) -> str | None:
@@ -20,8 +20,8 @@ def current_path(path: str) -> str | None:
     it is gone."""
     directory, name = os.path.split(path)
     for place in (directory, *_marked_directories(directory)):
-        for candidate in (os.path.join(place, name), os.path.join(place, name + _DELETED)):
-            if os.path.exists(candidate):
+        for now in (name, name + _DELETED, name.removesuffix(_SWAP)):
+            if os.path.exists(candidate := os.path.join(place, now)):
                 return candidate
     return None
 

@@ -11,6 +11,7 @@ import pytest
 
 from kafkalog.errors import LogDirError
 from kafkalog.storage.log_dir import LogDir, PartitionLog, find_partitions
+from tests.samples import batch
 from tests.unit.storage.log_dirs import (
     UNIQUE,
     add_meta_properties,
@@ -324,3 +325,42 @@ def test_a_number_of_more_than_64_bits_is_no_offset(tmp_path: Path) -> None:
         (partition / name).touch()
     (log,) = find_partitions([str(tmp_path)])
     assert log.segments == ()
+
+
+def swapped(partition: Path, base_offset: int) -> Path:
+    log = partition / log_name(base_offset)
+    return log.rename(log.with_name(f"{log.name}.swap"))
+
+
+def test_a_finished_swap_is_the_segment_that_it_becomes(tmp_path: Path) -> None:
+    # F117, T32: a broker that was killed while it renamed a cleaned segment.
+    partition = add_partition(tmp_path, "orders-0", 0, 10, 20)
+    swap = swapped(partition, 10)
+    (log,) = find_partitions([str(tmp_path)])
+    found = [
+        (segment.path, segment.base_offset, segment.next_base_offset) for segment in log.segments
+    ]
+    assert found == [
+        (str(partition / log_name(0)), 0, 10),
+        (str(swap), 10, 20),
+        (str(partition / log_name(20)), 20, None),
+    ]
+
+
+def test_a_finished_swap_takes_the_place_of_all_that_it_covers(tmp_path: Path) -> None:
+    # F117, T32: what it was made from is not gone yet.
+    partition = add_partition(tmp_path, "orders-0", 0, 3, 6)
+    swap = partition / f"{log_name(0)}.swap"
+    swap.write_bytes(batch(0) + batch(3))
+    (log,) = find_partitions([str(tmp_path)])
+    assert [segment.path for segment in log.segments] == [str(swap), str(partition / log_name(6))]
+
+
+def test_a_swap_that_was_not_finished_is_left_aside(tmp_path: Path) -> None:
+    # F117, T32: files still being cleaned show that it was not.
+    partition = add_partition(tmp_path, "orders-0", 0, 10)
+    (partition / f"{log_name(0)}.swap").write_bytes(batch(0))
+    (partition / f"{log_name(0)}.cleaned").touch()
+    (log,) = find_partitions([str(tmp_path)])
+    assert [segment.base_offset for segment in log.segments] == [0, 10]
+    assert all(segment.path.endswith(".log") for segment in log.segments)
