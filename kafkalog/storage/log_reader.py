@@ -95,6 +95,9 @@ class LogReader:
             for segment in log.segments
             if segment.base_offset is not None
         ]
+        # Base offset of the segment of the last read, the offset and the position where it ended:
+        # who goes on there needs no search, nor a walk from the start where no index helps.
+        self._last_read = (-1, -1, 0)
         self._bases = [segment.base_offset for segment in self._segments]
         if len(self._bases) < len(log.segments) or self._bases != sorted(set(self._bases)):
             raise LogDirError(f"{log.path}: the names of its segments give no order of offsets")
@@ -167,13 +170,16 @@ class LogReader:
                 return None
             first, last = taken[0], taken[-1]
             data = file.read(first.position, last.end - first.position)
+        self._last_read = segment.base_offset, last.header.last_offset + 1, last.end
         return LogChunk(offset, last.header.last_offset + 1, data, path, first.position)
 
     def _frames(self, file: InputFile, segment: _Segment, offset: int) -> Iterator[Frame]:
         """The batches of a segment, from one that is not behind `offset` on."""
         bounds = offset_bounds(segment.base_offset, segment.next_base_offset)
-        with opened_index(file.path, segment.base_offset) as index:
-            end = start_position(file, index, bounds, offset)
+        base_offset, next_offset, end = self._last_read
+        if (base_offset, next_offset) != (segment.base_offset, offset):
+            with opened_index(file.path, segment.base_offset) as index:
+                end = start_position(file, index, bounds, offset)
         try:
             for frame in checked_frames(file, end, bounds):
                 end = frame.end

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,11 +19,12 @@ from kafkalog.format.records import Record
 from kafkalog.format.resync import Bounds
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.storage import log_reader
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.log_reader import LogChunk, LogReader
-from kafkalog.storage.segment_lookup import OffsetIndexFile, start_position
+from kafkalog.storage.segment_lookup import OffsetIndexFile, checked_frames, start_position
 from kafkalog.wire.compression import CompressionType
 from tests.samples import batch, record
 
@@ -430,3 +432,26 @@ def test_files_without_an_order_are_no_log(tmp_path: Path) -> None:
     (log,) = find_partitions([str(tmp_path / "segment.bin")])
     with pytest.raises(LogDirError, match="no order of offsets"):
         LogReader(log)
+
+
+def test_who_goes_on_reads_no_batch_twice_even_without_an_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F142: a walk from the start for each read would be quadratic.
+    partition = tmp_path / "orders-0"
+    partition.mkdir()
+    (partition / f"{0:020d}.log").write_bytes(b"".join(batch(3 * n) for n in range(50)))
+    (log,) = find_partitions([str(tmp_path)])
+    walked = 0
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        nonlocal walked
+        for frame in checked_frames(*arguments):
+            walked += 1
+            yield frame
+
+    monkeypatch.setattr(log_reader, "checked_frames", counted)
+    chunks = list(LogReader(log).chunks(0, 1))
+    assert [chunk.next_offset for chunk in chunks] == list(range(3, 153, 3))
+    # Each read looks at the batch behind it, to see that it does not fit.
+    assert walked < 3 * 50
