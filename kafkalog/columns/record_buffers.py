@@ -22,6 +22,7 @@ from kafkalog.columns.record_arrays import (
     RecordArrays,
     Wanted,
 )
+from kafkalog.wire.utf8 import decoded
 
 _LEAST_HEADER_BYTES = 2
 _INT64, _INT32, _TIMESTAMP = pa.int64(), pa.int32(), pa.timestamp("us", tz="UTC")
@@ -188,7 +189,7 @@ def _as_utf8(keys: pa.Array) -> pa.Array:
         keys.validate(full=True)
     except pa.ArrowInvalid:
         raw = keys.cast(pa.binary()).to_pylist()
-        encoded = [value.decode("utf-8", errors="replace").encode() for value in raw]
+        encoded = [decoded(value).encode() for value in raw]
         ends = np.zeros(len(encoded) + 1, dtype=np.int32)
         np.cumsum([len(value) for value in encoded], out=ends[1:])
         data = pa.py_buffer(b"".join(encoded))

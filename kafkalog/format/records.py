@@ -17,6 +17,7 @@ from kafkalog.format.batch_header import (
     wrapped_sequence,
 )
 from kafkalog.format.faults import Fault
+from kafkalog.wire.utf8 import decoded
 from kafkalog.wire.varints import VarintError, read_varint, read_varlong, write_varint
 
 Header = tuple[str, bytes | None]
@@ -130,8 +131,7 @@ def _read_headers(payload: bytes, position: int, end: int) -> tuple[tuple[Header
         if key is None:
             raise _MalformedError("a header without a key")
         value, position = _read_bytes(payload, position, end)
-        # Java replaces what is not UTF-8, and so a consumer sees it.
-        headers.append((key.decode("utf-8", errors="replace"), value))
+        headers.append((decoded(key), value))
     return tuple(headers), position
 
 
