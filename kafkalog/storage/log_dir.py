@@ -15,6 +15,7 @@ from itertools import combinations, zip_longest
 
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
+from kafkalog.format.log_dir_files import is_cluster_id
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.format.properties import read_properties
 from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
@@ -314,13 +315,20 @@ def without_checkpoints(log_dir: LogDir) -> LogDir:
 
 def _read_log_dir(path: str, strict: bool) -> LogDir:
     properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "").values
+    cluster_id = properties.get("cluster.id")
+    if cluster_id is not None and not is_cluster_id(cluster_id):
+        _logger.warning(
+            "%s: cluster.id %r is none: up to 22 characters of a-z, A-Z, 0-9, _ and -",
+            os.path.join(path, META_PROPERTIES),
+            cluster_id,
+        )
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     log_starts, high_watermarks, cleaned, recovery_points = (
         _checkpoint(os.path.join(path, name), strict) for name in _CHECKPOINTS
     )
     return LogDir(
         path=path,
-        cluster_id=properties.get("cluster.id"),
+        cluster_id=cluster_id,
         broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
         is_clean_shutdown=read_text(os.path.join(path, CLEAN_SHUTDOWN)) is not None,
         log_starts=log_starts,

@@ -20,6 +20,7 @@ from kafkalog.format.indexes import (
     write_transaction_index,
 )
 from kafkalog.format.leader_epochs import read_leader_epochs, write_leader_epochs
+from kafkalog.format.log_dir_files import read_clean_shutdown, write_clean_shutdown
 from kafkalog.format.partition_metadata import read_topic_id, write_topic_id
 from kafkalog.format.producer_snapshot import read_producer_snapshot, write_producer_snapshot
 from kafkalog.format.properties import read_properties, write_properties
@@ -50,6 +51,7 @@ TEXT: dict[str, Callable[[str], str]] = {
     "leader-epoch-checkpoint": lambda text: write_leader_epochs(read_leader_epochs(text)),
     "partition.metadata": lambda text: write_topic_id(read_topic_id(text)),
     "meta.properties": properties,
+    ".kafka_cleanshutdown": lambda text: write_clean_shutdown(read_clean_shutdown(text)),
     **dict.fromkeys(
         (
             "log-start-offset-checkpoint",
