@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkalog.columns.compiled import LongArray
-from kafkalog.format.batch_header import BatchHeader
+from kafkalog.columns.compiled import BoolArray, LongArray
+from kafkalog.format.batch_header import COMPRESSION_BITS, BatchHeader
 
 (
     POSITION,
@@ -41,6 +41,20 @@ WIDTH = 20
 def new_table(rows: int) -> LongArray:
     """A table with room for `rows` rows."""
     return np.zeros((rows, WIDTH), dtype=np.int64)
+
+
+def is_wrapper(batches: LongArray) -> BoolArray:
+    """Which are compressed messages of the old formats: their base offset is not in the header."""
+    wrappers: BoolArray = (batches[:, MAGIC] < 2) & (batches[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
+    return wrappers
+
+
+def first_offsets(batches: LongArray) -> LongArray:
+    """The first offset of each batch; where the header does not have it, the one expected."""
+    first: LongArray = np.where(
+        is_wrapper(batches), batches[:, EXPECTED_OFFSET], batches[:, BASE_OFFSET]
+    )
+    return first
 
 
 def set_header(row: LongArray, header: BatchHeader) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 ByteArray = NDArray[np.uint8]
 LongArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int32]
 
 # The integer that kernels count with: 64 bits, wrapping.

@@ -14,16 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.batch_table import (
-    BASE_OFFSET,
     EXPECTED_OFFSET,
     FAULT,
     LAST_OFFSET,
     POSITION,
     SIZE,
+    first_offsets,
 )
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
-from kafkalog.columns.header_walk import is_wrapper
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
 from kafkalog.columns.window import FileWindow, Window
@@ -137,7 +136,7 @@ def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling
     """Where the sound batches are that lie next to damage or, in a log that should have none, next
     to a gap."""
     rows = [
-        np.column_stack((chunk.table[:, _KEPT], _first_offsets(chunk.table)))
+        np.column_stack((chunk.table[:, _KEPT], first_offsets(chunk.table)))
         for chunk in SegmentBatches(window, options).chunks()
     ]
     if not rows:
@@ -154,12 +153,6 @@ def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling
 
 
 _KEPT = [POSITION, FAULT, LAST_OFFSET, EXPECTED_OFFSET]
-
-
-def _first_offsets(table: LongArray) -> LongArray:
-    """The first offset of each row; where the header does not have it, the one expected."""
-    first: LongArray = np.where(is_wrapper(table), table[:, EXPECTED_OFFSET], table[:, BASE_OFFSET])
-    return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +218,7 @@ class _Sound:
         """What damage may have held shows only by the sound batch behind it."""
         if not self._open and not table[:, FAULT].any():
             return
-        for row, first_offset in zip(table.tolist(), _first_offsets(table).tolist(), strict=True):
+        for row, first_offset in zip(table.tolist(), first_offsets(table).tolist(), strict=True):
             if row[FAULT]:
                 self._open.append(row[POSITION])
                 self._ends[row[POSITION]] = LARGEST_OFFSET
@@ -238,7 +231,7 @@ class _Sound:
         self._faulty += table[faulty].tolist()
         sound = table[~faulty]
         ends = np.minimum(sound[:, LAST_OFFSET] + 1, asked.end)
-        starts = np.maximum(_first_offsets(sound), asked.start)
+        starts = np.maximum(first_offsets(sound), asked.start)
         # What follows each other is one span from the start: there can be millions of batches.
         begins = np.flatnonzero(np.append(True, starts[1:] != ends[:-1])[: len(starts)])
         lasts = np.append(begins[1:] - 1, len(ends) - 1)[: len(begins)]
@@ -279,7 +272,7 @@ def _parts(table: LongArray, spans: Sequence[OffsetSpan]) -> Iterator[tuple[Offs
     sound = table[table[:, FAULT] == 0]
     if not len(sound):
         return
-    firsts, lasts = _first_offsets(sound), sound[:, LAST_OFFSET]
+    firsts, lasts = first_offsets(sound), sound[:, LAST_OFFSET]
     number = bisect_right(spans, int(firsts[0]), key=attrgetter("end"))
     while number < len(spans) and spans[number].start <= lasts[-1]:
         span = spans[number]

@@ -11,19 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkalog.columns.batch_table import (
-    ATTRIBUTES,
     BASE_OFFSET,
     FAULT,
     LAST_OFFSET,
-    MAGIC,
     MAX_TIMESTAMP,
     POSITION,
     SIZE,
+    is_wrapper,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE
-
-BoolArray = NDArray[np.bool_]
+from kafkalog.format.batch_header import NO_VALUE
 
 
 class HeaderTable:
@@ -60,12 +57,6 @@ def _running_max(start: int, values: LongArray) -> LongArray:
     """The largest so far: before each value, and behind the last."""
     running: LongArray = np.maximum.accumulate(np.concatenate(([start], values)))
     return running
-
-
-def is_wrapper(batches: LongArray) -> BoolArray:
-    """Which are compressed messages of the old formats: their base offset is not in the header."""
-    wrappers: BoolArray = (batches[:, MAGIC] < 2) & (batches[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
-    return wrappers
 
 
 class EntryOrder:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.header_walk import BoolArray
+from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.format.faults import Severity
 
 # Kinds, in the words of docs/format.md F136.

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkalog.columns.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET
+from kafkalog.columns.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET, is_wrapper
 from kafkalog.columns.batch_table import POSITION as BATCH_POSITION
+from kafkalog.columns.compiled import BoolArray
 from kafkalog.columns.header_walk import (
-    BoolArray,
     EntryOrder,
     HeaderTable,
     OffsetLookup,
     Place,
-    is_wrapper,
 )
 from kafkalog.columns.index_findings import (
     BEYOND_END,

@@ -12,17 +12,15 @@ from itertools import pairwise
 import numpy as np
 
 from kafkalog.columns.batch_table import (
-    BASE_OFFSET,
     CRC,
-    EXPECTED_OFFSET,
     FAULT,
     LAST_OFFSET,
     MAGIC,
     POSITION,
     SIZE,
+    first_offsets,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.header_walk import is_wrapper
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
@@ -116,8 +114,7 @@ def leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
 
 def batch_facts(rows: LongArray) -> Iterator[BatchFact]:
     """The facts of the sound batches of a batch table."""
-    base_offsets = np.where(is_wrapper(rows), rows[:, EXPECTED_OFFSET], rows[:, BASE_OFFSET])
-    columns = (base_offsets, *(rows[:, column] for column in (LAST_OFFSET, CRC, SIZE)))
+    columns = (first_offsets(rows), *(rows[:, column] for column in (LAST_OFFSET, CRC, SIZE)))
     for values in zip(*(column.tolist() for column in columns), strict=True):
         yield BatchFact(*values)
 

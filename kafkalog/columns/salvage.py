@@ -10,14 +10,13 @@ import struct
 from dataclasses import dataclass, field, replace
 
 from kafkalog.columns.batch_table import (
-    BASE_OFFSET,
     EXPECTED_OFFSET,
     FAULT,
     LEADER_EPOCH_FAULT,
-    MAGIC,
     POSITION,
     RECORDS_COUNT,
     SIZE,
+    first_offsets,
 )
 from kafkalog.columns.fault_details import faulty_range
 from kafkalog.columns.record_columns import RecordColumns
@@ -144,7 +143,8 @@ class _Salvage:
         self._note_hole(segment, batches.next_offset)
 
     def _add(self, chunk: Chunk, segment: SegmentFile, file_size: int) -> None:
-        for row in chunk.table.tolist():
+        first_offset_of_row = first_offsets(chunk.table).tolist()
+        for row, first_offset in zip(chunk.table.tolist(), first_offset_of_row, strict=True):
             if row[FAULT]:
                 ends_file = row[POSITION] + row[SIZE] == file_size
                 fault = faulty_range(row, ends_log=ends_file and segment.next_base_offset is None)
@@ -157,8 +157,7 @@ class _Salvage:
             except BrokerStartError as error:
                 self._lose(segment, row, "transaction", str(error))
                 continue
-            is_message = row[MAGIC] < 2
-            self._settle(row[EXPECTED_OFFSET] if is_message else row[BASE_OFFSET])
+            self._settle(first_offset)
             self.batches += 1
             self.records += 1 if row[RECORDS_COUNT] < 0 else row[RECORDS_COUNT]
             self.kept_bytes += row[SIZE]

@@ -20,9 +20,9 @@ from kafkalog.columns.batch_table import (
     MAX_TIMESTAMP,
     RECORDS_COUNT,
     SIZE,
+    is_wrapper,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.header_walk import is_wrapper
 from kafkalog.columns.index_check import SegmentIndexes, check_indexes
 from kafkalog.columns.index_findings import MISSING, ORPHAN, IndexFinding
 from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.batch_table import (
-    ATTRIBUTES,
     BASE_OFFSET,
     EXPECTED_OFFSET,
     FAULT,
     LAST_OFFSET,
-    MAGIC,
     POSITION,
     SIZE,
+    first_offsets,
 )
 from kafkalog.columns.byte_ranges import ByteRange, ByteRanges, SegmentFacts
 from kafkalog.columns.compiled import LongArray
@@ -24,7 +22,6 @@ from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.window import Window
-from kafkalog.format.batch_header import COMPRESSION_BITS
 from kafkalog.format.faults import Fault
 
 Constants = Mapping[str, str | int | None]
@@ -128,11 +125,8 @@ def read_batches(
 
 
 def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
-    # The header of a wrapper has its last offset only.
-    is_wrapper = (table[:, MAGIC] < 2) & (table[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
-    first_offsets = np.where(is_wrapper, table[:, EXPECTED_OFFSET], table[:, BASE_OFFSET])
     is_asked = (table[:, LAST_OFFSET] >= options.first_offset) & (
-        first_offsets < options.end_offset
+        first_offsets(table) < options.end_offset
     )
     asked: LongArray = table[is_asked | (table[:, FAULT] != Fault.NONE)]
     return asked

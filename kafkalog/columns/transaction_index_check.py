@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from kafkalog.columns.batch_table import ATTRIBUTES, MAGIC, PRODUCER_ID
-from kafkalog.columns.header_walk import BoolArray, HeaderTable, OffsetLookup, Place
+from kafkalog.columns.compiled import BoolArray
+from kafkalog.columns.header_walk import HeaderTable, OffsetLookup, Place
 from kafkalog.columns.index_findings import (
     BEYOND_END,
     FIRST_OFFSET,
