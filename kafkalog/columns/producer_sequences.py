@@ -44,7 +44,7 @@ def sequence_rows(log: PartitionLog) -> Iterator[TableRow]:
     if log.topic in INTERNAL_TOPICS:
         return
     producers: dict[int, _Producer] = {}
-    is_compacted = log.topic_partition in log.log_dir.compacted
+    is_compacted = log.topic_partition in log.log_dir.cleaner_checkpoints
     for segment in log.segments:
         for row in _batches_with_sequences(segment):
             found = _irregularity(producers, row, is_compacted=is_compacted)

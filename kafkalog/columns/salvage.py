@@ -69,7 +69,8 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
     with LogWriter(
         directory, writing, now_ms=lambda: settings.now_ms, start_offset=start_offset
     ) as writer:
-        salvage = _Salvage(writer, is_compacted=log.topic_partition in log.log_dir.compacted)
+        is_compacted = log.topic_partition in log.log_dir.cleaner_checkpoints
+        salvage = _Salvage(writer, is_compacted=is_compacted)
         for segment in log.segments:
             salvage.add_segment(segment)
     if settings.topic_id is not None:

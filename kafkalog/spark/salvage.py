@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.columns.salvage import TOPIC_METADATA, SalvageSettings, salvage_partition
+from kafkalog.columns.salvage import SalvageSettings, salvage_partition
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.errors import CorruptDataError, LogDirError, UnsupportedFormatError
 from kafkalog.format.checkpoints import (
@@ -20,10 +20,9 @@ from kafkalog.format.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import read_text
-from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, with_own_checkpoints
+from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, topic_id, with_own_checkpoints
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import new_directory, write_file
 
@@ -81,8 +80,8 @@ def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.R
     # A task that is tried again finds nothing of its first try in its way.
     scratch = os.path.join(target, f"{_SCRATCH}{uuid.uuid4().hex}")
     directory = os.path.join(scratch, log.name)
-    topic_id = _topic_id(log)
-    row = salvage_partition(log, directory, settings.with_topic_id(topic_id))
+    found_id = topic_id(log)
+    row = salvage_partition(log, directory, settings.with_topic_id(found_id))
     final = os.path.join(target, log.name)
     os.rename(directory, final)
     os.rmdir(scratch)
@@ -93,17 +92,9 @@ def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.R
         "topic": log.topic,
         "partition": log.partition,
         "directory": final,
-        "topic_id": topic_id,
+        "topic_id": found_id,
     }
     return table_batch("salvage", [row], constants)
-
-
-def _topic_id(log: PartitionLog) -> str | None:
-    text = read_text(os.path.join(log.path, TOPIC_METADATA))
-    try:
-        return read_topic_id(text) if text else None
-    except CorruptDataError:
-        return None
 
 
 def finish_log_dir(source: str, target: str, ends: dict[TopicPartition, int]) -> None:

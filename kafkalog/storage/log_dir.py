@@ -69,7 +69,7 @@ class LogDir:
     log_starts: dict[TopicPartition, int] = field(default_factory=dict)
     high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
     recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
-    compacted: frozenset[TopicPartition] = frozenset()
+    cleaner_checkpoints: dict[TopicPartition, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
         log_starts=own(log_dir.log_starts),
         high_watermarks=own(log_dir.high_watermarks),
         recovery_points=own(log_dir.recovery_points),
-        compacted=log_dir.compacted & {key},
+        cleaner_checkpoints=own(log_dir.cleaner_checkpoints),
     )
     return replace(log, log_dir=own_log_dir)
 
@@ -309,7 +309,7 @@ def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
 def without_checkpoints(log_dir: LogDir) -> LogDir:
     """The log directory for a log that its checkpoints do not speak of."""
     return replace(
-        log_dir, log_starts={}, high_watermarks={}, recovery_points={}, compacted=frozenset()
+        log_dir, log_starts={}, high_watermarks={}, recovery_points={}, cleaner_checkpoints={}
     )
 
 
@@ -334,7 +334,7 @@ def _read_log_dir(path: str, strict: bool) -> LogDir:
         log_starts=log_starts,
         high_watermarks=high_watermarks,
         recovery_points=recovery_points,
-        compacted=frozenset(cleaned),
+        cleaner_checkpoints=cleaned,
     )
 
 
@@ -377,9 +377,14 @@ def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
 
 
 def _replica_place(log: PartitionLog) -> ReplicaPlace:
+    log_dir = log.log_dir
+    return ReplicaPlace(log.path, log_dir.cluster_id, log_dir.broker_id, topic_id(log))
+
+
+def topic_id(log: PartitionLog) -> str | None:
+    """The topic's id, from the partition's metadata; None where the file is missing or damaged."""
     text = read_text(os.path.join(log.path, PARTITION_METADATA))
     try:
-        topic_id = None if text is None else read_topic_id(text)
+        return None if text is None else read_topic_id(text)
     except CorruptDataError:
-        topic_id = None
-    return ReplicaPlace(log.path, log.log_dir.cluster_id, log.log_dir.broker_id, topic_id)
+        return None

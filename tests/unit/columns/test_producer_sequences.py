@@ -25,8 +25,8 @@ def kinds(tmp_path: Path, *batches: bytes, is_compacted: bool = False) -> list[t
     (partition / f"{0:020d}.log").write_bytes(b"".join(batches))
     (log,) = find_partitions([str(tmp_path)])
     if is_compacted:
-        compacted = frozenset([("orders", 0)])
-        log = replace(log, log_dir=replace(log.log_dir, compacted=compacted))
+        cleaned = {("orders", 0): 1}
+        log = replace(log, log_dir=replace(log.log_dir, cleaner_checkpoints=cleaned))
     return [(str(row["kind"]), int(str(row["base_offset"]))) for row in sequence_rows(log)]
 
 

@@ -149,7 +149,7 @@ def test_a_log_dir_tells_what_its_files_say(log_dir: Path) -> None:
         log_starts={("orders", 0): 5},
         high_watermarks={("orders", 0): 90, ("a-b.c", 1): 0},
         recovery_points={("orders", 0): 70},
-        compacted=frozenset({("orders", 0)}),
+        cleaner_checkpoints={("orders", 0): 50},
     )
 
 

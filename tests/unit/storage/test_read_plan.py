@@ -23,7 +23,7 @@ def read_bases(offsets: OffsetRange) -> list[int | None]:
 
 def test_a_read_carries_all_that_a_task_needs() -> None:
     # F81, F82, F91.
-    directory = LogDir("logs", "cluster", 7, compacted=frozenset({("orders", 3)}))
+    directory = LogDir("logs", "cluster", 7, cleaner_checkpoints={("orders", 3): 90})
     log = log_of("orders", 3, 0, 100, log_dir=directory, size=55)
     common = SegmentRead(
         path="logs/orders-3/00000000000000000000.log",
@@ -54,7 +54,7 @@ def test_a_read_carries_all_that_a_task_needs() -> None:
 
 def test_a_partition_that_was_never_cleaned_is_not_compacted() -> None:
     # F81.
-    directory = LogDir("logs", compacted=frozenset({("orders", 4), ("users", 3)}))
+    directory = LogDir("logs", cleaner_checkpoints={("orders", 4): 90, ("users", 3): 90})
     log = log_of("orders", 3, 0, log_dir=directory)
     assert [read.is_compacted for read in segment_reads(log, OffsetRange(0, None))] == [False]
 
