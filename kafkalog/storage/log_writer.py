@@ -156,7 +156,7 @@ class LogWriter:
         write_file(path, data, self._flush_file)
 
     def _note_producer(self, batch: bytes, header: BatchHeader) -> None:
-        aborted = add_to_producers(_Bytes(batch), Frame(0, header), self._producers)
+        aborted = add_to_producers(BatchInMemory(batch), Frame(0, header), self._producers)
         if aborted is not None:
             self._segment.add_aborted(aborted)
 
@@ -170,7 +170,7 @@ class LogWriter:
             write_file(path, text.encode(), self._flush_file)
 
 
-class _Bytes:
+class BatchInMemory:
     """A batch in memory, to be read like a file."""
 
     def __init__(self, data: bytes) -> None:

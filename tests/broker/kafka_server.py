@@ -52,6 +52,7 @@ _SETTINGS = {
     "log.message.timestamp.before.max.ms": _FOREVER_MS,
     "log.message.timestamp.after.max.ms": _FOREVER_MS,
     "log.index.size.max.bytes": 65536,
+    "log.cleaner.backoff.ms": 500,
 }
 
 

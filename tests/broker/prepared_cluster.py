@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,11 +59,13 @@ class Cluster:
                 shutil.copyfile(path, directory / path.name)
 
 
-def prepared_cluster(work_dir: Path, partitions: int) -> Cluster:
-    """A new cluster that has created the topic and was stopped."""
+def prepared_cluster(
+    work_dir: Path, partitions: int, configs: Mapping[str, str] | None = None
+) -> Cluster:
+    """A new cluster that has created the topic, with further `configs`, and was stopped."""
     with KafkaServer(work_dir) as server:
-        configs = {"index.interval.bytes": f"{INDEX_INTERVAL_BYTES}"}
-        server.create_topic(TOPIC, partitions, configs)
+        interval = {"index.interval.bytes": f"{INDEX_INTERVAL_BYTES}"}
+        server.create_topic(TOPIC, partitions, {**interval, **(configs or {})})
     return Cluster(work_dir)
 
 

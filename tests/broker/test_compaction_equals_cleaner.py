@@ -1,0 +1,204 @@
+"""What a 4.4.0 broker's cleaner makes of logs, and what kafkalog's compaction makes of them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kafkalog.format.batch_header import BatchHeader, read_header
+from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from kafkalog.format.record_batch import read_batch
+from kafkalog.format.records import Record
+from kafkalog.storage.compaction import (
+    CleanedBatch,
+    CleaningRound,
+    SourceBatch,
+    cleaned_batches,
+    last_offsets,
+)
+from kafkalog.storage.files import modified_ms
+from kafkalog.storage.log_transactions import log_transactions
+from kafkalog.storage.segment_recovery import LATEST_FORMAT
+from tests.broker.kafka_server import KafkaServer
+from tests.broker.marks import needs_kafka
+from tests.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster
+from tests.compactable_logs import HOUR_MS, compactable_log, write_compactable
+
+pytestmark = needs_kafka
+
+_LOGS = 40
+_CLEANED = "cleaner-offset-checkpoint"
+_CONFIGS = {
+    "cleanup.policy": "compact",
+    "min.cleanable.dirty.ratio": "0.0",
+    "delete.retention.ms": f"{HOUR_MS}",
+}
+_TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A partition before and after its cleaning, which ended at `end_offset`."""
+
+    number: int
+    before: list[SourceBatch]
+    after: list[bytes]
+    first_dirty_offset: int
+    end_offset: int
+    legacy_delete_horizon_ms: int
+
+
+def _sources(directory: Path) -> list[SourceBatch]:
+    found: list[SourceBatch] = []
+    for path in sorted(directory.glob("*.log")):
+        data, position = path.read_bytes(), 0
+        while position < len(data):
+            size = read_header(data, position).size
+            batch = data[position : position + size]
+            found.append(SourceBatch(batch, modified_ms(str(path))))
+            position += size
+    return found
+
+
+def _first_dirty(directory: Path, number: int) -> int:
+    """Of every other log an earlier round has come to its third segment."""
+    bases = sorted(int(path.stem) for path in directory.glob("*.log"))
+    return bases[2] if number % 2 else 0
+
+
+def _legacy_horizon(directory: Path, first_dirty_offset: int) -> int:
+    clean = [path for path in directory.glob("*.log") if int(path.stem) < first_dirty_offset]
+    if not clean:
+        return 0
+    return modified_ms(str(max(clean))) - HOUR_MS
+
+
+def _filled(cluster: Cluster, scratch: Path, now_ms: int) -> None:
+    cleaned: dict[tuple[str, int], int] = {}
+    for number in range(_LOGS):
+        source = scratch / f"made-{number}"
+        batches = compactable_log(number, now_ms).batches
+        write_compactable(source, batches, now_ms, ends_rolled=number % 5 == 0)
+        cluster.fill(number, source)
+        directory = cluster.directory(number)
+        for index, path in enumerate(sorted(directory.glob("*.log"))):
+            written_s = now_ms // 1000 - index % 3 * 5 * 3600
+            os.utime(path, (written_s, written_s))
+        if first_dirty := _first_dirty(directory, number):
+            cleaned[TOPIC, number] = first_dirty
+    (cluster.log_dir / _CLEANED).write_text(write_offset_checkpoint(cleaned))
+
+
+def _end_offset(directory: Path, batches: Sequence[SourceBatch]) -> int:
+    """Down to the segment in which the first open transaction or the active segment begins."""
+    bases = sorted(int(path.stem) for path in directory.glob("*.log"))
+    opened = log_transactions(each.data for each in batches).first_open_offset
+    stable = bases[-1] if opened is None else min(opened, bases[-1])
+    return max(base for base in bases if base <= stable)
+
+
+def _cleaned_offsets(log_dir: Path) -> dict[int, int]:
+    offsets = read_offset_checkpoint((log_dir / _CLEANED).read_text())
+    return {partition: offset for (topic, partition), offset in offsets.items() if topic == TOPIC}
+
+
+@pytest.fixture(scope="module")
+def cleaned(tmp_path_factory: pytest.TempPathFactory) -> list[Cleaned]:
+    scratch = tmp_path_factory.mktemp("cleaned")
+    cluster = prepared_cluster(scratch / "kafka", _LOGS, _CONFIGS)
+    _filled(cluster, scratch, time.time_ns() // 1_000_000)
+    found: list[Cleaned] = []
+    for number in range(_LOGS):
+        directory = cluster.directory(number)
+        before = _sources(directory)
+        first_dirty = _first_dirty(directory, number)
+        end = _end_offset(directory, before)
+        horizon = _legacy_horizon(directory, first_dirty)
+        found.append(Cleaned(number, before, [], first_dirty, end, horizon))
+    due = {
+        each.number: each.end_offset for each in found if each.end_offset > each.first_dirty_offset
+    }
+    with KafkaServer(cluster.work_dir) as server:
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while not due.items() <= _cleaned_offsets(server.log_dir).items():
+            assert time.monotonic() < deadline, (due, _cleaned_offsets(server.log_dir))
+            time.sleep(0.2)
+    return [
+        replace(each, after=[part.data for part in _sources(cluster.directory(each.number))])
+        for each in found
+        if each.number in due
+    ]
+
+
+def _now_ms(log: Cleaned) -> int:
+    """The cleaner's own clock, from a horizon that it has set."""
+    known = {read_header(each.data, 0).delete_horizon_ms for each in log.before}
+    fresh = {read_header(each, 0).delete_horizon_ms for each in log.after} - known - {None}
+    assert len(fresh) <= 1
+    return next((each - HOUR_MS for each in fresh if each), time.time_ns() // 1_000_000)
+
+
+def _compacted(log: Cleaned) -> list[CleanedBatch]:
+    transactions = log_transactions(each.data for each in log.before)
+    cleaning = CleaningRound(
+        first_dirty_offset=log.first_dirty_offset,
+        first_uncleanable_offset=log.end_offset,
+        high_watermark=read_header(log.before[-1].data, 0).last_offset + 1,
+        now_ms=_now_ms(log),
+        delete_retention_ms=HOUR_MS,
+        producers=transactions.producers,
+        aborted=transactions.aborted,
+        legacy_delete_horizon_ms=log.legacy_delete_horizon_ms,
+    )
+    last = last_offsets(log.before, cleaning)
+    return list(cleaned_batches(log.before, last, cleaning))
+
+
+def _content(batch: bytes) -> tuple[BatchHeader, list[Record]]:
+    """Header and records; how large a compressed payload is, is the compressor's choice."""
+    header = read_header(batch, 0)
+    if header.compression_id:
+        header = replace(header, length=0, crc=0)
+    return header, read_batch(batch, 0)
+
+
+def test_compaction_leaves_what_the_cleaner_leaves(cleaned: list[Cleaned]) -> None:
+    # F240 to F251.
+    for log in cleaned:
+        expected = [_content(batch) for batch in log.after]
+        left = [each.cleaned for each in _compacted(log) if each.cleaned is not None]
+        assert [_content(batch) for batch in left] == expected, log.number
+
+
+def test_batches_that_the_cleaner_leaves_alone_are_the_same_bytes(cleaned: list[Cleaned]) -> None:
+    # F246.
+    for log in cleaned:
+        untouched = [each.cleaned for each in _compacted(log) if each.cleaned == each.source]
+        assert untouched and set(untouched) <= set(log.after), log.number
+
+
+def test_the_logs_hold_all_that_a_cleaner_meets(cleaned: list[Cleaned]) -> None:
+    met = {_met(each) for log in cleaned for each in _compacted(log)}
+    assert met == {
+        (kind, change)
+        for kind in ("records", "transactional records", "marker")
+        for change in ("same", "gone", "emptied", "rewritten")
+    } | {("old format", "gone"), ("old format", "rewritten")}
+
+
+def _met(part: CleanedBatch) -> tuple[str, str]:
+    header = read_header(part.source, 0)
+    kind = "transactional records" if header.is_transactional else "records"
+    if header.is_control:
+        kind = "marker"
+    elif header.magic < LATEST_FORMAT:
+        kind = "old format"
+    if part.cleaned is None or part.cleaned == part.source:
+        return kind, "gone" if part.cleaned is None else "same"
+    is_emptied = header.records_count and not read_header(part.cleaned, 0).records_count
+    return kind, "emptied" if is_emptied else "rewritten"
