@@ -112,3 +112,7 @@ class OffsetOutOfRangeError(DataLossError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (OffsetOutOfRangeError, (self.log, self.offset, self.start, self.end))
+
+
+class StatePositionError(KafkaLogError):
+    """A table of state that cannot go on with the logs that are given."""

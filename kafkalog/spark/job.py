@@ -34,8 +34,10 @@ class ExitCode(IntEnum):
     UNREADABLE_INPUT = 3
 
 
-def job_parser(name: str, description: str, example: str) -> argparse.ArgumentParser:
-    """The arguments that every job takes."""
+def job_parser(
+    name: str, description: str, example: str, *, mode: Mode = Mode.PERMISSIVE
+) -> argparse.ArgumentParser:
+    """The arguments that every job takes, `mode` being the default of its own."""
     parser = argparse.ArgumentParser(
         prog=f"jobs/{name}.py",
         description=description,
@@ -59,9 +61,9 @@ def job_parser(name: str, description: str, example: str) -> argparse.ArgumentPa
     parser.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
-        default=Mode.PERMISSIVE.value,
+        default=mode.value,
         help="what to do about damage: FAILFAST stops at it, PERMISSIVE reads what is sound and "
-        "reports the rest, DROPMALFORMED reads what is sound (default: PERMISSIVE)",
+        f"reports the rest, DROPMALFORMED reads what is sound (default: {mode.value})",
     )
     parser.add_argument(
         "--fail-on-findings", action="store_true", help="exit with 1 if anything was found"

@@ -118,11 +118,12 @@ def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[Segm
     replicas = replica_sets(logs)
     _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
     for found in replicas:
-        offsets = offset_range(found.best, options.offsets, _time_lookup(found))
+        offsets = offset_range(found.best, options.offsets, time_lookup(found))
         yield from replica_reads(found, offsets)
 
 
-def _time_lookup(replicas: ReplicaSet) -> TimeLookup:
+def time_lookup(replicas: ReplicaSet) -> TimeLookup:
+    """How to find the offset for a time in what is read of the replicas."""
     if len(replicas.logs) == 1:
         return _offset_for_time
 

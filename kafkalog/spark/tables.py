@@ -35,6 +35,14 @@ def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
     )
 
 
+def read_table(spark: SparkSession, output: str, table: str, table_format: str) -> DataFrame:
+    """A table that is there."""
+    reader = spark.read.format(table_format)
+    if table_format == "json":  # which keeps no schema of its own
+        reader = reader.schema(table_schema(table))
+    return reader.load(os.path.join(output, table))
+
+
 def replace_rows(
     frame: DataFrame, output: str, table: str, table_format: str, inputs: Sequence[str]
 ) -> str:

@@ -1,0 +1,68 @@
+"""The latest record of each key, from view `records`. Rules: docs/format.md F270 to F275."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kafkalog.schemas import table_fields
+
+# What view `records` is asked for.
+RECORD_COLUMNS = (
+    "topic",
+    "partition",
+    "key",
+    "value",
+    "headers",
+    "offset",
+    "timestamp",
+    "timestampMs",
+    "timestampType",
+    "brokerId",
+)
+_KEY = ("topic", "partition", "key")
+
+
+def latest_by_key(records: DataFrame) -> DataFrame:
+    """Of each key the record with the highest offset, tombstones among them; null is no key.
+
+    Columns: those of `RECORD_COLUMNS`.
+    """
+    rest = [name for name in RECORD_COLUMNS if name not in _KEY]
+    latest = F.max_by(F.struct(*rest), "offset").alias("latest")
+    found = records.where(F.col("key").isNotNull()).groupBy(*_KEY).agg(latest)
+    return found.select(*_KEY, "latest.*")
+
+
+def state(latest: DataFrame, sources: DataFrame) -> DataFrame:
+    """Rows of schemas/tables/state.json, deletes among them: `sources` has a row for each topic and
+    partition, with the cluster and the path that it is from."""
+    places = F.broadcast(sources.select("topic", "partition", "cluster_id", "input_path"))
+    types = F.element_at(
+        F.create_map(F.lit(0), F.lit("CreateTime"), F.lit(1), F.lit("LogAppendTime")),
+        F.col("timestampType"),
+    )
+    rows = latest.join(places, ["topic", "partition"]).withColumns(
+        {
+            "broker_id": F.col("brokerId"),
+            "timestamp_ms": F.nullif(F.col("timestampMs"), F.lit(-1)),
+            "timestamp_type": types,
+            "is_deleted": F.col("value").isNull(),
+        }
+    )
+    return rows.select(*(field["name"] for field in table_fields("state")))
+
+
+def state_totals(rows: DataFrame) -> DataFrame:
+    """One row that sums a state up, for the verdict on the terminal."""
+    return rows.agg(
+        F.count_if(~F.col("is_deleted")).alias("keys"),
+        F.count_if("is_deleted").alias("deletes"),
+    )
+
+
+def newest(rows: DataFrame) -> DataFrame:
+    """The rows that changed last in each partition first, keys and values as text to be shown."""
+    texts = {name: F.col(name).cast("string") for name in ("key", "value")}
+    ordered = rows.orderBy(F.desc("offset"), "topic", "partition").withColumns(texts)
+    return ordered.select("topic", "partition", "key", "value", "offset", "timestamp", "is_deleted")

@@ -1,0 +1,98 @@
+"""What the job of state is asked for: its arguments, and the same as options of the source."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from kafkalog.errors import OptionError
+from kafkalog.spark.job import argument_time_ms
+from kafkalog.spark.options import ReadOptions, read_options
+from kafkalog.storage.log_bounds import EndRule
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.state_positions import StateSettings
+
+_AS_OF_OFFSET = "--as-of-offset"
+
+
+def add_state_arguments(parser: ArgumentParser) -> None:
+    """Which topics, up to where, and what becomes of the table that is there."""
+    parser.add_argument(
+        "--subscribe",
+        metavar="TOPICS",
+        help="topics with commas; '*' is all, internal ones included (default: all but those)",
+    )
+    parser.add_argument(
+        "--isolation-level",
+        choices=("read_committed", "read_uncommitted"),
+        default="read_committed",
+        help="read_committed leaves out aborted transactions and stops where the first open one "
+        "begins (default: read_committed)",
+    )
+    parser.add_argument(
+        "--stop-at",
+        choices=[rule.value for rule in EndRule],
+        default=EndRule.HIGH_WATERMARK.value,
+        help="where a log ends: highWatermark, known after a clean shutdown, or else the log end; "
+        "or logEnd (default: highWatermark)",
+    )
+    moment = parser.add_mutually_exclusive_group()
+    moment.add_argument(
+        _AS_OF_OFFSET,
+        metavar="OFFSETS",
+        help='the state before these offsets: {"orders":{"0":50,"1":-1}}, -1 for the end; or one '
+        "number where one partition is read",
+    )
+    moment.add_argument(
+        "--as-of-time",
+        metavar="TIME",
+        type=argument_time_ms,
+        help="the state before the first record of each partition that is as late: such as "
+        "2026-11-21T12:00:00Z, or milliseconds since 1970",
+    )
+    parser.add_argument(
+        "--keep-tombstones",
+        action="store_true",
+        help="keep a row of each deleted key, with the offset and the time of the delete",
+    )
+    parser.add_argument(
+        "--full-refresh",
+        action="store_true",
+        help="read everything again and replace the rows of the partitions that are read, instead "
+        "of reading what is new since the last run",
+    )
+
+
+def state_settings(args: Namespace) -> StateSettings:
+    """What all runs on one table must agree in."""
+    return StateSettings(args.isolation_level, args.keep_tombstones)
+
+
+def state_options(args: Namespace, inputs: Sequence[str]) -> ReadOptions:
+    """The arguments as options of view `records`. Raises OptionError."""
+    given = {
+        "paths": json.dumps(list(inputs)),
+        "mode": args.mode,
+        "isolationLevel": args.isolation_level,
+        "stopAt": args.stop_at,
+    }
+    if args.subscribe is not None:
+        given["subscribe"] = args.subscribe
+    if args.as_of_time is not None:
+        given["endingTimestamp"] = str(args.as_of_time)
+    if args.as_of_offset is not None:
+        given["endingOffsets"] = _by_partition(args.as_of_offset, read_options(given))
+    return read_options(given)
+
+
+def _by_partition(offsets: str, options: ReadOptions) -> str:
+    if not offsets.strip().isdigit():
+        return offsets
+    logs = options.topics.chosen(find_partitions(options.paths, strict=False))
+    names = sorted({log.name for log in logs})
+    if len(names) != 1 or logs[0].topic_partition is None:
+        allowed = f'JSON such as {{"topic":{{"0":{offsets}}}}} with all of {", ".join(names)}'
+        raise OptionError(_AS_OF_OFFSET, offsets, allowed)
+    topic, partition = logs[0].topic_partition
+    return json.dumps({topic: {str(partition): int(offsets)}})

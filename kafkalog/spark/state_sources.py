@@ -1,0 +1,129 @@
+"""The partitions whose state is asked for: up to which offset each counts, and what its files say
+of it. Rules: docs/format.md F273 to F275.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkalog.columns.log_offsets import log_end_offset
+from kafkalog.columns.replica_facts import leader_epochs, replica_sets
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.spark.offset_options import check_partitions
+from kafkalog.spark.options import Mode, ReadOptions
+from kafkalog.spark.planning import time_lookup
+from kafkalog.spark.tables import table_schema
+from kafkalog.storage.log_bounds import EndRule
+from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
+from kafkalog.storage.offset_ranges import Everything, OffsetRange, offset_range
+from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.replica_reads import ReplicaSet
+from kafkalog.storage.state_positions import StateRun, StateSource, by_topic
+
+
+def state_sources(options: ReadOptions) -> list[StateSource]:
+    """What there is under the paths of a read of view `records`, by topic and partition.
+
+    Reads checkpoints, batch headers for times, and of each partition the last segment. Raises
+    LogDirError for what is not a whole partition, OptionError and DataLossError as the read would.
+    """
+    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    # The oldest messages have no keys.
+    logs = [log for log in options.topics.chosen(found) if not is_oldest_layout(log)]
+    _refuse_parts(logs)
+    check_partitions(options.offsets, logs)
+    sources = [_source(replicas, options) for replicas in replica_sets(logs)]
+    names = Counter(source.name for source in sources)
+    for name, count in names.items():
+        if count > 1:
+            raise LogDirError(f"partition {name} is there in {count} places: name only one")
+    return sorted(sources, key=lambda source: source.key)
+
+
+def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
+    for log in logs:
+        if log.topic_partition is None:
+            raise LogDirError(f"{log.path} is not named <topic>-<partition>: state has both")
+        if any(segment.input_path == segment.path for segment in log.segments):
+            raise LogDirError(
+                f"{log.segments[0].path} is one file of a partition; the state of its keys is in "
+                f"all of them: give the directory {log.path}"
+            )
+
+
+def _source(replicas: ReplicaSet, options: ReadOptions) -> StateSource:
+    log = replicas.best
+    topic, partition = log.topic_partition or ("", 0)
+    offsets = offset_range(log, options.offsets, time_lookup(replicas))
+    log_end = log_end_offset(log) if len(replicas.logs) == 1 else replicas.lineage_end
+    end, end_from = _end(log, offsets, log_end, options)
+    return StateSource(
+        topic=topic,
+        partition=partition,
+        log_start_offset=offsets.log_start,
+        end_offset=end,
+        end_from=end_from,
+        log_end_offset=log_end,
+        cleaner_checkpoint=log.log_dir.cleaner_checkpoints.get((topic, partition)),
+        cluster_id=log.log_dir.cluster_id,
+        broker_id=log.log_dir.broker_id,
+        input_path=log.input_path,
+        topic_id=topic_id(log),
+        leader_epochs=leader_epochs(log),
+    )
+
+
+def _end(
+    log: PartitionLog, offsets: OffsetRange, log_end: int, options: ReadOptions
+) -> tuple[int, str]:
+    if offsets.asked_end is not None and offsets.asked_end > log_end:
+        raise OptionError(
+            options.offsets.ending_option,
+            offsets.asked_end,
+            f"an offset of {log.name} from {offsets.log_start} to {log_end}",
+        )
+    end = log_end if offsets.end is None else min(offsets.end, log_end)
+    if not isinstance(options.offsets.ending, Everything):
+        return end, "asked"
+    is_marked = options.offsets.end_rule is EndRule.HIGH_WATERMARK and offsets.end is not None
+    return end, "high_watermark" if is_marked else "log_end"
+
+
+def range_options(run: StateRun) -> dict[str, str]:
+    """The options of view `records` that read what a run has to read, and no more."""
+    assigned: dict[str, list[int]] = {}
+    for topic, partition in run.starts:
+        assigned.setdefault(topic, []).append(partition)
+    ends = {key: run.ends[key] for key in run.starts}
+    return {
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(by_topic(run.starts)),
+        "endingOffsets": json.dumps(by_topic(ends)),
+    }
+
+
+def sources_frame(spark: SparkSession, sources: Sequence[StateSource]) -> DataFrame:
+    """A row for each source: schemas/tables/state_partitions.json."""
+    rows = [
+        (
+            source.cluster_id,
+            source.broker_id,
+            source.input_path,
+            source.topic,
+            source.topic_id,
+            source.partition,
+            source.log_start_offset,
+            source.end_offset,
+            source.end_from,
+            source.log_end_offset,
+            source.cleaner_checkpoint,
+            source.exact_from_offset,
+            source.is_exact,
+        )
+        for source in sources
+    ]
+    return spark.createDataFrame(rows, table_schema("state_partitions"))

@@ -1,0 +1,173 @@
+"""The Delta table of state: rows and the positions they stand for in one commit.
+
+Rules: docs/format.md F276 to F280; reasons: docs/decisions/0007.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.spark.state_arguments import state_settings
+from kafkalog.spark.tables import replace_rows, with_table_schema
+from kafkalog.storage.state_positions import (
+    StatePositions,
+    StateRun,
+    StateSettings,
+    StateSource,
+    full_run,
+    incremental_run,
+    positions_from_json,
+)
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_NEWEST = 20
+
+
+def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> StateRun:
+    """What the job has to read for a table that may be there already. Raises StatePositionError.
+
+    Only Delta tables keep positions; others are written anew.
+    """
+    settings = state_settings(args)
+    recorded = None
+    if args.format == "delta":
+        recorded = recorded_positions(spark, os.path.join(args.output, "state"), settings)
+    if recorded is None or args.full_refresh:
+        return full_run(recorded, settings, sources)
+    return incremental_run(recorded, settings, sources)
+
+
+def recorded_positions(
+    spark: SparkSession, path: str, settings: StateSettings
+) -> StatePositions | None:
+    """What the table holds; None where there is no table.
+
+    Where its history does not tell any more, the rows do: nothing above the highest offset of a
+    partition's rows is missing in them but what a key was deleted by.
+    """
+    if not DeltaTable.isDeltaTable(spark, path):
+        return None
+    table = DeltaTable.forPath(spark, path)
+    newest = table.history(_NEWEST).collect()
+    positions = _in_history(newest)
+    if positions is None and len(newest) == _NEWEST:
+        positions = _in_history(table.history().collect())
+    return _in_rows(table.toDF(), settings) if positions is None else positions
+
+
+def _in_history(commits: Sequence[Row]) -> StatePositions | None:
+    """The newest positions, those that a RESTORE took back left out; None without any."""
+    newest = commits[0].version if commits else -1
+    for commit in commits:
+        if commit.version > newest:
+            continue
+        if commit.operation == "RESTORE":
+            version = (commit.operationParameters or {}).get("version")
+            if version is None:
+                return None
+            newest = int(version)
+            continue
+        positions = positions_from_json(commit.userMetadata)
+        if positions is not None:
+            return positions
+    return None
+
+
+def _in_rows(rows: DataFrame, settings: StateSettings) -> StatePositions:
+    ends = rows.groupBy("topic", "partition").agg(
+        F.max("offset").alias("offset"), F.max("cluster_id").alias("cluster_id")
+    )
+    found = ends.collect()
+    return StatePositions(
+        settings,
+        next((row.cluster_id for row in found if row.cluster_id), None),
+        {(row.topic, row.partition): row.offset + 1 for row in found},
+    )
+
+
+def write_tables(
+    rows: DataFrame, partitions: DataFrame, args: Namespace, inputs: Sequence[str], run: StateRun
+) -> list[str]:
+    """Write the rows, deletes among them, and what there is to say of each partition; the paths."""
+    kept = rows if run.positions.settings.keep_tombstones else rows.where("NOT is_deleted")
+    if args.format != "delta":
+        return [
+            replace_rows(kept, args.output, "state", args.format, inputs),
+            replace_rows(partitions, args.output, "state_partitions", args.format, inputs),
+        ]
+    path, places = (os.path.join(args.output, name) for name in ("state", "state_partitions"))
+    if run.replaced is not None:
+        _replace_partitions(kept, path, "state", run.replaced, run.positions.to_json())
+    elif run.has_work:
+        _merge(rows, path, run)
+    keys = {*run.ends, *(run.replaced or ())}
+    _replace_partitions(partitions, places, "state_partitions", keys)
+    return [path, places]
+
+
+def _replace_partitions(
+    rows: DataFrame,
+    path: str,
+    table: str,
+    keys: Iterable[TopicPartition],
+    user_metadata: str | None = None,
+) -> None:
+    """Write the rows in place of all that a Delta table has of the partitions."""
+    writer = with_table_schema(rows, table).write.format("delta").mode("overwrite")
+    writer = writer.option("replaceWhere", _any_of(keys))
+    if user_metadata is not None:
+        writer = writer.option("userMetadata", user_metadata)
+    writer.save(path)
+
+
+def _merge(rows: DataFrame, path: str, run: StateRun) -> None:
+    """Of each key the highest offset stays, and nothing below a log start."""
+    is_newer = "new.offset > old.offset"
+    same_key = "old.topic = new.topic AND old.partition = new.partition AND old.key = new.key"
+    table = DeltaTable.forPath(rows.sparkSession, path).alias("old")
+    merge = table.merge(rows.alias("new"), same_key)
+    if run.positions.settings.keep_tombstones:
+        merge = merge.whenMatchedUpdateAll(is_newer).whenNotMatchedInsertAll()
+    else:
+        merge = merge.whenMatchedDelete(f"{is_newer} AND new.is_deleted")
+        merge = merge.whenMatchedUpdateAll(is_newer)
+        merge = merge.whenNotMatchedInsertAll("NOT new.is_deleted")
+    if run.raised_log_starts:
+        merge = merge.whenNotMatchedBySourceDelete(_below(run.raised_log_starts))
+    with _user_metadata(rows.sparkSession, run.positions.to_json()):
+        merge.execute()
+
+
+@contextmanager
+def _user_metadata(spark: SparkSession, text: str) -> Iterator[None]:
+    """Let commits carry the text: merges take it from the session only."""
+    before = spark.conf.get(_USER_METADATA, None)
+    spark.conf.set(_USER_METADATA, text)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_USER_METADATA)
+        else:
+            spark.conf.set(_USER_METADATA, before)
+
+
+def _any_of(keys: Iterable[TopicPartition]) -> str:
+    # Topics have no character that SQL would take for its own.
+    partitions = [f"(topic = '{topic}' AND partition = {number})" for topic, number in keys]
+    return " OR ".join(sorted(partitions)) or "false"
+
+
+def _below(log_starts: Mapping[TopicPartition, int]) -> str:
+    return " OR ".join(
+        f"(old.topic = '{topic}' AND old.partition = {partition} AND old.offset < {offset})"
+        for (topic, partition), offset in sorted(log_starts.items())
+    )
