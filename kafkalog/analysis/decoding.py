@@ -1,0 +1,135 @@
+"""Keys and values as columns: text, JSON, Avro, Protobuf, behind Confluent's schema ids or not.
+
+A payload that is not what it is said to be gives null and a reason, never a part of a value.
+Rules: docs/format.md F285, F286.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafkalog.analysis.payload_columns import decoded_value, parsed_payload, payload_fault
+from kafkalog.messages.payload_formats import (
+    ID_PREFIX_BYTES,
+    SCHEMA_ID_BYTES,
+    ConfluentFormat,
+    Magic,
+    PayloadFormat,
+    SchemaUse,
+)
+
+HEADERS = "headers"
+
+
+def with_decoded(frame: DataFrame, column: str, payload_format: PayloadFormat) -> DataFrame:
+    """The frame with `<column>_decoded` and `<column>_error`, behind them `<column>_schema_id` if
+    the format is one of Confluent's.
+
+    Of a null payload all are null. A decoded value may be null by itself (JSON has null, Avro as
+    well); `<column>_error` is null then. Column `headers` is looked at where the frame has it.
+    """
+    payload, parsed = F.col(column), F.col(f"{column}_parsed")
+    if isinstance(payload_format, ConfluentFormat):
+        inner = payload_format.uses[0].format
+        whole = _parsed_by_id(payload_format, payload)
+        fault = F.coalesce(
+            _header_fault(frame, column),
+            _prefix_fault(payload),
+            _with_id(payload, _id_fault(payload_format, payload)),
+            _with_id(payload, payload_fault(inner, parsed)),
+        )
+        ids = {f"{column}_schema_id": schema_id_of(payload)}
+    else:
+        inner, ids = payload_format, {}
+        whole = parsed_payload(inner, payload)
+        fault = payload_fault(inner, parsed)
+    error = F.col(f"{column}_error")
+    added = {f"{column}_decoded": F.when(error.isNull(), decoded_value(inner, parsed)), **ids}
+    framed = frame.withColumn(f"{column}_parsed", whole)
+    # The fault first, for the value asks for it; then both in the order promised.
+    judged = framed.withColumn(f"{column}_error", F.when(payload.isNotNull(), fault))
+    decoded = judged.withColumns(added)
+    names = (f"{column}_decoded", f"{column}_error", *ids)
+    return decoded.select(*frame.columns, *names)
+
+
+def schema_ids(frame: DataFrame, column: str) -> DataFrame:
+    """The schema ids before the payloads in a column, each once, as `schema_id`."""
+    ids = frame.select(schema_id_of(F.col(column)).alias("schema_id"))
+    return ids.where(F.col("schema_id").isNotNull()).distinct()
+
+
+def schema_id_of(payload: Column) -> Column:
+    """The schema id in Confluent's prefix; null where there is none."""
+    has_id = (F.length(payload) >= ID_PREFIX_BYTES) & (_first_byte(payload) == Magic.SCHEMA_ID)
+    unsigned = F.conv(F.hex(F.substring(payload, 2, SCHEMA_ID_BYTES)), 16, 10).cast("long")
+    signed = F.when(unsigned < 2**31, unsigned).otherwise(unsigned - 2**32)
+    return F.when(has_id, signed.cast("int"))
+
+
+def _parsed_by_id(confluent: ConfluentFormat, payload: Column) -> Column:
+    values = [
+        F.when(_is_use(payload, use), parsed_payload(use.format, _behind(payload, use.opening)))
+        for use in confluent.uses
+    ]
+    return F.coalesce(*values)
+
+
+def _is_use(payload: Column, use: SchemaUse) -> Column:
+    is_id = schema_id_of(payload) == use.schema_id
+    opening = F.substring(payload, ID_PREFIX_BYTES + 1, len(use.opening))
+    return is_id & (opening == F.lit(use.opening))
+
+
+def _behind(payload: Column, opening: bytes) -> Column:
+    return F.substring(payload, ID_PREFIX_BYTES + len(opening) + 1, 2**31 - 1)
+
+
+def _prefix_fault(payload: Column) -> Column:
+    first = F.hex(F.substring(payload, 1, 1))
+    return (
+        F.when(F.length(payload) == 0, F.lit("empty, without a schema id"))
+        .when(
+            _first_byte(payload) == Magic.SCHEMA_GUID,
+            F.lit("a schema's GUID in place of its id, which is not read yet"),
+        )
+        .when(
+            _first_byte(payload) != Magic.SCHEMA_ID,
+            F.concat(F.lit("no schema id: the first byte is "), first, F.lit(", not 00")),
+        )
+        .when(
+            F.length(payload) < ID_PREFIX_BYTES,
+            F.concat(F.length(payload), F.lit(" bytes, shorter than a schema id's prefix")),
+        )
+    )
+
+
+def _id_fault(confluent: ConfluentFormat, payload: Column) -> Column:
+    schema_id = schema_id_of(payload)
+    known = {use.schema_id for use in confluent.uses}
+    is_read = reduce(Column.__or__, (_is_use(payload, use) for use in confluent.uses))
+    fault = F.when(is_read, F.lit(None).cast("string"))
+    for refused, reason in sorted(confluent.refused.items()):
+        fault = fault.when(schema_id == refused, F.lit(reason))
+    fault = fault.when(~schema_id.isin(known), F.lit("its schema is not in _schemas"))
+    return fault.otherwise(F.lit("its message indexes lead to another message"))
+
+
+def _with_id(payload: Column, fault: Column) -> Column:
+    return F.concat(F.lit("schema id "), schema_id_of(payload), F.lit(": "), fault)
+
+
+def _header_fault(frame: DataFrame, column: str) -> Column:
+    if HEADERS not in frame.columns:
+        return F.lit(None).cast("string")
+    name = f"__{column}_schema_id"
+    is_named = F.exists(F.col(HEADERS), lambda header: header["key"] == name)
+    reason = F.lit(f"its schema's GUID is in header {name}, which is not read yet")
+    return F.when(is_named, reason)
+
+
+def _first_byte(payload: Column) -> Column:
+    return F.conv(F.hex(F.substring(payload, 1, 1)), 16, 10).cast("int")

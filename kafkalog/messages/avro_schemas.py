@@ -1,0 +1,111 @@
+"""Avro schemas that use types of other schemas, as one text. Rule: docs/format.md F290."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from kafkalog.errors import SchemaError
+
+_PRIMITIVES = {"null", "boolean", "int", "long", "float", "double", "bytes", "string"}
+_NAMED = {"record", "error", "enum", "fixed"}
+
+
+def read_avro_schema(text: str) -> Any:
+    """The schema's JSON. Raises SchemaError for a text that is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"no Avro schema: {error}: {text[:80]}") from error
+
+
+def standalone_avro_schema(text: str, references: Sequence[str]) -> str:
+    """The schema with the types that it takes from `references` written where it first uses them.
+
+    Each of the references stands behind those that it uses itself. Raises SchemaError for a name
+    that none of them defines.
+    """
+    definitions: dict[str, Any] = {}
+    for reference in references:
+        for name, definition in _definitions(read_avro_schema(reference), ""):
+            definitions.setdefault(name, definition)
+    return json.dumps(_Expansion(definitions).expanded(read_avro_schema(text), ""))
+
+
+class _Expansion:
+    """One walk through a schema; what it has defined by now is only named from then on."""
+
+    def __init__(self, definitions: dict[str, Any]) -> None:
+        self._definitions = definitions
+        self._defined: set[str] = set()
+
+    def expanded(self, schema: Any, namespace: str) -> Any:
+        if isinstance(schema, list):
+            return [self.expanded(branch, namespace) for branch in schema]
+        if isinstance(schema, str):
+            return self._named_type(schema, namespace)
+        if not isinstance(schema, dict):
+            raise SchemaError(f"no Avro schema: {schema!r}")
+        kind = schema.get("type")
+        if isinstance(kind, str) and kind in _NAMED:
+            name = _full_name(schema, namespace)
+            return name if name in self._defined else self._definition(schema, name)
+        changed = {
+            name: self.expanded(schema[name], namespace)
+            for name in ("items", "values")
+            if name in schema
+        }
+        if kind not in ("array", "map"):
+            changed["type"] = self.expanded(kind, namespace)
+        return {**schema, **changed}
+
+    def _definition(self, schema: dict[str, Any], name: str) -> dict[str, Any]:
+        self._defined.add(name)
+        space = name.rpartition(".")[0]
+        result = {**schema, "name": name.rpartition(".")[2], "namespace": space}
+        if "fields" in schema:
+            result["fields"] = [
+                {**field, "type": self.expanded(field.get("type"), space)}
+                for field in schema["fields"]
+            ]
+        return result
+
+    def _named_type(self, name: str, namespace: str) -> Any:
+        if name in _PRIMITIVES:
+            return name
+        in_namespace = f"{namespace}.{name}" if namespace and "." not in name else name
+        for full_name in (in_namespace, name):
+            if full_name in self._defined:
+                return full_name
+            if full_name in self._definitions:
+                return self._definition(self._definitions[full_name], full_name)
+        raise SchemaError(f"the Avro schema uses type {in_namespace}, which is defined nowhere")
+
+
+def _full_name(schema: dict[str, Any], namespace: str) -> str:
+    name = schema.get("name")
+    if not isinstance(name, str):
+        raise SchemaError(f"an Avro type without a name: {str(schema)[:80]}")
+    if "." in name:
+        return name
+    space = schema.get("namespace", namespace)
+    return f"{space}.{name}" if space else name
+
+
+def _definitions(schema: Any, namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All named types in a schema by their full names, which they have for a name as well."""
+    if isinstance(schema, list):
+        for branch in schema:
+            yield from _definitions(branch, namespace)
+    if not isinstance(schema, dict):
+        return
+    kind = schema.get("type")
+    if isinstance(kind, str) and kind in _NAMED:
+        name = _full_name(schema, namespace)
+        namespace = name.rpartition(".")[0]
+        yield name, {**schema, "name": name.rpartition(".")[2], "namespace": namespace}
+    for inner in (kind, schema.get("items"), schema.get("values")):
+        yield from _definitions(inner, namespace)
+    for field in schema.get("fields", ()):
+        yield from _definitions(field.get("type"), namespace)

@@ -1,0 +1,75 @@
+"""Avro schemas with references, made one. Rule: F290; the names are Avro's own rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from kafkalog.errors import SchemaError
+from kafkalog.messages.avro_schemas import read_avro_schema, standalone_avro_schema
+
+
+def record(name: str, /, namespace: str | None = None, **fields: Any) -> dict[str, Any]:
+    space = {} if namespace is None else {"namespace": namespace}
+    listed = [{"name": field, "type": kind} for field, kind in fields.items()]
+    return {"type": "record", "name": name, **space, "fields": listed}
+
+
+def standalone(schema: Any, *references: Any) -> Any:
+    return json.loads(standalone_avro_schema(json.dumps(schema), [*map(json.dumps, references)]))
+
+
+def test_a_type_is_written_where_it_is_used_first() -> None:
+    money = record("Money", "shop", cents="long")
+    order = record("Order", "shop", total="Money", paid={"type": "array", "items": "shop.Money"})
+    assert standalone(order, money) == record(
+        "Order", "shop", total=money, paid={"type": "array", "items": "shop.Money"}
+    )
+
+
+def test_a_type_of_another_namespace_keeps_its_own() -> None:
+    money = record("Money", cents="long", unit={"type": "enum", "name": "Unit", "symbols": ["E"]})
+    order = record("Order", "shop", total=["null", "Money"])
+    unit = {"type": "enum", "name": "Unit", "symbols": ["E"], "namespace": ""}
+    written = record("Money", "", cents="long", unit=unit)
+    assert standalone(order, money) == record("Order", "shop", total=["null", written])
+
+
+def test_a_union_of_references_is_a_schema() -> None:
+    first, second = record("A", "n", x="int"), record("B", "n", a="A")
+    assert standalone(["n.A", "n.B"], first, second) == [first, record("B", "n", a="n.A")]
+
+
+def test_a_type_used_before_the_one_that_it_stands_in_is_defined_once() -> None:
+    inner = {"type": "fixed", "name": "Id", "size": 4}
+    outer = record("Outer", "n", id=inner)
+    user = record("User", "n", id="Id", outer="Outer", values={"type": "map", "values": "Id"})
+    assert standalone(user, outer) == record(
+        "User",
+        "n",
+        id={**inner, "namespace": "n"},
+        outer=record("Outer", "n", id="n.Id"),
+        values={"type": "map", "values": "n.Id"},
+    )
+
+
+def test_types_within_themselves_end() -> None:
+    node = record("Node", "n", next=["null", "Node"])
+    assert standalone(record("List", "n", first="Node"), node) == record(
+        "List", "n", first=record("Node", "n", next=["null", "n.Node"])
+    )
+
+
+@pytest.mark.parametrize(
+    "schema", [record("O", "n", x="Missing"), {"type": "record"}, 5, record("O", "n", x=None)]
+)
+def test_what_is_no_schema_is_an_error(schema: Any) -> None:
+    with pytest.raises(SchemaError):
+        standalone(schema)
+
+
+def test_what_is_no_json_is_an_error() -> None:
+    with pytest.raises(SchemaError, match="no Avro schema"):
+        read_avro_schema("string")
