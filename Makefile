@@ -10,7 +10,10 @@ FORMAT      ?= delta
 JOB         ?= validate_checksums
 ARGS        ?=
 
-# Delta's jars are fetched once, by `make setup`; a session then starts without asking for them.
+# What Avro needs (docs/decoding.md). The newest that Maven has everywhere: 4.2.0 is not on all
+# mirrors, and the tests find that this one does what they ask of it in Spark 4.2.0.
+AVRO         = org.apache.spark:spark-avro_2.13:4.1.1
+# Jars are fetched once, by `make setup`; a session then starts without asking for them.
 JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -sd, -)
 export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
@@ -35,8 +38,8 @@ $(READY): pyproject.toml | java
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@echo "compiling the kernels"
 	@$(BIN)/python -m kafkalog.columns.compile_kernels
-	@echo "fetching Delta's jars"
-	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy >$(VENV)/jars.log 2>&1 || \
+	@echo "fetching the jars of Delta and Avro"
+	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy $(AVRO) >$(VENV)/jars.log 2>&1 || \
 	  { tail -n 20 $(VENV)/jars.log; exit 1; }
 	@touch $(READY)
 
