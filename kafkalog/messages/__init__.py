@@ -1,1 +1,3 @@
-"""What Kafka's internal topics hold: one interpreter over schema data. Pure Python, no files."""
+"""What stands in keys and values: the messages of Kafka's internal topics, by one interpreter over
+schema data (docs/messages.md), and what schema registries write. Pure Python, no files.
+"""

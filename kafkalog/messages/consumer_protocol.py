@@ -1,0 +1,37 @@
+"""What consumers agree on, in the members of a classic group. Rule: docs/format.md F192."""
+
+from __future__ import annotations
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.messages.catalog import message
+from kafkalog.messages.message_reader import MALFORMED, TRUNCATED, read_message
+from kafkalog.messages.schema import Message, Values
+from kafkalog.messages.value_types import FIXED_WIDTH
+
+# The protocol type of consumers' groups; members of others, such as Kafka Connect's workers, agree
+# in forms of their own.
+CONSUMER_PROTOCOL = "consumer"
+SUBSCRIPTION = "ConsumerProtocolSubscription"
+ASSIGNMENT = "ConsumerProtocolAssignment"
+_VERSION = FIXED_WIDTH["int16"]
+
+
+def read_subscription(data: bytes) -> Values:
+    """A member's subscription: topics, userData, ownedPartitions and so on, as far as its version
+    has them. Raises CorruptDataError."""
+    return _read(message(SUBSCRIPTION), data)
+
+
+def read_assignment(data: bytes) -> Values:
+    """A member's assignment: assignedPartitions and userData. Raises CorruptDataError."""
+    return _read(message(ASSIGNMENT), data)
+
+
+def _read(protocol: Message, data: bytes) -> Values:
+    if len(data) < _VERSION.size:
+        raise CorruptDataError(TRUNCATED, f"{len(data)} bytes without a version", position=0)
+    (version,) = _VERSION.unpack_from(data)
+    if version < 0:
+        raise CorruptDataError(MALFORMED, f"version {version} of {protocol.name}", position=0)
+    known = min(version, protocol.versions.last)
+    return read_message(protocol, known, data, _VERSION.size)[0]

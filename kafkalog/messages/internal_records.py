@@ -1,0 +1,182 @@
+"""Records of internal topics, and control records: bytes to values. Nothing here fails on what the
+bytes are. Rules: docs/format.md F188 to F191.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.messages.catalog import Family, Framing, RecordType, control_family, topic_family
+from kafkalog.messages.message_reader import TRUNCATED, read_message, read_uvarint
+from kafkalog.messages.schema import Message, Values
+from kafkalog.messages.value_types import FIXED_WIDTH
+
+# Reasons, beside what the reader of messages says: `truncated` and `malformed`.
+UNKNOWN_TYPE = "unknown_type"
+UNKNOWN_VERSION = "unknown_version"
+TRAILING_BYTES = "trailing_bytes"
+NO_KEY = "no_key"
+NO_VALUE = "no_value"
+UNEXPECTED_KEY = "unexpected_key"
+
+# The frame of KRaft's and tiered storage's records has one version so far.
+FRAME_VERSION = 1
+_INT16 = FIXED_WIDTH["int16"]
+
+
+@dataclass(frozen=True, slots=True)
+class InternalRecord:
+    """What a record of an internal topic, or a control record, says.
+
+    `record_type` and `name` are Kafka's; `key_version` is that of a control record's key, None
+    elsewhere; `value_version` that of the value. `key` and `value` are None where there is none or
+    where it cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why.
+    `definition` has the messages of the type, if the type is known.
+    """
+
+    is_control: bool
+    is_tombstone: bool
+    record_type: int | None
+    name: str | None
+    key_version: int | None
+    value_version: int | None
+    key: Values | None
+    value: Values | None
+    reason: str | None
+    detail: str | None
+    definition: RecordType | None = field(repr=False)
+
+
+class _UnreadableError(Exception):
+    """Why a record cannot be read."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def read_internal_record(topic: str, key: bytes | None, value: bytes | None) -> InternalRecord:
+    """A data record of an internal topic. Raises SchemaError if the topic is none of those whose
+    messages are known."""
+    return _Reading(topic_family(topic)).read(key, value)
+
+
+def read_control_record(key: bytes | None, value: bytes | None) -> InternalRecord:
+    """A control record, of whatever topic."""
+    return _Reading(control_family()).read(key, value)
+
+
+class _Reading:
+    """A record that is being read, and what is known of it so far."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._number: int | None = None
+        self._definition: RecordType | None = None
+        self._key_version: int | None = None
+        self._value_version: int | None = None
+        self._key: Values | None = None
+        self._value: Values | None = None
+
+    def read(self, key: bytes | None, value: bytes | None) -> InternalRecord:
+        reason = detail = None
+        framing = self._family.framing
+        try:
+            if framing is Framing.COORDINATOR:
+                self._coordinator_record(key, value)
+            elif framing is Framing.METADATA:
+                self._metadata_record(key, value)
+            else:
+                self._control_record(key, value)
+        except _UnreadableError as error:
+            reason, detail = error.reason, error.detail
+        except CorruptDataError as error:
+            reason, detail = error.fault, f"{error.detail}, at byte {error.position}"
+        return InternalRecord(
+            is_control=framing is Framing.CONTROL,
+            is_tombstone=framing is Framing.COORDINATOR and value is None,
+            record_type=self._number,
+            name=self._definition.name if self._definition else None,
+            key_version=self._key_version,
+            value_version=self._value_version,
+            key=self._key,
+            value=self._value,
+            reason=reason,
+            detail=detail,
+            definition=self._definition,
+        )
+
+    def _coordinator_record(self, key: bytes | None, value: bytes | None) -> None:
+        key = _there(key, NO_KEY)
+        definition = self._typed(_int16(key, 0))
+        self._read_key(definition, 0, key)
+        if value is not None:
+            self._value_version = _int16(value, 0)
+            self._read_value(definition.value, value, _INT16.size)
+
+    def _metadata_record(self, key: bytes | None, value: bytes | None) -> None:
+        value = _there(value, NO_VALUE)
+        frame, position = read_uvarint(value, 0)
+        if frame != FRAME_VERSION:
+            raise _UnreadableError(UNKNOWN_VERSION, f"frame version {frame}, not {FRAME_VERSION}")
+        number, position = read_uvarint(value, position)
+        definition = self._typed(number)
+        self._value_version, position = read_uvarint(value, position)
+        if key is not None:
+            raise _UnreadableError(UNEXPECTED_KEY, f"a key of {len(key)} bytes, not null")
+        end = self._read_value(definition.value, value, position)
+        if end < len(value):
+            self._value = None
+            raise _UnreadableError(TRAILING_BYTES, f"{len(value) - end} bytes behind the message")
+
+    def _control_record(self, key: bytes | None, value: bytes | None) -> None:
+        key = _there(key, NO_KEY)
+        self._key_version = _int16(key, 0)
+        definition = self._typed(_int16(key, _INT16.size))
+        # Another version of the key changes nothing.
+        self._read_key(definition, 0, key)
+        value = _there(value, NO_VALUE)
+        version = self._value_version = _int16(value, 0)
+        if not definition.has_version_in_front:
+            self._read_value(definition.value, value, 0)
+            return
+        # Of a later version than is known the fields known so far are read.
+        self._value_version = min(version, definition.value.versions.last)
+        self._read_value(definition.value, value, _INT16.size)
+        self._value_version = version
+
+    def _typed(self, number: int) -> RecordType:
+        self._number = number
+        self._definition = definition = self._family.record_types.get(number)
+        if definition is None:
+            raise _UnreadableError(UNKNOWN_TYPE, f"no record of type {number} is known")
+        return definition
+
+    def _read_key(self, definition: RecordType, version: int, key: bytes) -> None:
+        """What stands behind the key's first number; further bytes are let be."""
+        if definition.key is not None:
+            self._key, _ = read_message(definition.key, version, key, _INT16.size)
+
+    def _read_value(self, message: Message, value: bytes, position: int) -> int:
+        """Sets the values; the position behind them."""
+        version = self._value_version
+        if version is None or version not in message.versions:
+            detail = f"version {version} of {message.name}, known are {message.versions}"
+            raise _UnreadableError(UNKNOWN_VERSION, detail)
+        self._value, end = read_message(message, version, value, position)
+        return end
+
+
+def _there(data: bytes | None, reason: str) -> bytes:
+    if data is None:
+        raise _UnreadableError(reason, "null, which it must not be")
+    return data
+
+
+def _int16(data: bytes, position: int) -> int:
+    if position + _INT16.size > len(data):
+        raise _UnreadableError(TRUNCATED, f"{len(data)} bytes are too few for type and version")
+    number: int = _INT16.unpack_from(data, position)[0]
+    return number

@@ -1,0 +1,177 @@
+"""Messages as data: the fields of each, in which versions they are there and how they are written.
+
+The form of the JSON that this is made from: docs/messages.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafkalog.errors import SchemaError
+
+# What a value of a message is: a number, text (uuids as Kafka prints them), bytes, None, a list of
+# these, or a struct's fields by their names.
+Value = Any
+Values = dict[str, Value]
+
+ZERO_UUID = "A" * 22
+_DEFAULTS: Mapping[str, Value] = {
+    "bool": False,
+    "int8": 0,
+    "int16": 0,
+    "uint16": 0,
+    "int32": 0,
+    "uint32": 0,
+    "int64": 0,
+    "float64": 0.0,
+    "string": "",
+    "bytes": b"",
+    "uuid": ZERO_UUID,
+}
+_VERSIONS = re.compile(r"(\d+)(?:(\+)|-(\d+))?")
+_LAST_VERSION = 2**15 - 1
+_FIELD_KEYS = {"name", "type", "versions", "nullable", "tag", "default", "secret"}
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The versions from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __contains__(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+ALL_VERSIONS = Versions(0, _LAST_VERSION)
+NO_VERSION = Versions(0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A field that is not shown; with `when`, only where that field of the same struct matches."""
+
+    when: str | None = None
+    matches: re.Pattern[str] | None = None
+
+    def hides(self, values: Values) -> bool:
+        if self.when is None or self.matches is None:
+            return True
+        return self.matches.search(str(values.get(self.when, ""))) is not None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A field of a message or struct.
+
+    `type` is one of Kafka's types or the struct's name, `struct` its fields; with `is_array` the
+    field is an array of these. A field with a `tag` is a tagged field wherever it is there.
+    """
+
+    name: str
+    type: str
+    is_array: bool
+    struct: tuple[Field, ...] | None
+    versions: Versions
+    nullable: Versions
+    tag: int | None
+    has_given_default: bool
+    given_default: Value
+    secret: Secret | None
+
+    def default(self, version: int) -> Value:
+        """What the field is where nobody has set it. A new value on each call."""
+        if self.has_given_default:
+            return self.given_default
+        if self.is_array:
+            return []
+        if self.struct is not None:
+            return {
+                field.name: field.default(version)
+                for field in self.struct
+                if version in field.versions
+            }
+        return _DEFAULTS[self.type]
+
+    def element(self) -> Field:
+        """An element of the array, as a field of its own: elements are neither null nor tagged."""
+        return replace(self, is_array=False, nullable=NO_VERSION, tag=None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """A message: its name in Kafka, its versions, which of them are flexible, and its fields."""
+
+    name: str
+    versions: Versions
+    flexible: Versions
+    fields: tuple[Field, ...]
+
+    @property
+    def has_secrets(self) -> bool:
+        return any(field.secret for field in self.fields)
+
+
+def parse_versions(text: str) -> Versions:
+    """`0`, `0-4` or `3+`. Raises SchemaError."""
+    match = _VERSIONS.fullmatch(text)
+    if match is None:
+        raise SchemaError(f"no versions: {text!r}; wanted is 0, 0-4 or 3+")
+    first = int(match[1])
+    return Versions(first, _LAST_VERSION if match[2] else int(match[3] or first))
+
+
+def parse_message(data: Mapping[str, Any]) -> Message:
+    """A message from its JSON. Raises SchemaError if a type is unknown."""
+    structs: Mapping[str, Any] = data.get("structs", {})
+    return Message(
+        data["name"],
+        parse_versions(data["versions"]),
+        _optional_versions(data, "flexible", NO_VERSION),
+        _parse_fields(data["fields"], structs, ()),
+    )
+
+
+def _parse_fields(
+    listed: list[Mapping[str, Any]], structs: Mapping[str, Any], within: tuple[str, ...]
+) -> tuple[Field, ...]:
+    return tuple(_parse_field(field, structs, within) for field in listed)
+
+
+def _parse_field(
+    data: Mapping[str, Any], structs: Mapping[str, Any], within: tuple[str, ...]
+) -> Field:
+    base = data["type"].removeprefix("[]")
+    unknown = sorted(set(data) - _FIELD_KEYS)
+    is_struct = base in structs
+    if unknown or base in within or not (is_struct or base in _DEFAULTS):
+        raise SchemaError(f"field {data['name']}: type {data['type']}, unknown keys {unknown}")
+    return Field(
+        name=data["name"],
+        type=base,
+        is_array=base != data["type"],
+        struct=_parse_fields(structs[base], structs, (*within, base)) if is_struct else None,
+        versions=_optional_versions(data, "versions", ALL_VERSIONS),
+        nullable=_optional_versions(data, "nullable", NO_VERSION),
+        tag=data.get("tag"),
+        has_given_default="default" in data,
+        given_default=data.get("default"),
+        secret=_parse_secret(data.get("secret")),
+    )
+
+
+def _optional_versions(data: Mapping[str, Any], key: str, default: Versions) -> Versions:
+    return parse_versions(data[key]) if key in data else default
+
+
+def _parse_secret(data: Any) -> Secret | None:
+    if isinstance(data, Mapping):
+        return Secret(data["when"], re.compile(data["matches"], re.IGNORECASE))
+    return Secret() if data else None

@@ -1,0 +1,150 @@
+"""Records as JSON text: what is shown, what is left out, what is hidden. Rules: F192 to F194."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from kafkalog.messages.catalog import topic_families
+from kafkalog.messages.internal_records import InternalRecord, read_internal_record
+from kafkalog.messages.record_writer import write_record_key, write_record_value
+from kafkalog.messages.rendering import REDACTED, key_json, may_hold_secrets, value_json
+from kafkalog.messages.schema import Values
+
+OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
+CONFIG, SCRAM, QUOTA = 4, 11, 14
+SUBSCRIPTION = b"\0\x01" + b"\0\0\0\x01\0\x01t" + b"\xff\xff\xff\xff" + b"\0\0\0\0"
+ASSIGNMENT = b"\0\x01" + b"\0\0\0\x01\0\x01t\0\0\0\x01\0\0\0\x05" + b"\xff\xff\xff\xff"
+
+
+def read(topic: str, record_type: int, version: int, values: Values) -> InternalRecord:
+    key = None if topic == METADATA else write_record_key(topic, record_type, {})
+    return read_internal_record(topic, key, write_record_value(topic, record_type, version, values))
+
+
+def shown(record: InternalRecord, **options: bool) -> Any:
+    text = value_json(record, **options)
+    return None if text is None else json.loads(text)
+
+
+def group(protocol_type: str, subscription: bytes, assignment: bytes) -> InternalRecord:
+    member = {"memberId": "m", "subscription": subscription, "assignment": assignment}
+    return read(OFFSETS, 2, 3, {"protocolType": protocol_type, "members": [member]})
+
+
+def test_members_of_consumers_show_what_they_agreed_on() -> None:
+    # F192
+    (member,) = shown(group("consumer", SUBSCRIPTION, ASSIGNMENT))["members"]
+    assert member["subscription"] == {"topics": ["t"], "userData": None, "ownedPartitions": []}
+    partitions = [{"topic": "t", "partitions": [5]}]
+    assert member["assignment"] == {"assignedPartitions": partitions, "userData": None}
+
+
+def test_a_later_subscription_is_read_as_far_as_it_is_known() -> None:
+    # F192: version 9 as version 3, with fields behind.
+    later = b"\0\x09" + SUBSCRIPTION[2:] + b"\0\0\0\x07" + b"\0\x01r" + b"more"
+    (member,) = shown(group("consumer", later, ASSIGNMENT))["members"]
+    assert (member["subscription"]["generationId"], member["subscription"]["rackId"]) == (7, "r")
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "subscription"),
+    [("connect", SUBSCRIPTION), ("consumer", b"\0"), ("consumer", b"\xff\xff\0\0\0\0")],
+)
+def test_other_members_bytes_stay_bytes(protocol_type: str, subscription: bytes) -> None:
+    (member,) = shown(group(protocol_type, subscription, b""))["members"]
+    assert isinstance(member["subscription"], str)
+    assert member["assignment"] == ""
+
+
+def test_names_keep_their_order_and_text_its_characters() -> None:
+    # F193
+    record = read(OFFSETS, 1, 3, {"offset": 5, "metadata": '✓ "', "commitTimestamp": 7})
+    assert value_json(record) == (
+        '{"offset":5,"leaderEpoch":-1,"metadata":"✓ \\"","commitTimestamp":7}'
+    )
+    assert key_json(record) == '{"group":"","topic":"","partition":0}'
+
+
+def test_tagged_fields_are_shown_where_they_differ_from_their_default() -> None:
+    # F193: in ConsumerGroupMemberMetadataValue null is not the default.
+    absent = {"sessionTimeoutMs": 0, "supportedProtocols": []}
+    for classic, has_name in ((None, True), (absent, False)):
+        record = read(OFFSETS, 5, 0, {"classicMemberMetadata": classic})
+        assert ("classicMemberMetadata" in shown(record)) is has_name
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e10, 1e10), (math.inf, "Infinity"), (-math.inf, "-Infinity"), (math.nan, "NaN")],
+)
+def test_numbers_that_are_not_finite_are_text(value: float, text: object) -> None:
+    assert shown(read(METADATA, QUOTA, 0, {"value": value}))["value"] == text
+
+
+CREDENTIAL = {"name": "alice", "salt": b"salt", "storedKey": b"stored", "serverKey": b"server"}
+
+
+def test_credentials_are_hidden_unless_they_are_asked_for() -> None:
+    # F194
+    record = read(METADATA, SCRAM, 0, CREDENTIAL)
+    assert shown(record) == {
+        "name": "alice",
+        "mechanism": 0,
+        "salt": REDACTED,
+        "storedKey": REDACTED,
+        "serverKey": REDACTED,
+        "iterations": 0,
+    }
+    assert shown(record, show_secrets=True)["salt"] == "c2FsdA=="
+    assert may_hold_secrets(record)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_hidden"),
+    [
+        ("ssl.keystore.password", True),
+        ("listener.name.external.ssl.key.password", True),
+        ("ssl.keystore.key", True),
+        ("ssl.keystore.certificate.chain", True),
+        ("ssl.truststore.certificates", True),
+        ("sasl.jaas.config", True),
+        ("listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config", True),
+        ("delegation.token.secret.key", True),
+        ("sasl.oauthbearer.assertion.private.key.passphrase", True),
+        ("sasl.oauthbearer.client.credentials.client.secret", True),
+        ("my.plugin.API_KEY", True),
+        ("cleanup.policy", False),
+        ("compression.type", False),
+        ("max.message.bytes", False),
+        ("min.insync.replicas", False),
+        ("leader.replication.throttled.replicas", False),
+    ],
+)
+def test_a_configs_value_is_hidden_by_its_name(name: str, is_hidden: bool) -> None:
+    # F194
+    record = read(METADATA, CONFIG, 0, {"name": name, "value": "v"})
+    assert shown(record)["value"] == (REDACTED if is_hidden else "v")
+    assert shown(record, show_secrets=True)["value"] == "v"
+    assert shown(read(METADATA, CONFIG, 0, {"name": name, "value": None}))["value"] is None
+
+
+def test_records_with_secrets_are_these() -> None:
+    hiding = {
+        kind.name
+        for family in topic_families().values()
+        for kind in family.record_types.values()
+        if kind.value.has_secrets
+    }
+    assert hiding == {"ConfigRecord", "UserScramCredentialRecord"}
+    assert not may_hold_secrets(read_internal_record(METADATA, None, b"\x01\x63\x00"))
+
+
+def test_what_cannot_be_read_has_no_text() -> None:
+    record = read_internal_record(OFFSETS, b"\0\x63", b"")
+    assert (key_json(record), value_json(record)) == (None, None)
+    tombstone = read_internal_record(OFFSETS, b"\0\x02\0\x01g", None)
+    assert (key_json(tombstone), value_json(tombstone)) == ('{"group":"g"}', None)
