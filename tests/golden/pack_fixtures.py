@@ -4,7 +4,8 @@
 
 FIXTURES_DIR holds a folder for each set named in SETS (see README.md beside this file). Consumer
 output is kept whole; of kafka-dump-log's output the line of every batch, and of every entry of
-indexes and producer snapshots.
+indexes and producer snapshots; of internal topics, in an archive of their own, the line of every
+record too.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43", "unclean")
 # The dump of the newest tool where there are two: it speaks of wrapper messages too.
 DUMPS = ("dump-by-4.3.1", "dump", "dump/log-dirs")
 BATCH_LINE = re.compile(rb"^(baseOffset: |offset: )")
+RECORD_LINE = b"| offset: "
 ENTRY_LINE = re.compile(rb"^(offset: |timestamp: |version: |producerId: )")
 
 
 def main(fixtures: Path) -> None:
-    """Write two archives for every set: the log directories, and what Kafka said of them."""
+    """Write the archives of every set: the log directories, what Kafka said of them, and what of
+    the records of internal topics."""
     DATA.mkdir(exist_ok=True)
     for name in SETS:
         source = fixtures / name
@@ -38,6 +41,9 @@ def main(fixtures: Path) -> None:
         }
         _pack(DATA / f"{name}.logs.tar.xz", logs)
         _pack(DATA / f"{name}.golden.tar.xz", _golden(source / "golden"))
+        messages = _messages(source / "golden")
+        if messages:
+            _pack(DATA / f"{name}.messages.tar.xz", messages)
 
 
 def _golden(folder: Path) -> dict[str, bytes]:
@@ -48,9 +54,7 @@ def _golden(folder: Path) -> dict[str, bytes]:
     }
     for path in sorted((*folder.glob("consumer/*.gz"), *folder.glob("*/recovered.offsets.gz"))):
         files[str(path.relative_to(folder).with_suffix(""))] = gzip.decompress(path.read_bytes())
-    dump = next((folder / name for name in DUMPS if (folder / name).is_dir()), None)
-    if dump is not None and (dump / "log-dirs").is_dir():
-        dump = dump / "log-dirs"
+    dump = _dump_folder(folder)
     for path in sorted(dump.rglob("*.log.txt.gz")) if dump else ():
         lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
         kept = b"".join(line for line in lines if BATCH_LINE.match(line))
@@ -60,6 +64,24 @@ def _golden(folder: Path) -> dict[str, bytes]:
             lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
             kept = b"".join(line for line in lines if ENTRY_LINE.match(line))
             files[f"side_files/{path.relative_to(dump).with_suffix('')}"] = kept
+    return files
+
+
+def _dump_folder(folder: Path) -> Path | None:
+    dump = next((folder / name for name in DUMPS if (folder / name).is_dir()), None)
+    if dump is not None and (dump / "log-dirs").is_dir():
+        return dump / "log-dirs"
+    return dump
+
+
+def _messages(folder: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    dump = _dump_folder(folder)
+    for path in sorted(dump.rglob("__*/*.txt.gz")) if dump else ():
+        if path.name.endswith((".log.txt.gz", ".checkpoint.txt.gz")):
+            lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+            kept = b"".join(line for line in lines if line.startswith(RECORD_LINE))
+            files[str(path.relative_to(dump).with_suffix(""))] = kept
     return files
 
 

@@ -1,0 +1,65 @@
+"""Our message schemas are what Kafka's jars define, field by field, and none is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.broker.marks import needs_kafka
+from tests.broker.message_definitions import (
+    Definition,
+    kafka_definitions,
+    kafkas_form,
+    kafkas_record_types,
+    our_form,
+    our_messages,
+    our_record_types,
+)
+
+pytestmark = needs_kafka
+
+# Of the definitions that are no requests: what is no record of a log.
+NO_RECORDS = {
+    "AbortedTxn",  # .txnindex (F104)
+    "ProducerSnapshot",  # .snapshot (F105)
+    "QuorumStateData",  # the file quorum-state
+    "DefaultPrincipalData",  # inside requests that a broker forwards
+}
+
+
+@pytest.fixture(scope="module")
+def definitions() -> dict[str, Definition]:
+    return kafka_definitions()
+
+
+def test_kafka_has_no_message_in_its_logs_that_we_lack(definitions: dict[str, Definition]) -> None:
+    assert set(definitions) - NO_RECORDS == set(our_messages())
+
+
+def test_record_types_have_kafkas_numbers(definitions: dict[str, Definition]) -> None:
+    # F191: also that a type which Kafka no longer has is not ours.
+    assert our_record_types() == kafkas_record_types(list(definitions.values()))
+
+
+@pytest.mark.parametrize("name", sorted(our_messages()))
+def test_a_message_is_defined_as_in_kafka(name: str, definitions: dict[str, Definition]) -> None:
+    # F185 to F187: names, types, versions, nullability, tags, defaults, flexible versions.
+    assert our_form(our_messages()[name]) == kafkas_form(definitions[name])
+
+
+def test_every_difference_would_be_seen(definitions: dict[str, Definition]) -> None:
+    data = definitions["OffsetCommitValue"]
+    ours = our_form(our_messages()["OffsetCommitValue"])
+    for key, value in [
+        ("name", "Other"),
+        ("type", "int16"),
+        ("versions", "2+"),
+        ("nullableVersions", "0+"),
+        ("taggedVersions", "4+"),
+        ("tag", 5),
+        ("default", "7"),
+    ]:
+        fields = [{**data["fields"][0], key: value}, *data["fields"][1:]]
+        assert kafkas_form({**data, "fields": fields}) != ours, key
+    assert kafkas_form({**data, "validVersions": "0-5"}) != ours
+    assert kafkas_form({**data, "flexibleVersions": "3+"}) != ours
+    assert kafkas_form({**data, "fields": [*data["fields"], data["fields"][0]]}) != ours

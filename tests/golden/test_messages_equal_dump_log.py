@@ -1,0 +1,179 @@
+"""Every record of every internal topic against what kafka-dump-log's decoders printed of it.
+
+The decoders: offsets, share-group-state and cluster-metadata in all releases at hand,
+transaction-log in 4.x as JSON, before that as a line of text; for tiered storage's metadata the
+toString of Kafka's own classes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkalog.format.record_batch import read_batch
+from kafkalog.format.segment import read_ranges
+from kafkalog.messages.internal_records import (
+    InternalRecord,
+    read_control_record,
+    read_internal_record,
+)
+from kafkalog.messages.metadata_transactions import is_whole_snapshot, records_in_force
+from kafkalog.messages.rendering import key_json, value_json
+from kafkalog.messages.schema import Values
+
+# Records of internal topics in the files of each set, snapshots of the metadata included.
+SETS = {"kafka44": 3369, "kafka39zk": 107, "kafka010": 59, "kafka08": 5, "tiered43": 297}
+LINE = re.compile(
+    r"\| offset: (\d+) .*?(?:headerKeys: \[\]|isValid: true crc: \d+) ?(.*)", re.DOTALL
+)
+CONTROL_NAMES = {
+    "LEADER_CHANGE": "LeaderChange: ",
+    "SNAPSHOT_HEADER": "SnapshotHeader ",
+    "SNAPSHOT_FOOTER": "SnapshotFooter ",
+}
+TRANSACTION_STATES = [
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+]
+SEGMENT_STATES = [
+    f"{action}_SEGMENT_{end}" for action in ("COPY", "DELETE") for end in ("STARTED", "FINISHED")
+]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_record_of_an_internal_topic_is_what_kafka_dump_log_printed(
+    name: str, unpacked: Callable[[str], Path]
+) -> None:
+    # F185 to F190, F192, F193; T19, T36, T39.
+    logs, dumped = unpacked(f"{name}.logs"), unpacked(f"{name}.messages")
+    compared = 0
+    for path in sorted(dumped.rglob("*.txt")):
+        printed = [
+            match.groups()
+            for match in map(LINE.fullmatch, path.read_text().splitlines())
+            if match is not None
+        ]
+        read = list(records(logs / "log-dirs" / path.relative_to(dumped).with_suffix("")))
+        assert [(str(offset), as_printed(record)) for offset, record in read] == printed, path
+        compared += len(printed)
+    assert compared == SETS[name]
+
+
+def test_the_fixtures_hold_most_types_of_records(unpacked: Callable[[str], Path]) -> None:
+    seen: Counter[str | None] = Counter()
+    for name in SETS:
+        for path in sorted((unpacked(f"{name}.logs") / "log-dirs").rglob("__*/*.log")):
+            seen.update(record.name for _, record in records(path))
+    assert None not in seen
+    assert len(seen) == 40
+
+
+def test_snapshots_of_the_metadata_are_whole_and_all_of_them_is_in_force(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # T40: their offsets begin with 0, and the footer is the last record.
+    snapshots = sorted(unpacked("kafka44.logs").rglob("__cluster_metadata-0/*.checkpoint"))
+    for path in snapshots:
+        offsets, held = zip(*records(path), strict=True)
+        assert offsets == tuple(range(len(offsets)))
+        assert is_whole_snapshot(held)
+        assert not is_whole_snapshot(held[:-1])
+        in_force = list(records_in_force(held))
+        assert [r for r in held if r not in in_force] == [
+            r for r in held if r.name in ("BeginTransactionRecord", "EndTransactionRecord")
+        ]
+    assert len(snapshots) == 11
+
+
+def records(path: Path) -> Iterator[tuple[int, InternalRecord]]:
+    """All records of a log file or snapshot with their offsets."""
+    data = path.read_bytes()
+    topic = path.parent.name.rpartition("-")[0]
+    for part in read_ranges(data):
+        assert part.header is not None
+        for record in read_batch(data, part.position, expected_offset=part.expected_offset):
+            if part.header.is_control:
+                yield record.offset, read_control_record(record.key, record.value)
+            else:
+                yield record.offset, read_internal_record(topic, record.key, record.value)
+
+
+def as_printed(record: InternalRecord) -> str:
+    """What kafka-dump-log prints behind the fields that it prints of any record."""
+    assert record.reason is None
+    if record.is_control:
+        return control_as_printed(record)
+    if record.key is None:
+        return f"payload: {metadata_as_printed(record)}"
+    if record.name == "TransactionLog" and record.value_version == 0:
+        return transaction_as_printed(record.key, record.value or {})
+    key = f'{{"type":"{record.record_type}","data":{key_json(record)}}}'
+    value = f'{{"version":"{record.value_version}","data":{value_json(record)}}}'
+    return f"key: {key} payload: {'<DELETE>' if record.is_tombstone else value}"
+
+
+def control_as_printed(record: InternalRecord) -> str:
+    if record.name in ("ABORT", "COMMIT"):
+        epoch = (record.value or {})["coordinatorEpoch"]
+        return f"endTxnMarker: {record.name} coordinatorEpoch: {epoch}"
+    return CONTROL_NAMES[str(record.name)] + str(value_json(record))
+
+
+def metadata_as_printed(record: InternalRecord) -> str:
+    if str(record.name).startswith("Remote"):
+        return remote_as_printed(str(record.name).removesuffix("Record"), record.value or {})
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(record.name)).upper()
+    shown = value_json(record, show_secrets=True)
+    return f'{{"type":"{name}","version":{record.value_version},"data":{shown}}}'
+
+
+def transaction_as_printed(key: Values, value: Values) -> str:
+    partitions = ",".join(
+        f"{entry['topic']}-{partition}"
+        for entry in value["transactionPartitions"] or ()
+        for partition in entry["partitionIds"]
+    )
+    return (
+        f"key: transaction_metadata::transactionalId={key['transactionalId']} "
+        f"payload: producerId:{value['producerId']},producerEpoch:{value['producerEpoch']},"
+        f"state={TRANSACTION_STATES[value['transactionStatus']]},partitions=[{partitions}],"
+        f"txnLastUpdateTimestamp={value['transactionLastUpdateTimestampMs']},"
+        f"txnTimeoutMs={value['transactionTimeoutMs']}"
+    )
+
+
+def remote_as_printed(name: str, value: Values) -> str:
+    segment = value["remoteLogSegmentId"]
+    partition = segment["topicIdPartition"]
+    place = f"{partition['id']}:{partition['name']}-{partition['partition']}"
+    identity = f"RemoteLogSegmentId{{topicIdPartition={place}, id={segment['id']}}}"
+    state = SEGMENT_STATES[value["remoteLogSegmentState"]]
+    assert value["customMetadata"] is None
+    fields = {"remoteLogSegmentId": identity, "customMetadata": "Optional.empty", "state": state}
+    if name == "RemoteLogSegmentMetadataUpdate":
+        return java_text(name, fields, value, "eventTimestampMs", "brokerId")
+    epochs = ", ".join(f"{e['leaderEpoch']}={e['offset']}" for e in value["segmentLeaderEpochs"])
+    return java_text(
+        name,
+        {"remoteLogSegmentId": identity},
+        value,
+        *("startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"),
+    ).removesuffix("}") + (
+        f", segmentLeaderEpochs={{{epochs}}}, segmentSizeInBytes={value['segmentSizeInBytes']}, "
+        f"customMetadata=Optional.empty, state={state}, "
+        f"txnIdxEmpty={json.dumps(value['txnIndexEmpty'])}}}"
+    )
+
+
+def java_text(name: str, fields: dict[str, str], value: Values, *names: str) -> str:
+    shown = {**fields, **{field: str(value[field]) for field in names}}
+    return f"{name}{{{', '.join(f'{field}={text}' for field, text in shown.items())}}}"
