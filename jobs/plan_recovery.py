@@ -14,7 +14,15 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from kafkalog.analysis.recovery import recovery_totals, with_losses
-from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
+from kafkalog.spark.job import (
+    ExitCode,
+    add_index_interval_argument,
+    announced_inputs,
+    counted,
+    exit_code,
+    job_parser,
+    run_job,
+)
 from kafkalog.spark.options import Shutdown
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -67,8 +75,7 @@ def run(args: Namespace) -> ExitCode:
             with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
     print(verdict(totals))
     print("tables:", *paths)
-    has_findings = totals.lost_bytes or totals.start_errors
-    return ExitCode.FINDINGS if args.fail_on_findings and has_findings else ExitCode.DONE
+    return exit_code(args, has_findings=bool(totals.lost_bytes or totals.start_errors))
 
 
 def parser() -> ArgumentParser:
@@ -82,10 +89,7 @@ def parser() -> ArgumentParser:
         "--shutdown", choices=[each.value for each in Shutdown], default="asFound",
         help="the stop before the start: by .kafka_cleanshutdown, or as given (default: asFound)",
     )  # fmt: skip
-    arguments.add_argument(
-        "--index-interval-bytes", metavar="N", type=int, default=4096,
-        help="index.interval.bytes of the topics (default: 4096)",
-    )  # fmt: skip
+    add_index_interval_argument(arguments, "the topics")
     return arguments
 
 

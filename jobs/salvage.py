@@ -8,55 +8,29 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 
-from pyspark.sql import Row
-
 from kafkalog.analysis.salvage import lost_ranges, salvage_totals
-from kafkalog.columns.salvage import SalvageSettings
-from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
-from kafkalog.spark.salvage import finish_log_dir, salvage, salvageable
+from kafkalog.spark.job import ExitCode, announced_inputs, exit_code, job_parser, run_job
+from kafkalog.spark.salvage import salvage, salvageable
+from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings, salvage_verdict
 from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
+from kafkalog.spark.tables import refuse_other_inputs, replace_rows
 from kafkalog.storage.log_dir import find_partitions
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
-
-
-def verdict(totals: Row, target: str) -> str:
-    """One line: what is in the new directory, and what is not."""
-    kept = (
-        f"{counted(totals.partitions, 'partition')} with {counted(totals.batches, 'batch')}, "
-        f"{counted(totals.records, 'record')}, {counted(totals.kept_bytes, 'byte')} in {target}"
-    )
-    lost = "nothing was lost"
-    if totals.lost_ranges:
-        lost = (
-            f"LOST: {counted(totals.lost_bytes, 'byte')} in {counted(totals.lost_ranges, 'range')}"
-        )
-    if totals.start_errors:
-        lost += f"; a broker would stumble over {counted(totals.start_errors, 'partition')}"
-    if totals.without_topic_id:
-        lost += (
-            f"; {counted(totals.without_topic_id, 'partition')} had no topic id "
-            "(partition.metadata): a broker with KRaft sets them aside as stray"
-        )
-    return f"{kept}; {lost}"
 
 
 def run(args: Namespace) -> ExitCode:
     """Write the new log directory and both tables, and say what is not in it."""
     inputs = announced_inputs(args)
     logs = salvageable(find_partitions(inputs, strict=args.mode == "FAILFAST"))
-    settings = SalvageSettings(time.time_ns() // 1_000_000, args.index_interval_bytes)
+    settings = salvage_settings(args, logs, time.time_ns() // 1_000_000)
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, args.output, table, args.format, inputs)
-        rows = salvage(spark, logs, args.salvage_to, settings).collect()
-        salvaged = spark.createDataFrame(rows, table_schema("salvage"))
-        ends = {(row.topic, row.partition): row.log_end_offset for row in rows}
-        finish_log_dir(logs[0].log_dir.path, args.salvage_to, ends)
+        salvaged = salvage(spark, logs, args.salvage_to, settings)
         (totals,) = salvage_totals(salvaged).collect()
         lost = lost_ranges(salvaged)
         paths = [
@@ -66,33 +40,20 @@ def run(args: Namespace) -> ExitCode:
         if args.show and totals.lost_ranges:
             places = lost.orderBy("topic", "partition", "file", "position")
             places.select(*_SHOWN).show(args.show, truncate=False)
-    print(verdict(totals, args.salvage_to))
+    print(salvage_verdict(totals, args.salvage_to))
     print("tables:", *paths)
-    has_findings = totals.lost_ranges or totals.start_errors
-    return ExitCode.FINDINGS if args.fail_on_findings and has_findings else ExitCode.DONE
-
-
-def parser() -> ArgumentParser:
-    """The job's arguments."""
-    arguments = job_parser(
-        "salvage",
-        "Write a new log directory with all that is sound in a damaged one.",
-        "/mnt/damaged/kafka-logs --salvage-to /mnt/new/kafka-logs --output /tmp/salvaged",
-    )
-    arguments.add_argument(
-        "--salvage-to", metavar="NEW_LOG_DIR", required=True,
-        help="the log directory to write; it must not exist",
-    )  # fmt: skip
-    arguments.add_argument(
-        "--index-interval-bytes", metavar="N", type=int, default=4096,
-        help="index.interval.bytes of the new indexes (default: 4096)",
-    )  # fmt: skip
-    return arguments
+    return exit_code(args, has_findings=bool(totals.lost_ranges or totals.start_errors))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The job, with its exit code."""
-    return run_job(run, parser().parse_args(arguments))
+    parser = job_parser(
+        "salvage",
+        "Write a new log directory with all that is sound in a damaged one.",
+        "/mnt/damaged/kafka-logs --salvage-to /mnt/new/kafka-logs --output /tmp/salvaged",
+    )
+    add_salvage_arguments(parser)
+    return run_job(run, parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

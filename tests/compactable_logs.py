@@ -38,7 +38,8 @@ class CompactableLog:
     next_offset: int = 0
     _sequences: dict[int, int] = field(default_factory=dict)
     _epochs: dict[int, int] = field(default_factory=dict)
-    _open: set[int] = field(default_factory=set)
+    # First offsets of open transactions by producer.
+    open_transactions: dict[int, int] = field(default_factory=dict)
 
     def add_batches(self, count: int) -> None:
         """Batches of all kinds there are in format 2."""
@@ -53,11 +54,11 @@ class CompactableLog:
 
     def end_transactions(self) -> None:
         """Markers for all that are open."""
-        for producer in sorted(self._open):
+        for producer in sorted(self.open_transactions):
             self.add_marker(producer, self.source.choice((ABORT, COMMIT)))
 
     def _go_on(self, producer: int) -> None:
-        if self.source.random() < (0.4 if producer in self._open else 0.1):
+        if self.source.random() < (0.4 if producer in self.open_transactions else 0.1):
             self.add_marker(producer, self.source.choice((ABORT, COMMIT)))
         else:
             self.add_records(producer)
@@ -84,7 +85,7 @@ class CompactableLog:
         if producer >= 0:
             self._sequences[producer] = (read_header(batch, 0).last_sequence + 1) % 2**31
         if is_transactional:
-            self._open.add(producer)
+            self.open_transactions.setdefault(producer, self.next_offset)
         self._append(batch)
 
     def add_marker(self, producer: int, kind: int) -> None:
@@ -102,7 +103,7 @@ class CompactableLog:
             is_control=True,
             delete_horizon_ms=self._horizon(),
         )
-        self._open.discard(producer)
+        self.open_transactions.pop(producer, None)
         self._append(write_batch([record], fields))
 
     def add_legacy(self, count: int) -> None:

@@ -19,9 +19,12 @@ def salvage_totals(salvaged: DataFrame) -> DataFrame:
         F.count("*").alias("partitions"),
         F.count_if(~F.col("broker_starts")).alias("start_errors"),
         F.count_if(F.col("topic_id").isNull()).alias("without_topic_id"),
+        F.collect_set(F.when(F.col("compacted_bytes").isNotNull(), F.col("topic"))).alias(
+            "compacted_topics"
+        ),
         *(
             F.coalesce(F.sum(name), F.lit(0)).alias(name)
-            for name in ("batches", "records", "kept_bytes", "lost_bytes")
+            for name in ("batches", "records", "kept_bytes", "lost_bytes", "compacted_bytes")
         ),
         F.coalesce(F.sum(F.size("lost_ranges")), F.lit(0)).alias("lost_ranges"),
     )

@@ -1,12 +1,15 @@
 """Writes what is sound of a partition into a new directory, which a broker opens.
 
-Rules: docs/format.md F180 to F184. Tables: schemas/tables/salvage.json, lost_ranges.json.
+Rules: docs/format.md F180 to F184, F252 and F253. Tables: schemas/tables/salvage.json and
+lost_ranges.json.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kafkalog.columns.batch_table import (
@@ -25,7 +28,8 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.log_compaction import compact_log
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile, find_partitions
 from kafkalog.storage.log_settings import NEVER, LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.storage.output_files import write_file
@@ -34,17 +38,31 @@ from kafkalog.storage.recovery import RecoverySettings, plan_recovery
 
 TOPIC_METADATA = "partition.metadata"
 _LARGEST = 2**31 - 1
+_UNCOMPACTED = ".uncompacted"
 _EPOCH = struct.Struct(">i")
 _EPOCH_POSITION = 12
 
 
 @dataclass(frozen=True, slots=True)
 class SalvageSettings:
-    """`topic_id` goes to partition.metadata, None to no such file."""
+    """`topic_id` goes to partition.metadata, None to no such file. `compacted` are the topics that
+    are compacted as well, each with its delete.retention.ms."""
 
     now_ms: int
     index_interval_bytes: int
     topic_id: str | None = None
+    compacted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def writing(self) -> LogSettings:
+        """Segments end where those of the source do, whatever the topic's settings were."""
+        return LogSettings(
+            segment_bytes=_LARGEST,
+            segment_ms=NEVER,
+            segment_index_bytes=_LARGEST,
+            index_interval_bytes=self.index_interval_bytes,
+            max_message_bytes=_LARGEST,
+        )
 
     def with_topic_id(self, topic_id: str | None) -> SalvageSettings:
         """The same for a partition of this topic."""
@@ -57,26 +75,58 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
     The row of table `salvage`; its `lost_ranges` are rows of table `lost_ranges`. Segments keep
     their names; indexes, producer snapshots and leader epochs are made anew.
     """
-    start_offset = log.segments[0].base_offset or 0 if log.segments else _log_start(log)
-    # Segments end where those of the source do, whatever the topic's settings were.
-    writing = LogSettings(
-        segment_bytes=_LARGEST,
-        segment_ms=NEVER,
-        segment_index_bytes=_LARGEST,
-        index_interval_bytes=settings.index_interval_bytes,
-        max_message_bytes=_LARGEST,
-    )
-    with LogWriter(
-        directory, writing, now_ms=lambda: settings.now_ms, start_offset=start_offset
-    ) as writer:
-        is_compacted = log.topic_partition in log.log_dir.cleaner_checkpoints
-        salvage = _Salvage(writer, is_compacted=is_compacted)
-        for segment in log.segments:
-            salvage.add_segment(segment)
+    delete_retention_ms = settings.compacted.get(log.topic or "")
+    if delete_retention_ms is None:
+        with _writer(log, directory, settings) as writer:
+            row = _salvaged(log, writer)
+    else:
+        row = _salvaged_and_compacted(log, directory, settings, delete_retention_ms)
     if settings.topic_id is not None:
         text = write_topic_id(settings.topic_id)
         write_file(os.path.join(directory, TOPIC_METADATA), text.encode(), os.fsync)
-    return {**salvage.row(), **_start(log, directory, settings)}
+    return {**row, **_start(log, directory, settings)}
+
+
+def _salvaged(log: PartitionLog, writer: LogWriter) -> TableRow:
+    is_compacted = log.topic_partition in log.log_dir.cleaner_checkpoints
+    salvage = _Salvage(writer, is_compacted=is_compacted)
+    for segment in log.segments:
+        salvage.add_segment(segment)
+    return salvage.row()
+
+
+def _salvaged_and_compacted(
+    log: PartitionLog, directory: str, settings: SalvageSettings, delete_retention_ms: int
+) -> TableRow:
+    """What is sound goes to a directory of its own first: transactions and later records must be
+    known before anything is left out."""
+    parent, name = os.path.split(directory)
+    whole = os.path.join(parent, f"{name}{_UNCOMPACTED}", name)
+    with _writer(log, whole, settings) as writer:
+        row = _salvaged(log, writer)
+    (sound,) = find_partitions([whole])
+    with _writer(log, directory, settings) as compacted_writer:
+        compacted = compact_log(
+            sound.segments,
+            compacted_writer,
+            start_offset=_log_start(log),
+            end_offset=writer.next_offset,
+            now_ms=settings.now_ms,
+            delete_retention_ms=delete_retention_ms,
+        )
+    shutil.rmtree(os.path.dirname(whole))
+    return {
+        **row,
+        "compacted_bytes": compacted.source_bytes - compacted.cleaned_bytes,
+        "cleaned_offset": compacted.end_offset,
+    }
+
+
+def _writer(log: PartitionLog, directory: str, settings: SalvageSettings) -> LogWriter:
+    start_offset = log.segments[0].base_offset or 0 if log.segments else _log_start(log)
+    return LogWriter(
+        directory, settings.writing, now_ms=lambda: settings.now_ms, start_offset=start_offset
+    )
 
 
 def _log_start(log: PartitionLog) -> int:

@@ -12,6 +12,7 @@ from enum import IntEnum
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.log_dir import find_partitions, input_paths
@@ -111,10 +112,26 @@ def add_config_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_index_interval_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """The argument for `index.interval.bytes`."""
+    parser.add_argument(
+        "--index-interval-bytes",
+        metavar="N",
+        type=int,
+        default=INDEX_INTERVAL_BYTES,
+        help=f"index.interval.bytes of {meaning} (default: {INDEX_INTERVAL_BYTES})",
+    )
+
+
 def config_options(args: argparse.Namespace) -> dict[str, str]:
     """The same as options of the source."""
     files = {SERVER_PROPERTIES: args.server_properties, TOPIC_CONFIG: args.topic_config}
     return {option: path for option, path in files.items() if path is not None}
+
+
+def exit_code(args: argparse.Namespace, *, has_findings: bool) -> ExitCode:
+    """The exit code of a job that has done its work."""
+    return ExitCode.FINDINGS if args.fail_on_findings and has_findings else ExitCode.DONE
 
 
 def announced_inputs(args: argparse.Namespace) -> list[str]:

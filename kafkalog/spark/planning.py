@@ -10,8 +10,9 @@ from dataclasses import replace
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
 from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
 from kafkalog.columns.time_lookup import offset_for_time
-from kafkalog.errors import OptionError, UnsupportedFormatError
+from kafkalog.errors import UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Mode, ReadOptions, Replicas, View
 from kafkalog.spark.partition_views import (
@@ -21,19 +22,12 @@ from kafkalog.spark.partition_views import (
     partition_read,
     replica_set_read,
 )
-from kafkalog.storage.files import read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import SegmentRead, packed, replica_reads, segment_reads
 from kafkalog.storage.replica_reads import ReplicaSet
-from kafkalog.storage.topic_configs import (
-    SERVER_PROPERTIES,
-    TOPIC_CONFIG,
-    TopicConfigs,
-    read_topic_configs,
-)
 
 _logger = logging.getLogger(__name__)
 
@@ -57,7 +51,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     logs = options.topics.chosen(found)
     _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
-        configs = _topic_configs(options)
+        configs = topic_configs(options.topic_config, options.server_properties)
         partitions = [partition_read(log, configs) for log in logs]
         return packed(partitions, options.max_partition_bytes, cores)
     if options.view is View.REPLICAS:
@@ -96,21 +90,6 @@ def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) ->
     if is_oldest_layout(log):
         return None
     return offset_for_time(log, start_offset, timestamp_ms)
-
-
-def _topic_configs(options: ReadOptions) -> TopicConfigs:
-    return read_topic_configs(
-        _file_text(TOPIC_CONFIG, options.topic_config),
-        _file_text(SERVER_PROPERTIES, options.server_properties),
-    )
-
-
-def _file_text(option: str, path: str | None) -> str | None:
-    if path is None:
-        return None
-    if not os.path.isfile(path):
-        raise OptionError(option, path, "a file on the machine of the driver")
-    return read_text(path)
 
 
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:

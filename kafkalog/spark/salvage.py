@@ -1,5 +1,5 @@
 """Salvage as a job: partitions in parallel, each written beside the others, then what a log
-directory has at its top. Rules: docs/format.md F180 to F184.
+directory has at its top. Rules: docs/format.md F180 to F184, F252 and F253.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -29,7 +29,7 @@ from kafkalog.storage.output_files import new_directory, write_file
 _SCRATCH = ".salvage-"
 _METADATA_TOPIC = "__cluster_metadata"
 # What is copied from the source: offsets that are still right, as far as the new log goes.
-_COPIED_CHECKPOINTS = ("log-start-offset-checkpoint", "cleaner-offset-checkpoint")
+_LOG_STARTS, _CLEANED = "log-start-offset-checkpoint", "cleaner-offset-checkpoint"
 # What is written anew: all that was salvaged is on disk and was on all replicas that there are.
 _NEW_CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
 
@@ -57,12 +57,21 @@ def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
 def salvage(
     spark: SparkSession, logs: Sequence[PartitionLog], target: str, settings: SalvageSettings
 ) -> DataFrame:
-    """Write the logs into the new directory `target`; rows of table `salvage`, when asked for."""
+    """Write the logs of one log directory into the new one `target`; the rows of table
+    `salvage`."""
     new_directory(target)
     reads = [with_own_checkpoints(log) for log in logs]
     tasks = spark.range(0, len(reads), 1, max(len(reads), 1))
-    rows = _salvage_tasks(reads, target, settings)
-    return tasks.mapInArrow(rows, table_schema("salvage"))
+    salvaged = tasks.mapInArrow(_salvage_tasks(reads, target, settings), table_schema("salvage"))
+    rows = salvaged.collect()  # once: what the tasks write must not be written again
+    ends = {(row.topic, row.partition): row.log_end_offset for row in rows}
+    cleaned = {
+        (row.topic, row.partition): row.cleaned_offset
+        for row in rows
+        if row.cleaned_offset is not None
+    }
+    finish_log_dir(logs[0].log_dir.path, target, ends, cleaned)
+    return spark.createDataFrame(rows, table_schema("salvage"))
 
 
 def _salvage_tasks(
@@ -97,15 +106,23 @@ def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.R
     return table_batch("salvage", [row], constants)
 
 
-def finish_log_dir(source: str, target: str, ends: dict[TopicPartition, int]) -> None:
-    """Write the files at the top of the new log directory, `ends` being the log end offsets."""
+def finish_log_dir(
+    source: str,
+    target: str,
+    ends: dict[TopicPartition, int],
+    cleaned: Mapping[TopicPartition, int] | None = None,
+) -> None:
+    """Write the files at the top of the new log directory, `ends` being the log end offsets and
+    `cleaned` how far those partitions are cleaned that were compacted."""
     for name in os.listdir(target):
         if name.startswith(_SCRATCH):
             shutil.rmtree(os.path.join(target, name))
     for name in _NEW_CHECKPOINTS:
         _write_text(target, name, write_offset_checkpoint(ends))
-    for name in _COPIED_CHECKPOINTS:
+    for name in (_LOG_STARTS, _CLEANED):
         offsets = _offsets(os.path.join(source, name))
+        if name == _CLEANED:
+            offsets.update(cleaned or {})
         kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
         _write_text(target, name, write_offset_checkpoint(kept))
     properties = read_text(os.path.join(source, META_PROPERTIES))

@@ -79,6 +79,11 @@ class LogWriter:
         """The newest epoch that was written, 0 before any."""
         return self._epochs[-1].epoch if self._epochs else 0
 
+    @property
+    def segment_size(self) -> int:
+        """Bytes in the newest segment."""
+        return self._segment.size
+
     def flush_if_due(self) -> None:
         """Flush if as many messages as allowed, or for as long, have not been: for those who wait
         between appends to call in time."""

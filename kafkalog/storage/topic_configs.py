@@ -1,6 +1,6 @@
 """Settings of topics and of brokers by the names Kafka gives them, and where each came from.
 
-Rules: docs/format.md F167 and F168.
+Rules: docs/format.md F167, F168 and F254.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 _OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
 # KRaft's own log is cleaned by its snapshots, not by retention.
 _WITHOUT_RETENTION = "__cluster_metadata"
+# Brokers create these with `compact`.
+_COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
 _AS_RETENTION = -2
+_DEFAULT_RATIO = 0.5
 _POLICIES = frozenset(("compact", "delete"))
 
 _Value = TypeVar("_Value")
@@ -57,6 +60,20 @@ class RetentionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """The settings that the cleaner goes by; Kafka's defaults where nobody has said anything."""
+
+    cleanup_policy: Setting[frozenset[str]]
+    delete_retention_ms: int
+    min_compaction_lag_ms: int
+    min_cleanable_dirty_ratio: float
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in (self.cleanup_policy.value or ())
+
+
+@dataclass(frozen=True, slots=True)
 class TopicConfigs:
     """What the topics' own settings are and the broker's; None for what nobody has said."""
 
@@ -69,6 +86,33 @@ class TopicConfigs:
         if topic in (None, _WITHOUT_RETENTION) or (own is None and topic in _OWN_SETTINGS):
             return TopicConfigs()._retention({})
         return self._retention(own or {})
+
+    def compaction(self, topic: str | None) -> CompactionSettings:
+        """The settings for a topic. Raises OptionError for a value that Kafka would refuse."""
+        own = (self.topics or {}).get(topic or "", {})
+        policy = self._policy(own)
+        if topic in _COMPACTED and _CLEANUP_POLICY.topic_name not in own:
+            policy = Setting(frozenset(("compact",)), DEFAULT)
+        elif topic is None or (topic in _OWN_SETTINGS and not own):
+            policy = Setting(None, UNKNOWN)
+        return CompactionSettings(
+            policy,
+            self._known_number(own, _DELETE_RETENTION_MS),
+            self._known_number(own, _MIN_COMPACTION_LAG_MS),
+            self._ratio(own),
+        )
+
+    def _known_number(self, own: Mapping[str, str], config: _Config) -> int:
+        found = self._number(own, config).value
+        return config.default if found is None else found
+
+    def _ratio(self, own: Mapping[str, str]) -> float:
+        found = self._found(own, _MIN_CLEANABLE_DIRTY_RATIO)
+        if found is None:
+            return _DEFAULT_RATIO
+        if not re.fullmatch(r"0(\.[0-9]+)?|\.[0-9]+|1(\.0+)?", found.value.strip()):
+            raise found.refused("a number from 0 to 1")
+        return float(found.value)
 
     def _retention(self, own: Mapping[str, str]) -> RetentionSettings:
         is_tiered = _is_true(own, "remote.storage.enable") and not _is_true(
@@ -142,6 +186,16 @@ _RETENTION_BYTES = _Config("retention.bytes", (("log.retention.bytes", 1),))
 _LOCAL_RETENTION_MS = _Config("local.retention.ms", (("log.local.retention.ms", 1),), _AS_RETENTION)
 _LOCAL_RETENTION_BYTES = _Config(
     "local.retention.bytes", (("log.local.retention.bytes", 1),), _AS_RETENTION
+)
+
+_DELETE_RETENTION_MS = _Config(
+    "delete.retention.ms", (("log.cleaner.delete.retention.ms", 1),), 24 * 3_600_000
+)
+_MIN_COMPACTION_LAG_MS = _Config(
+    "min.compaction.lag.ms", (("log.cleaner.min.compaction.lag.ms", 1),), 0
+)
+_MIN_CLEANABLE_DIRTY_RATIO = _Config(
+    "min.cleanable.dirty.ratio", (("log.cleaner.min.cleanable.ratio", 1),)
 )
 
 

@@ -132,16 +132,25 @@ def salvage_log_dir(
 ) -> dict[int, dict[str, Any]]:
     """What the job does, without Spark; the rows of table `salvage` by partition."""
     now_ms = time.time_ns() // 1_000_000
-    settings = SalvageSettings(now_ms, INDEX_INTERVAL_BYTES, topic_id)
+    return salvage_logs(logs, target, SalvageSettings(now_ms, INDEX_INTERVAL_BYTES, topic_id))
+
+
+def salvage_logs(
+    logs: Sequence[PartitionLog], target: Path, settings: SalvageSettings
+) -> dict[int, dict[str, Any]]:
+    """The same with any settings."""
     target.mkdir()
     rows: dict[int, dict[str, Any]] = {}
     ends: dict[tuple[str, int], int] = {}
+    cleaned: dict[tuple[str, int], int] = {}
     for log in logs:
         assert log.topic is not None and log.partition is not None
         row: dict[str, Any] = dict(salvage_partition(log, str(target / log.name), settings))
         rows[log.partition] = row
         ends[log.topic, log.partition] = row["log_end_offset"]
-    finish_log_dir(logs[0].log_dir.path, str(target), ends)
+        if row.get("cleaned_offset") is not None:
+            cleaned[log.topic, log.partition] = row["cleaned_offset"]
+    finish_log_dir(logs[0].log_dir.path, str(target), ends, cleaned)
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from pyspark.sql import SparkSession
 from jobs.salvage import main
 from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.properties import read_properties
+from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.spark.job import ExitCode
 from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
-from tests.spark.kafka_logs import EXAMPLES
+from tests.samples import batch, record
+from tests.spark.kafka_logs import EXAMPLES, write_log
+from tests.unit.storage.log_dirs import add_meta_properties
 
 pytestmark = pytest.mark.spark
 
@@ -114,3 +118,46 @@ def test_a_partition_without_a_topic_id_is_told(
     assert "2 partitions had no topic id" in capsys.readouterr().out
     rows = table(spark, tmp_path / "tables", "salvage").collect()
     assert [row.topic_id for row in rows] == [None, None]
+
+
+def test_topics_whose_policy_is_compact_are_compacted(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F252 to F254.
+    source = tmp_path / "logs"
+    add_meta_properties(source)
+    for name in ("users-0", "users-1", "orders-0"):
+        write_log(source, name, {0: [batch(0)], 3: [batch(3)]})
+    configs = tmp_path / "topics.json"
+    configs.write_text(json.dumps({"users": {"cleanup.policy": "compact,delete"}}))
+    given = [*arguments(tmp_path, source), "--compact", "--topic-config", str(configs)]
+    assert main(given) == ExitCode.DONE
+    # Of six records with one key the last stays.
+    saved = 2 * len(batch(0)) - len(write_batch([record(5, b"value" * 8)], BatchFields()))
+    assert (
+        f"; {2 * saved:,} bytes less after compaction of users; nothing" in capsys.readouterr().out
+    )
+    rows = table(spark, tmp_path / "tables", "salvage").orderBy("topic", "partition").collect()
+    assert [(row.topic, row.compacted_bytes, row.cleaned_offset) for row in rows] == [
+        ("orders", None, None),
+        ("users", saved, 6),
+        ("users", saved, 6),
+    ]
+    assert [row.log_end_offset for row in rows] == [6, 6, 6]
+    checkpoint = (tmp_path / "new" / "cleaner-offset-checkpoint").read_text()
+    assert read_offset_checkpoint(checkpoint) == {("users", 0): 6, ("users", 1): 6}
+    assert sorted(path.name for path in (tmp_path / "new").iterdir() if path.is_dir()) == [
+        "orders-0",
+        "users-0",
+        "users-1",
+    ]
+
+
+def test_topics_can_be_named_to_be_compacted(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = arguments(tmp_path, EXAMPLES / "kafka-4.4")
+    assert main([*given, "--compact-topics", "shop.tx,nowhere"]) == ExitCode.WRONG_ARGUMENTS
+    assert "option --compact-topics: got 'nowhere'" in capsys.readouterr().err
+    assert main([*given, "--compact-topics", "shop.tx"]) == ExitCode.DONE
+    assert "less after compaction of shop.tx;" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Where a topic's limits come from. Rules: F167 and F168."""
+"""Where a topic's limits come from. Rules: F167, F168 and F254."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import pytest
 from kafkalog.errors import OptionError
 from kafkalog.storage.retention import RetentionLimits
 from kafkalog.storage.topic_configs import (
+    DEFAULT,
+    TOPIC,
+    UNKNOWN,
+    CompactionSettings,
     RetentionSettings,
     Setting,
     TopicConfigs,
@@ -150,3 +154,30 @@ def test_a_limit_of_more_than_64_bits_is_refused(server: str) -> None:
         settings(server=server)
     with pytest.raises(OptionError, match="64 bits"):
         settings({"retention.bytes": str(2**63)})
+
+
+def test_what_the_cleaner_goes_by() -> None:
+    # F254: the topic's own setting, else the broker's, else Kafka's default.
+    topics = {"users": {"cleanup.policy": "compact", "delete.retention.ms": "5"}}
+    server = {
+        "log.cleaner.delete.retention.ms": "6",
+        "log.cleaner.min.compaction.lag.ms": "7",
+        "log.cleaner.min.cleanable.ratio": "0.25",
+    }
+    configs = TopicConfigs(topics, server)
+    users, orders = configs.compaction("users"), configs.compaction("orders")
+    compact, delete = frozenset(("compact",)), frozenset(("delete",))
+    assert users == CompactionSettings(Setting(compact, TOPIC), 5, 7, 0.25)
+    assert orders == CompactionSettings(Setting(delete, DEFAULT), 6, 7, 0.25)
+    assert (users.is_compacted, orders.is_compacted) == (True, False)
+    unknown = CompactionSettings(Setting(None, UNKNOWN), 86_400_000, 0, 0.5)
+    assert TopicConfigs().compaction("orders") == unknown
+    assert TopicConfigs().compaction("__consumer_offsets").is_compacted
+    assert configs.compaction("__share_group_state").cleanup_policy == Setting(None, UNKNOWN)
+
+
+@pytest.mark.parametrize("value", ["2", "1.5", "-0.1", "half", ""])
+def test_a_dirty_ratio_is_from_0_to_1(value: str) -> None:
+    configs = TopicConfigs({"users": {"min.cleanable.dirty.ratio": value}})
+    with pytest.raises(OptionError, match="a number from 0 to 1"):
+        configs.compaction("users")
