@@ -14,9 +14,9 @@ from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_VALUE,
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
-from kafkalog.storage.producer_state import ABORT, COMMIT
 from kafkalog.wire.compression import CompressionType
 
 HOUR_MS = 60 * 60 * 1000

@@ -18,6 +18,7 @@ from kafkalog.columns.batch_table import (
     LEADER_EPOCH_FAULT,
     MAGIC,
     POSITION,
+    PRODUCER_ID,
     RECORDS_COUNT,
     SIZE,
 )
@@ -74,6 +75,10 @@ _DETAILS: dict[Fault, Callable[[_Row], str]] = {
     Fault.OFFSET_ORDER: lambda row: (
         f"offsets {row[BASE_OFFSET]} to {row[LAST_OFFSET]} overlap or go back; "
         f"{row[EXPECTED_OFFSET]} or later was due"
+    ),
+    Fault.TRANSACTION: lambda row: (
+        f"offsets {row[BASE_OFFSET]} to {row[LAST_OFFSET]} are of a transaction of producer "
+        f"{row[PRODUCER_ID]}, and damage further on may hide whether it was aborted"
     ),
 }
 

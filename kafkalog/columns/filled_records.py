@@ -25,6 +25,7 @@ from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
+from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.window import FileWindow, Window
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
@@ -47,6 +48,7 @@ def read_filled_records(
     on_filled: OnFilled,
     *,
     with_control_records: bool = False,
+    outcomes: TransactionOutcomes | None = None,
 ) -> Generator[pa.RecordBatch, None, int]:
     """The records of the segment as `read_records` gives them; what is missing for damage comes
     from the other replicas, each offset once. `on_fault` hears of damage that none of them fills.
@@ -57,7 +59,7 @@ def read_filled_records(
     """
     own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
     doubtful = doubtful_positions(window, own_options, filling)
-    reading = _Reading(columns, constants, with_control_records)
+    reading = _Reading(columns, constants, with_control_records, outcomes)
     own = _Sound(own_options)
     yield from own.read(window, reading, without=doubtful)
     missing = _missing(own, options, filling)
@@ -162,6 +164,7 @@ class _Reading:
     columns: Sequence[str]
     constants: Constants
     with_control_records: bool
+    outcomes: TransactionOutcomes | None
 
 
 class _Sound:
@@ -193,6 +196,7 @@ class _Sound:
             reading.columns,
             reading.constants,
             with_control_records=reading.with_control_records,
+            outcomes=reading.outcomes,
         )
         asked = [OffsetSpan(options.first_offset, options.end_offset)] if spans is None else spans
         batches = SegmentBatches(window, options)

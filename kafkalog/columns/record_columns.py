@@ -33,6 +33,7 @@ from kafkalog.columns.record_arrays import RECORDS, new_cursor
 from kafkalog.columns.record_buffers import RecordBuffers
 from kafkalog.columns.record_metadata import METADATA_COLUMNS
 from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
+from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 
 # About the batch size at which Spark takes Arrow data fastest (docs/decisions).
 OUTPUT_BYTES = 4 * 1024 * 1024
@@ -45,7 +46,7 @@ class RecordColumns:
     """Turns chunks of batch tables into Arrow record batches with the given columns.
 
     `constants` are columns that have the same value on every row of the segment; null what it does
-    not name of them.
+    not name of them. With `outcomes`, batches of aborted transactions have no records.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class RecordColumns:
         constants: Mapping[str, str | int | None],
         *,
         with_control_records: bool = False,
+        outcomes: TransactionOutcomes | None = None,
     ) -> None:
         self.schema = table_schema("records", tuple(columns))
         self._options = options
@@ -64,6 +66,7 @@ class RecordColumns:
             if name in columns
         }
         self._with_control_records = with_control_records
+        self._outcomes = outcomes
         self._buffers = RecordBuffers(frozenset(columns))
         self._scratch = Scratch(options.max_batch_bytes)
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
@@ -77,6 +80,9 @@ class RecordColumns:
 
     def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The records of a chunk's sound batches. Sets FAULT of batches that yield none."""
+        if self._outcomes is not None:
+            options = self._options
+            self._outcomes.leave_out_aborted(chunk.table, options.first_offset, options.end_offset)
         if len(self._payloads) < len(chunk.table):
             self._payloads = np.zeros((len(chunk.table), PAYLOAD_WIDTH), dtype=np.int64)
         payloads = self._payloads

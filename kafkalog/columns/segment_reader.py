@@ -21,6 +21,7 @@ from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.window import Window
 from kafkalog.format.faults import Fault
 
@@ -36,14 +37,22 @@ def read_records(
     on_fault: OnFault,
     *,
     with_control_records: bool = False,
+    outcomes: TransactionOutcomes | None = None,
 ) -> Generator[pa.RecordBatch, None, int]:
     """The records of the segment's sound batches with the given columns of view `records`.
 
     `constants` are columns with one value for the whole segment, such as the topic. Every damaged
-    range that may have held asked offsets is told to `on_fault`, which may raise. Returns the
-    offset after the last sound batch, or after the last that had to be looked at.
+    range that may have held asked offsets is told to `on_fault`, which may raise. With `outcomes`,
+    records of aborted transactions are left out. Returns the offset after the last sound batch, or
+    after the last that had to be looked at.
     """
-    records = RecordColumns(options, columns, constants, with_control_records=with_control_records)
+    records = RecordColumns(
+        options,
+        columns,
+        constants,
+        with_control_records=with_control_records,
+        outcomes=outcomes,
+    )
     faults = _AskedFaults(window.size, options)
     batches = SegmentBatches(window, options)
     for chunk in batches.chunks():

@@ -44,6 +44,8 @@ class Fault(IntEnum):
     LEADER_EPOCH = 16
     SEGMENT_HOLE = 17
     RESERVED_ATTRIBUTES = 18
+    # A sound batch of which damage elsewhere hides what became of its transaction.
+    TRANSACTION = 19
 
     @property
     def label(self) -> str:

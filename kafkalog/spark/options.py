@@ -60,7 +60,9 @@ class Replicas(Enum):
     ALL = "all"
 
 
-class _Isolation(Enum):
+class Isolation(Enum):
+    """Whether view `records` has records of transactions that are aborted or open."""
+
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
 
@@ -78,6 +80,7 @@ class ReadOptions:
     offsets: OffsetRequest
     mode: Mode
     replicas: Replicas
+    isolation: Isolation
     check_crcs: bool
     max_batch_bytes: int
     max_partition_bytes: int
@@ -130,13 +133,6 @@ OPTION_NAMES = (
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Parse and check the options of a batch read. Raises OptionError naming the option."""
     options = OptionValues(given, OPTION_NAMES)
-    for name in _ISOLATION:
-        if options.choice(name, default=_Isolation.READ_UNCOMMITTED) is _Isolation.READ_COMMITTED:
-            raise OptionError(
-                name,
-                options.text(name),
-                "read_uncommitted; this version does not filter aborted transactions",
-            )
     for name in _SPLITS:
         options.number(name, default=1)
     unused = [
@@ -144,6 +140,9 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         *(name for name in (*_SPLITS, *_NOT_FOR_FILES) if options.text(name) is not None),
     ]
     view = options.choice("view", default=View.RECORDS)
+    isolation = _isolation(options)
+    if view is not View.RECORDS and isolation is Isolation.READ_COMMITTED:
+        unused += [name for name in _ISOLATION if options.text(name) is not None]
     if view is View.RETENTION_PLAN and options.text(_NOW) is None:
         raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
     return ReadOptions(
@@ -156,6 +155,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         offsets=offset_request(options),
         mode=options.choice("mode", default=Mode.FAILFAST),
         replicas=options.choice("replicas", default=Replicas.BEST),
+        isolation=isolation,
         check_crcs=options.flag("kafka.check.crcs", default=True),
         max_batch_bytes=options.number(
             "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
@@ -168,6 +168,14 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         topic_config=options.text(TOPIC_CONFIG),
         without_effect=tuple(sorted(unused)),
     )
+
+
+def _isolation(options: OptionValues) -> Isolation:
+    given = [name for name in _ISOLATION if options.text(name) is not None]
+    choices = [options.choice(name, default=Isolation.READ_UNCOMMITTED) for name in given]
+    if len(set(choices)) > 1:
+        raise OptionError(given[1], options.text(given[1]), f"the same as {given[0]}")
+    return choices[0] if choices else Isolation.READ_UNCOMMITTED
 
 
 def _paths(options: OptionValues) -> tuple[str, ...]:

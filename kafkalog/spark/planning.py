@@ -13,6 +13,7 @@ from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.config_files import topic_configs
+from kafkalog.spark.isolation import committed_read
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Mode, ReadOptions, Replicas, View
 from kafkalog.spark.partition_views import (
@@ -26,7 +27,13 @@ from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
-from kafkalog.storage.read_plan import SegmentRead, packed, replica_reads, segment_reads
+from kafkalog.storage.read_plan import (
+    CommittedRead,
+    SegmentRead,
+    packed,
+    replica_reads,
+    segment_reads,
+)
 from kafkalog.storage.replica_reads import ReplicaSet
 
 _logger = logging.getLogger(__name__)
@@ -64,11 +71,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
     _report_missing_high_watermarks(options.offsets.end_rule, logs)
-    reads = [
-        read
-        for log in logs
-        for read in segment_reads(log, offset_range(log, options.offsets, _offset_for_time))
-    ]
+    reads = [read for log in logs for read in _log_reads(log, options)]
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
     return packed(reads, options.max_partition_bytes, cores)
@@ -92,13 +95,25 @@ def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) ->
     return offset_for_time(log, start_offset, timestamp_ms)
 
 
+def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]:
+    committed = committed_read([log], options)
+    offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
+    return segment_reads(log, offsets, committed)
+
+
+def _end_of(committed: CommittedRead | None) -> int | None:
+    return None if committed is None else committed.stable_offset
+
+
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
     """Of every partition the best replica's segments, with the others' at hand."""
     replicas = replica_sets(logs)
     _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
     for found in replicas:
-        offsets = offset_range(found.best, options.offsets, time_lookup(found))
-        yield from replica_reads(found, offsets)
+        committed = committed_read(found.logs, options)
+        lookup, end = time_lookup(found), _end_of(committed)
+        offsets = offset_range(found.best, options.offsets, lookup, end)
+        yield from replica_reads(found, offsets, committed)
 
 
 def time_lookup(replicas: ReplicaSet) -> TimeLookup:

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
@@ -16,10 +17,12 @@ from kafkalog.columns.oldest_records import read_oldest_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
 from kafkalog.columns.table_rows import table_batch
+from kafkalog.columns.transaction_outcomes import TransactionOutcomes, transaction_outcomes
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
+from kafkalog.storage.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
@@ -84,22 +87,45 @@ def _records(
     damage = _Damage(path, options.mode)
     segment_options = _segment_options(segment, options)
     constants = {**_constants(segment, path), "brokerId": segment.broker_id}
-    if segment.filling is None:
-        log_end = yield from read_records(
-            window, segment_options, columns, constants, damage.report
-        )
-    else:
-        log_end = yield from read_filled_records(
-            window,
-            segment_options,
-            columns,
-            constants,
-            segment.filling,
-            damage.report,
-            damage.filled,
-        )
+    with _outcomes(segment, path, options) as outcomes:
+        if segment.filling is None:
+            log_end = yield from read_records(
+                window, segment_options, columns, constants, damage.report, outcomes=outcomes
+            )
+        else:
+            log_end = yield from read_filled_records(
+                window,
+                segment_options,
+                columns,
+                constants,
+                segment.filling,
+                damage.report,
+                damage.filled,
+                outcomes=outcomes,
+            )
     damage.summarise()
     return log_end
+
+
+def _outcomes(
+    segment: SegmentRead, path: str, options: ReadOptions
+) -> AbstractContextManager[TransactionOutcomes | None]:
+    """What became of the segment's transactions, if only committed records are wanted."""
+    committed = segment.committed
+    if committed is None:
+        return nullcontext()
+    # The directory of the file that is read may have been renamed since the read was planned.
+    places = [os.path.dirname(path), *(log.path for log in committed.logs[1:])]
+    logs = [
+        log if log.segments else with_segments_of_now(log, place)
+        for log, place in zip(committed.logs, places, strict=True)
+        if log.segments or os.path.isdir(place)
+    ]
+    follower = segment.next_base_offset
+    asked = OffsetSpan(
+        segment.base_offset or 0, segment.end_offset if follower is None else follower
+    )
+    return transaction_outcomes(logs, asked, committed.stable_offset, check_crcs=options.check_crcs)
 
 
 def _oldest_records(

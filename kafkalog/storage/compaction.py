@@ -15,8 +15,8 @@ from kafkalog.format.batch_header import LOG_APPEND_TIME, NO_VALUE, BatchHeader,
 from kafkalog.format.indexes import AbortedTransaction
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.log_transactions import LastBatch
-from kafkalog.storage.producer_state import ABORT, COMMIT
 from kafkalog.storage.segment_recovery import LATEST_FORMAT
 from kafkalog.wire.compression import CompressionType
 

@@ -124,6 +124,12 @@ def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
     return replace(log, log_dir=own_log_dir)
 
 
+def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
+    """The log with all live segments that its directory, now at `path`, has: what a task needs that
+    was given a log without them."""
+    return _partition(path, list_directory(path), log.log_dir, path)
+
+
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
     """The partitions under the paths, sorted by topic and partition.
 

@@ -92,13 +92,21 @@ class OffsetRange:
         return self.end is not None and self.end <= self.start
 
 
-def offset_range(log: PartitionLog, request: OffsetRequest, lookup: TimeLookup) -> OffsetRange:
-    """The offsets of `log` that are asked for.
+def offset_range(
+    log: PartitionLog,
+    request: OffsetRequest,
+    lookup: TimeLookup,
+    stable_offset: int | None = None,
+) -> OffsetRange:
+    """The offsets of `log` that are asked for, those below `stable_offset` if it is given.
 
     Raises DataLossError, or clamps and logs, where they lie outside the log, and OptionError where
     they end before they begin.
     """
     bounds = log_bounds(log, request.end_rule)
+    if stable_offset is not None:
+        ends = [stable_offset] if bounds.end_offset is None else [stable_offset, bounds.end_offset]
+        bounds = LogBounds(bounds.start_offset, min(ends))
     start, asked_start = _start(log, request, bounds, lookup)
     end, asked_end = _end(log, request, bounds, lookup)
     if start is None:

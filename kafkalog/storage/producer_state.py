@@ -7,27 +7,16 @@ refused but what would keep it from starting. Rules: docs/format.md F110 to F112
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kafkalog.errors import KafkaLogError
 from kafkalog.format.batch_header import NO_VALUE, BatchHeader
 from kafkalog.format.indexes import AbortedTransaction
 from kafkalog.format.producer_snapshot import ProducerEntry
-
-ABORT, COMMIT = 0, 1
+from kafkalog.format.transaction_marker import ABORT, TransactionMarker
 
 
 class BrokerStartError(KafkaLogError):
     """What is in a log directory keeps a broker from starting."""
-
-
-@dataclass(frozen=True, slots=True)
-class TransactionMarker:
-    """The control record that ends a transaction."""
-
-    type: int
-    coordinator_epoch: int
-    timestamp_ms: int
 
 
 class ProducerState:

@@ -16,6 +16,18 @@ OPEN_COST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class CommittedRead:
+    """That only records of committed transactions are wanted, of offsets below `stable_offset`.
+
+    `logs` are the replicas in which to look for the ends of transactions, the one that is read
+    first; one without segments has those that are in its directory.
+    """
+
+    logs: tuple[PartitionLog, ...]
+    stable_offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class SegmentRead:
     """One segment's part of what is asked: offsets [first_offset, end_offset).
 
@@ -39,18 +51,23 @@ class SegmentRead:
     asked_start: int | None = None
     asked_end: int | None = None
     filling: Filling | None = None
+    committed: CommittedRead | None = None
 
 
-def replica_reads(replicas: ReplicaSet, offsets: OffsetRange) -> Iterator[SegmentRead]:
+def replica_reads(
+    replicas: ReplicaSet, offsets: OffsetRange, committed: CommittedRead | None = None
+) -> Iterator[SegmentRead]:
     """The segments of the best replica as `segment_reads` gives them, with those of the others
     that can fill what is missing."""
     segments = {segment.path: segment for segment in replicas.best.segments}
-    for read in segment_reads(replicas.best, offsets):
+    for read in segment_reads(replicas.best, offsets, committed):
         is_alone = len(replicas.logs) == 1
         yield read if is_alone else replace(read, filling=replicas.filling(segments[read.path]))
 
 
-def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRead]:
+def segment_reads(
+    log: PartitionLog, offsets: OffsetRange, committed: CommittedRead | None = None
+) -> Iterator[SegmentRead]:
     """The segments of a log that can hold asked offsets, judged by their names."""
     is_asked = offsets.asked_start is not None or offsets.asked_end is not None
     end = LARGEST_OFFSET if offsets.end is None else offsets.end
@@ -77,6 +94,7 @@ def segment_reads(log: PartitionLog, offsets: OffsetRange) -> Iterator[SegmentRe
             is_compacted=log.topic_partition in log.log_dir.cleaner_checkpoints,
             asked_start=offsets.asked_start if is_last else None,
             asked_end=offsets.asked_end if is_last else None,
+            committed=committed,
         )
 
 

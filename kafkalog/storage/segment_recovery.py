@@ -26,15 +26,9 @@ from kafkalog.format.batch_header import (
 )
 from kafkalog.format.indexes import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.leader_epochs import EpochStart, with_epoch
-from kafkalog.format.record_batch import read_batch
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
-from kafkalog.storage.producer_state import (
-    ABORT,
-    COMMIT,
-    BrokerStartError,
-    ProducerState,
-    TransactionMarker,
-)
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
+from kafkalog.storage.producer_state import BrokerStartError, ProducerState
 from kafkalog.wire.checksums import CHUNK, crc32, crc32c
 
 _LARGEST_RELATIVE_OFFSET = 2**31 - 1
@@ -237,20 +231,14 @@ def _read_marker(file: Readable, frame: Frame) -> TransactionMarker:
     data = file.read(frame.position, frame.header.size)
     known = data[:MAGIC_POSITION] + bytes([LATEST_FORMAT]) + data[FIRST_BYTES:]
     try:
-        record, *_ = read_batch(known, 0)
+        marker = read_marker(known)
     except CorruptDataError as error:
         if error.fault in ("codec", "compression"):
             raise BrokerStartError(f"control batch at {frame.position}: {error.detail}") from error
         raise
-    key, value = record.key or b"", record.value or b""
-    if len(key) < 4 or len(value) < 6:
-        detail = f"a control record of {len(key)} and {len(value)} bytes"
-        raise CorruptDataError("records", detail, position=frame.position)
-    kind = int.from_bytes(key[2:4], "big", signed=True)
-    if kind not in (ABORT, COMMIT):
+    if marker.type not in (ABORT, COMMIT):
         raise BrokerStartError(
             f"control batch of producer {frame.header.producer_id} at position {frame.position} "
-            f"with a record of type {kind}"
+            f"with a record of type {marker.type}"
         )
-    epoch = int.from_bytes(value[2:6], "big", signed=True)
-    return TransactionMarker(kind, epoch, record.timestamp_ms)
+    return marker

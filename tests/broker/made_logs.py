@@ -14,9 +14,9 @@ from pathlib import Path
 from kafkalog.format.batch_header import CREATE_TIME
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
-from kafkalog.storage.producer_state import ABORT, COMMIT
 
 _VALUE_BYTES = 120
 
@@ -44,7 +44,12 @@ class MadeLog:
     _sequences: dict[int, int] = field(default_factory=dict)
 
     def add(
-        self, count: int, producer: int | None = None, *, in_transaction: bool = False
+        self,
+        count: int,
+        producer: int | None = None,
+        *,
+        in_transaction: bool = False,
+        producer_epoch: int = 0,
     ) -> MadeBatch:
         """A batch of records, of an idempotent producer if one is given."""
         source = random.Random(self.next_offset)
@@ -65,13 +70,13 @@ class MadeLog:
             fields = BatchFields(
                 leader_epoch=self.epoch,
                 producer_id=producer,
-                producer_epoch=0,
+                producer_epoch=producer_epoch,
                 base_sequence=sequence,
                 is_transactional=in_transaction,
             )
         return self._append(write_batch(records, fields), records, count)
 
-    def end(self, producer: int, kind: int) -> MadeBatch:
+    def end(self, producer: int, kind: int, *, producer_epoch: int = 0) -> MadeBatch:
         """The marker that ends the producer's transaction."""
         record = Record(
             self.next_offset,
@@ -83,7 +88,7 @@ class MadeLog:
         fields = BatchFields(
             leader_epoch=self.epoch,
             producer_id=producer,
-            producer_epoch=0,
+            producer_epoch=producer_epoch,
             is_transactional=True,
             is_control=True,
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kafkalog.format.indexes import AbortedTransaction, write_transaction_index
 from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
-from kafkalog.storage.producer_state import ABORT, COMMIT
+from kafkalog.format.transaction_marker import ABORT, COMMIT
 from tests.broker.made_logs import MadeLog, flip, log_name
 
 _EPOCHS = "leader-epoch-checkpoint"

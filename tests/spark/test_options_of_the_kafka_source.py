@@ -126,14 +126,6 @@ def test_sql_can_read_too(spark: SparkSession, orders: Path) -> None:
     ("options", "said"),
     [
         (
-            {"kafka.isolation.level": "read_committed"},
-            "option kafka.isolation.level: got 'read_committed', allowed: read_uncommitted;",
-        ),
-        (
-            {"isolationLevel": "read_committed"},
-            "option isolationLevel: got 'read_committed', allowed: read_uncommitted;",
-        ),
-        (
             {"kafka.isolation.level": "dirty"},
             "option kafka.isolation.level: got 'dirty', allowed: one of read_uncommitted,",
         ),

@@ -12,6 +12,7 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.spark.options import (
     DEFAULT_PARTITION_BYTES,
     OPTION_NAMES,
+    Isolation,
     Mode,
     ReadOptions,
     Replicas,
@@ -34,6 +35,7 @@ DEFAULTS = ReadOptions(
     offsets=OffsetRequest(),
     mode=Mode.FAILFAST,
     replicas=Replicas.BEST,
+    isolation=Isolation.READ_UNCOMMITTED,
     check_crcs=True,
     max_batch_bytes=MAX_BATCH_BYTES,
     max_partition_bytes=128 * MIB,
@@ -168,11 +170,20 @@ def test_all_options_without_effect_are_named() -> None:
 
 @pytest.mark.parametrize("name", ["kafka.isolation.level", "isolationLevel"])
 @pytest.mark.parametrize("value", ["read_committed", "READ_COMMITTED"])
-def test_reading_committed_records_only_is_an_error_for_now(name: str, value: str) -> None:
-    with pytest.raises(OptionError) as caught:
-        read_options({"path": "data", name: value})
-    assert (caught.value.name, caught.value.value) == (name, value)
-    assert "read_uncommitted" in str(caught.value)
+def test_committed_records_are_asked_for_by_either_name(name: str, value: str) -> None:
+    options = read_options({"path": "data", name: value})
+    assert options == replace(DEFAULTS, isolation=Isolation.READ_COMMITTED)
+
+
+def test_two_isolation_levels_that_differ_are_an_error() -> None:
+    given = {"isolationLevel": "read_committed", "kafka.isolation.level": "read_uncommitted"}
+    with pytest.raises(OptionError, match=r"the same as kafka\.isolation\.level"):
+        read_options({"path": "data", **given})
+
+
+def test_an_isolation_level_has_no_effect_on_views_of_files() -> None:
+    options = read_options({"path": "data", "view": "batches", "isolationLevel": "read_committed"})
+    assert options.without_effect == ("isolationLevel",)
 
 
 @pytest.mark.parametrize("name", ["topic", "subscribePatterns", "start_offsets", "recursive"])

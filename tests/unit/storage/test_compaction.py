@@ -13,6 +13,7 @@ from kafkalog.format.batch_header import V2_HEADER_BYTES, read_header
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, read_batch, with_checksum, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.compaction import (
     CleaningRound,
     SourceBatch,
@@ -20,7 +21,6 @@ from kafkalog.storage.compaction import (
     last_offsets,
 )
 from kafkalog.storage.log_transactions import log_transactions
-from kafkalog.storage.producer_state import ABORT, COMMIT
 from tests.samples import record
 
 NOW_MS, RETENTION_MS = 1_000_000, 500

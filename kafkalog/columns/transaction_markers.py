@@ -1,0 +1,210 @@
+"""The markers that end a log's transactions, in their order. Rules: docs/format.md F210 to F213."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkalog.columns.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    CRC,
+    EXPECTED_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    MAGIC,
+    POSITION,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    SIZE,
+    first_offsets,
+)
+from kafkalog.columns.compiled import BoolArray, LongArray
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.window import FileWindow
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import (
+    CONTROL_BIT,
+    NO_VALUE,
+    TRANSACTIONAL_BIT,
+    computed_crc,
+    read_header,
+)
+from kafkalog.format.faults import Fault
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.log_snapshots import snapshot_entries
+from kafkalog.storage.renamed_files import opened
+from kafkalog.storage.replicas import OffsetSpan
+
+
+def is_transactional(table: LongArray, *, control: bool) -> BoolArray:
+    """Which rows are sound batches of a transaction: its data, or control batches."""
+    wanted = TRANSACTIONAL_BIT | (CONTROL_BIT if control else 0)
+    found: BoolArray = (
+        (table[:, FAULT] == 0)
+        & (table[:, MAGIC] == 2)
+        & (table[:, PRODUCER_ID] > NO_VALUE)
+        & (table[:, ATTRIBUTES] & (TRANSACTIONAL_BIT | CONTROL_BIT) == wanted)
+    )
+    return found
+
+
+def marker_of(file: InputFile, row: list[int]) -> TransactionMarker | None:
+    """The marker in a control batch, given its row of the batch table; None for another control
+    record. Raises CorruptDataError where the batch is not what was written."""
+    data = file.read(row[POSITION], row[SIZE])
+    if computed_crc(data, 0, read_header(data, 0)) != row[CRC]:
+        raise CorruptDataError("checksum", "of a control batch", position=row[POSITION])
+    marker = read_marker(data)
+    return marker if marker.type in (ABORT, COMMIT) else None
+
+
+@dataclass(slots=True)
+class _Ends:
+    """Of one producer the offsets of its markers, and which of them are aborts."""
+
+    offsets: list[int] = field(default_factory=list)
+    aborts: list[bool] = field(default_factory=list)
+
+
+class MarkerWalk:
+    """The markers of a log from the segment on in which `asked` begins, read as far as they are
+    asked for, of transactions with batches in `asked`.
+
+    What damage may have hidden is in `damages`, in order; a log that ends below `stable_offset`
+    or has lost a segment is damaged as well. `segments` are those walked so far.
+    """
+
+    def __init__(
+        self, log: PartitionLog, asked: OffsetSpan, stable_offset: int, *, check_crcs: bool
+    ) -> None:
+        bases = [segment.base_offset or 0 for segment in log.segments]
+        self._log = log
+        self._stable_offset = stable_offset
+        self._segments = log.segments[max(bisect_right(bases, asked.start) - 1, 0) :]
+        self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
+        self._ends: dict[int, _Ends] = {}
+        self._asked = asked
+        # Of each producer the last asked batch of a transaction.
+        self._last_offsets: dict[int, int] = {}
+        self._steps = self._walked()
+        self.damages: list[OffsetSpan] = []
+        self.segments: list[SegmentFile] = []
+
+    def look_for(self, last_offsets: Mapping[int, int]) -> None:
+        """Read on until each producer has a marker behind its offset, or the log ends."""
+        wanted = self._without_end(last_offsets)
+        while wanted and next(self._steps, None) is not None:
+            wanted = self._without_end(wanted)
+
+    def ends_after(self, producer_id: int, offsets: LongArray) -> tuple[LongArray, BoolArray]:
+        """Of each offset the producer's next marker behind it, LARGEST_OFFSET for none, and whether
+        that is an abort's."""
+        ends = self._ends.get(producer_id, _Ends())
+        markers = np.array([*ends.offsets, LARGEST_OFFSET], dtype=np.int64)
+        aborts = np.array([*ends.aborts, False])
+        numbers = np.searchsorted(markers[:-1], offsets, side="right")
+        return markers[numbers], aborts[numbers]
+
+    def aborts_in(self, segment: SegmentFile) -> set[tuple[int, int]]:
+        """The producers and offsets of the abort markers found in a segment."""
+        start, end = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
+        return {
+            (producer_id, offset)
+            for producer_id, ends in self._ends.items()
+            for offset, is_abort in zip(ends.offsets, ends.aborts, strict=True)
+            if is_abort and start <= offset < end
+        }
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        self._steps.close()
+
+    def _without_end(self, last_offsets: Mapping[int, int]) -> dict[int, int]:
+        """Those that have no marker so far."""
+        return {
+            producer_id: offset
+            for producer_id, offset in last_offsets.items()
+            if producer_id not in self._ends or self._ends[producer_id].offsets[-1] <= offset
+        }
+
+    def _walked(self) -> Generator[bool, None, None]:
+        """True after each piece that was read."""
+        next_offset = LARGEST_OFFSET
+        for segment in self._segments:
+            self.segments.append(segment)
+            self._note_gap(next_offset, segment.base_offset or 0)
+            if (segment.base_offset or 0) >= self._asked.end and self._has_no_end(segment):
+                next_offset = segment.next_base_offset or LARGEST_OFFSET
+                continue
+            with opened(segment.path) as file:
+                options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+                batches = self._walk_class(FileWindow(file), options)
+                for chunk in batches.chunks():
+                    self._note(file, chunk.table)
+                    yield True
+            next_offset = batches.next_offset
+        if next_offset < self._stable_offset:
+            self.damages.append(OffsetSpan(next_offset, LARGEST_OFFSET))
+
+    def _note_gap(self, start: int, end: int) -> None:
+        # Only cleaning leaves gaps between segments.
+        if start < end and self._log.topic_partition not in self._log.log_dir.cleaner_checkpoints:
+            self.damages.append(OffsetSpan(start, end))
+
+    def _has_no_end(self, segment: SegmentFile) -> bool:
+        """Whether the producers' state behind a segment says that all transactions of asked batches
+        that have no marker so far were still open then (F213)."""
+        if segment.next_base_offset is None:
+            return False
+        entries = snapshot_entries(self._log, segment.next_base_offset)
+        open_since = {
+            entry.producer_id: entry.transaction_first_offset
+            for entry in entries or ()
+            if entry.transaction_first_offset != NO_VALUE
+        }
+        return all(
+            open_since.get(producer_id, LARGEST_OFFSET) <= offset
+            for producer_id, offset in self._without_end(self._last_offsets).items()
+        )
+
+    def _note(self, file: InputFile, table: LongArray) -> None:
+        for number in np.flatnonzero(is_transactional(table, control=True)).tolist():
+            row = table[number].tolist()
+            if row[RECORDS_COUNT] == 0:
+                continue  # left by the cleaner for its producer's sake; what it said is gone
+            try:
+                marker = marker_of(file, row)
+            except CorruptDataError:
+                table[number, FAULT] = Fault.RECORDS
+                continue
+            if marker is not None:
+                ends = self._ends.setdefault(row[PRODUCER_ID], _Ends())
+                ends.offsets.append(row[BASE_OFFSET])
+                ends.aborts.append(marker.type == ABORT)
+        data = table[
+            is_transactional(table, control=False) & (table[:, BASE_OFFSET] < self._asked.end)
+        ]
+        self._last_offsets.update(
+            zip(data[:, PRODUCER_ID].tolist(), data[:, LAST_OFFSET].tolist(), strict=True)
+        )
+        self._note_damage(table)
+
+    def _note_damage(self, table: LongArray) -> None:
+        """What damage may hold ends only where the next sound batch begins."""
+        faulty = table[:, FAULT] != 0
+        sound = np.flatnonzero(~faulty)
+        starts = np.append(first_offsets(table)[sound], LARGEST_OFFSET)
+        if self.damages and self.damages[-1].end == LARGEST_OFFSET:
+            self.damages[-1] = self.damages[-1]._replace(end=int(starts[0]))
+        rows = np.flatnonzero(faulty)
+        ends = starts[np.searchsorted(sound, rows)]
+        for start, end in zip(table[rows, EXPECTED_OFFSET].tolist(), ends.tolist(), strict=True):
+            if start < end and (not self.damages or self.damages[-1].end < end):
+                self.damages.append(OffsetSpan(start, end))

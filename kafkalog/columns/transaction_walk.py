@@ -1,0 +1,186 @@
+"""The transactions of a partition, from its batch headers. Rules: docs/format.md F210 to F215."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkalog.columns.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_TIMESTAMP,
+    FAULT,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    POSITION,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.fault_details import faulty_range
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.transaction_markers import is_transactional, marker_of
+from kafkalog.columns.window import FileWindow
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import CONTROL_BIT, DELETE_HORIZON_BIT, LOG_APPEND_TIME_BIT
+from kafkalog.format.faults import Severity
+from kafkalog.format.producer_snapshot import ProducerEntry
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_bounds import EndRule, log_bounds
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.log_snapshots import newest_snapshot, snapshot_entries
+from kafkalog.storage.renamed_files import opened
+from kafkalog.storage.transactions import OpenTransactions, Transaction, last_stable_offset
+
+
+class TransactionWalk:
+    """Follows the transactions of a log from `start_offset` on, where `entries` were its producers.
+
+    Payloads are not read unless checksums are to be checked. Iterate over `ended()` once. Then
+    `still_open` are those without a marker, `log_end` is the offset after the last sound batch,
+    and `damages` are the places where a marker may be hidden.
+    """
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        start_offset: int = 0,
+        entries: Sequence[ProducerEntry] = (),
+        *,
+        check_crcs: bool = False,
+    ) -> None:
+        self._log = log
+        self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
+        self._start_offset = start_offset
+        self.still_open = OpenTransactions(entries)
+        self.log_end = log_bounds(log, EndRule.LOG_END).start_offset
+        self.damages: list[CorruptDataError] = []
+
+    def ended(self) -> Iterator[Transaction]:
+        """The transactions that have a marker, in the order of their markers."""
+        for segment in self._log.segments:
+            follower = segment.next_base_offset
+            if follower is not None and follower <= self._start_offset:
+                continue
+            options = SegmentOptions(segment.base_offset, follower)
+            with opened(segment.path) as file:
+                batches = self._walk_class(FileWindow(file), options)
+                for chunk in batches.chunks():
+                    yield from self._in_table(file, chunk.table)
+                    self._note_damage(file, segment, chunk.table)
+            self.log_end = max(self.log_end, batches.next_offset)
+
+    def _in_table(self, file: InputFile, table: LongArray) -> Iterator[Transaction]:
+        wanted = is_transactional(table, control=False) | is_transactional(table, control=True)
+        wanted &= table[:, LAST_OFFSET] >= self._start_offset
+        for row in table[wanted].tolist():
+            if not row[ATTRIBUTES] & CONTROL_BIT:
+                self._add_data(file, row)
+            elif row[RECORDS_COUNT]:
+                try:
+                    marker = marker_of(file, row)
+                except CorruptDataError as error:
+                    self.damages.append(_located(file, row, error.fault, error.detail))
+                    continue
+                if marker is not None:
+                    ended = self.still_open.end(
+                        row[PRODUCER_ID], row[PRODUCER_EPOCH], row[BASE_OFFSET], marker
+                    )
+                    ended.marker_file = file.path
+                    yield ended
+
+    def _add_data(self, file: InputFile, row: list[int]) -> None:
+        found = self.still_open.of(row[PRODUCER_ID], row[PRODUCER_EPOCH])
+        if found.first_offset is None:
+            found.first_offset, found.file = row[BASE_OFFSET], file.path
+            found.first_timestamp_ms = _first_timestamp(row)
+        found.producer_epoch = row[PRODUCER_EPOCH]
+        found.last_offset = row[LAST_OFFSET]
+        found.last_timestamp_ms = row[MAX_TIMESTAMP]
+        found.batches += 1
+        found.records += row[RECORDS_COUNT]
+        found.bytes += row[SIZE]
+
+    def _note_damage(self, file: InputFile, segment: SegmentFile, table: LongArray) -> None:
+        for row in table[np.flatnonzero(table[:, FAULT])].tolist():
+            ends_log = row[POSITION] + row[SIZE] == file.size and segment.next_base_offset is None
+            fault = faulty_range(row, ends_log=ends_log)
+            if fault.severity >= Severity.ERROR:
+                self.damages.append(_located(file, row, fault.fault.label, fault.detail))
+
+
+def _located(file: InputFile, row: list[int], fault: str, detail: str) -> CorruptDataError:
+    return CorruptDataError(
+        fault, detail, position=row[POSITION], path=file.path, base_offset=row[BASE_OFFSET]
+    )
+
+
+def _first_timestamp(row: list[int]) -> int:
+    """Of the first record, as far as a header tells: the base timestamp can be something else."""
+    has_no_base = row[ATTRIBUTES] & (LOG_APPEND_TIME_BIT | DELETE_HORIZON_BIT)
+    return row[MAX_TIMESTAMP if has_no_base else BASE_TIMESTAMP]
+
+
+@dataclass(frozen=True, slots=True)
+class StableOffset:
+    """The last stable offset of a log, and what keeps it from the log end.
+
+    `holders` are the open transactions, the oldest first. `damage` is the first place behind the
+    newest sound snapshot that may hide the end of one. `high_watermark` is None where it is not
+    known; the log end stands for it then.
+    """
+
+    offset: int
+    high_watermark: int | None
+    holders: tuple[Transaction, ...] = ()
+    damage: CorruptDataError | None = None
+
+
+def stable_offset(log: PartitionLog) -> StableOffset:
+    """The last stable offset of a log: from the newest sound producer snapshot and the batch
+    headers behind it, or from all headers if there is no snapshot (F214)."""
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    if not log.segments:
+        return StableOffset(start, high_watermark)
+    entries = None if high_watermark is None else snapshot_entries(log, high_watermark)
+    if high_watermark is not None and entries is not None:
+        # A clean shutdown left the producers as they are at the end.
+        return _stable(start, high_watermark, high_watermark, OpenTransactions(entries), [], None)
+    taken = newest_snapshot(log, log.segments[-1].base_offset or 0)
+    offset, entries = taken or (0, [])
+    walk = TransactionWalk(log, offset, entries)
+    above = [
+        ended
+        for ended in walk.ended()
+        if high_watermark is not None and (ended.marker_offset or 0) >= high_watermark
+    ]
+    end = walk.log_end if high_watermark is None else min(high_watermark, walk.log_end)
+    damage = _first_damage(log, offset) if walk.still_open.by_producer else None
+    return _stable(start, end, high_watermark, walk.still_open, above, damage)
+
+
+def _first_damage(log: PartitionLog, start_offset: int) -> CorruptDataError | None:
+    """What checksums tell of the place where the end of an open transaction may be."""
+    walk = TransactionWalk(log, start_offset, check_crcs=True)
+    for _ in walk.ended():
+        if walk.damages:
+            break
+    return walk.damages[0] if walk.damages else None
+
+
+def _stable(
+    start: int,
+    end: int,
+    high_watermark: int | None,
+    still_open: OpenTransactions,
+    above: list[Transaction],
+    damage: CorruptDataError | None,
+) -> StableOffset:
+    holders = sorted(still_open.by_producer.values(), key=lambda found: found.first_offset or 0)
+    offset = max(start, last_stable_offset(end, still_open, above))
+    return StableOffset(offset, high_watermark, tuple(holders), damage)

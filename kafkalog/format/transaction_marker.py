@@ -1,0 +1,38 @@
+"""The control record that ends a transaction. Rules: docs/format.md F112 and F210."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.record_batch import read_batch
+
+ABORT, COMMIT = 0, 1
+
+_KEY_BYTES, _VALUE_BYTES = 4, 6
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionMarker:
+    """`type` is ABORT or COMMIT; any other is no transaction's end."""
+
+    type: int
+    coordinator_epoch: int
+    timestamp_ms: int
+
+
+def read_marker(batch: bytes) -> TransactionMarker:
+    """The marker in a whole control batch of format 2.
+
+    Raises CorruptDataError where the batch cannot be read or its record is too short for one.
+    """
+    record, *_ = read_batch(batch, 0)
+    key, value = record.key or b"", record.value or b""
+    if len(key) < _KEY_BYTES or len(value) < _VALUE_BYTES:
+        detail = f"a control record of {len(key)} and {len(value)} bytes"
+        raise CorruptDataError("records", detail, position=0)
+    return TransactionMarker(
+        int.from_bytes(key[2:4], "big", signed=True),
+        int.from_bytes(value[2:6], "big", signed=True),
+        record.timestamp_ms,
+    )

@@ -1,0 +1,29 @@
+"""The producer snapshots beside a log, as a reader uses them. Rules: docs/format.md F106, F213."""
+
+from __future__ import annotations
+
+import os
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
+from kafkalog.storage.files import list_directory, read_bytes
+from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.names import snapshot_offset
+
+
+def snapshot_entries(log: PartitionLog, offset: int) -> list[ProducerEntry] | None:
+    """The producers of a log at an offset; None where no sound snapshot was taken there."""
+    try:
+        return read_producer_snapshot(read_bytes(os.path.join(log.path, f"{offset:020d}.snapshot")))
+    except (FileNotFoundError, CorruptDataError):
+        return None
+
+
+def newest_snapshot(log: PartitionLog, highest: int) -> tuple[int, list[ProducerEntry]] | None:
+    """The newest sound snapshot not above an offset, and for which offset it was taken."""
+    offsets = (snapshot_offset(entry.name) for entry in list_directory(log.path))
+    for offset in sorted((found for found in offsets if found is not None), reverse=True):
+        entries = snapshot_entries(log, offset) if offset <= highest else None
+        if entries is not None:
+            return offset, entries
+    return None

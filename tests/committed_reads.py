@@ -1,0 +1,51 @@
+"""What view `records` reads with read_committed, without Spark: planned in the driver, read task by
+task, and as if tasks had split the segments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from kafkalog.spark.options import ReadOptions, read_options
+from kafkalog.spark.planning import planned_groups
+from kafkalog.spark.reading import read_segment
+from kafkalog.storage.read_plan import SegmentRead
+
+COLUMNS = ("topic", "partition", "offset", "timestampMs", "key", "value")
+Row = tuple[Any, ...]
+
+
+def committed_options(paths: Sequence[Path], **options: str) -> ReadOptions:
+    """The options of a read of committed records of all topics."""
+    given = {"paths": json.dumps([str(path) for path in paths]), "subscribe": "*"}
+    return read_options({**given, "isolationLevel": "read_committed", **options})
+
+
+def committed_rows(
+    options: ReadOptions, *, pieces: int = 1, columns: tuple[str, ...] = COLUMNS
+) -> list[Row]:
+    """The rows in the order of topic, partition and offset, every segment a task of its own, or
+    several of them, each with as many of its offsets."""
+    rows: list[Row] = []
+    for group in planned_groups(options):
+        for read in group:
+            assert isinstance(read, SegmentRead)
+            for piece in _split(read, pieces):
+                for batch in read_segment(piece, options, columns):
+                    rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
+    return sorted(rows, key=lambda row: row[:3])
+
+
+def _split(read: SegmentRead, pieces: int) -> Iterator[SegmentRead]:
+    start = max(read.first_offset, read.base_offset or 0)
+    end = min(read.end_offset, read.next_base_offset or read.end_offset)
+    if pieces == 1 or end - start < pieces:
+        yield read
+        return
+    cuts = [start + (end - start) * number // pieces for number in range(pieces + 1)]
+    for first, after in pairwise(cuts):
+        yield replace(read, first_offset=first, end_offset=after)
