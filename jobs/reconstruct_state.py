@@ -6,7 +6,7 @@ Tables: state, a row per key; state_partitions, a row per partition.
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -15,23 +15,20 @@ from kafkalog.analysis.state import RECORD_COLUMNS, latest_by_key, newest, state
 from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
-from kafkalog.spark.state_arguments import add_state_arguments, state_options
+from kafkalog.spark.state_arguments import state_options, with_state_arguments
 from kafkalog.spark.state_sources import range_options, sources_frame, state_sources
 from kafkalog.spark.state_table import planned_run, write_tables
 from kafkalog.spark.tables import read_table, table_schema
 from kafkalog.storage.state_positions import StateRun, StateSource
 
 
-def build(
-    spark: SparkSession, args: Namespace, planned: StateRun, partitions: DataFrame
-) -> DataFrame:
+def build(spark: SparkSession, args: Namespace, run: StateRun, partitions: DataFrame) -> DataFrame:
     """The latest record of each key in the offsets to read, deletes among them."""
-    if not planned.starts:
+    if not run.starts:
         return spark.createDataFrame([], table_schema("state"))
+    options = {"isolationLevel": args.isolation_level, "mode": args.mode, **range_options(run)}
     reader = spark.read.format("kafkalog").option("columns", ",".join(RECORD_COLUMNS))
-    reader = reader.option("isolationLevel", args.isolation_level).option("mode", args.mode)
-    reader = reader.options(**range_options(planned))
-    return state(latest_by_key(reader.load(args.log_dirs)), partitions)
+    return state(latest_by_key(reader.options(**options).load(args.log_dirs)), partitions)
 
 
 def verdict(totals: Row, planned: StateRun, sources: Sequence[StateSource]) -> list[str]:
@@ -62,17 +59,21 @@ def run(args: Namespace) -> ExitCode:
     return ExitCode.FINDINGS if args.fail_on_findings and not is_exact else ExitCode.DONE
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    parser = job_parser(
+def parser() -> ArgumentParser:
+    """The job's arguments."""
+    arguments = job_parser(
         "reconstruct_state",
         "The latest committed value of each key; a second run reads what is new since the first. "
-        "Findings are partitions of which the cleaner has taken values that the asked moment had.",
+        "Findings are partitions of which the cleaner may have taken values of the asked moment.",
         "/var/lib/kafka/data --subscribe orders --output /tmp/state",
         mode=Mode.FAILFAST,
     )
-    add_state_arguments(parser)
-    return run_job(run, parser.parse_args(arguments))
+    return with_state_arguments(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The job, with its exit code."""
+    return run_job(run, parser().parse_args(arguments))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from kafkalog.storage.state_positions import StateSettings
 _AS_OF_OFFSET = "--as-of-offset"
 
 
-def add_state_arguments(parser: ArgumentParser) -> None:
-    """Which topics, up to where, and what becomes of the table that is there."""
+def with_state_arguments(parser: ArgumentParser) -> ArgumentParser:
+    """The arguments with: which topics, up to where, what becomes of the table that is there."""
     parser.add_argument(
         "--subscribe",
         metavar="TOPICS",
@@ -62,6 +62,7 @@ def add_state_arguments(parser: ArgumentParser) -> None:
         help="read everything again and replace the rows of the partitions that are read, instead "
         "of reading what is new since the last run",
     )
+    return parser
 
 
 def state_settings(args: Namespace) -> StateSettings:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.spark.state_arguments import state_settings
-from kafkalog.spark.tables import replace_rows, with_table_schema
+from kafkalog.spark.tables import read_table, replace_rows, with_table_schema
 from kafkalog.storage.state_positions import (
     StatePositions,
     StateRun,
@@ -28,7 +28,9 @@ from kafkalog.storage.state_positions import (
 )
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+# Commits to look at before all that there are: each is a file.
 _NEWEST = 20
+_RESTORE = "RESTORE"
 
 
 def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> StateRun:
@@ -39,57 +41,67 @@ def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSou
     settings = state_settings(args)
     recorded = None
     if args.format == "delta":
-        recorded = recorded_positions(spark, os.path.join(args.output, "state"), settings)
+        recorded = recorded_positions(spark, args.output, settings)
     if recorded is None or args.full_refresh:
         return full_run(recorded, settings, sources)
     return incremental_run(recorded, settings, sources)
 
 
 def recorded_positions(
-    spark: SparkSession, path: str, settings: StateSettings
+    spark: SparkSession, output: str, settings: StateSettings
 ) -> StatePositions | None:
-    """What the table holds; None where there is no table.
-
-    Where its history does not tell any more, the rows do: nothing above the highest offset of a
-    partition's rows is missing in them but what a key was deleted by.
-    """
+    """What the table holds; None where there is no table."""
+    path = os.path.join(output, "state")
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     table = DeltaTable.forPath(spark, path)
-    newest = table.history(_NEWEST).collect()
-    positions = _in_history(newest)
-    if positions is None and len(newest) == _NEWEST:
-        positions = _in_history(table.history().collect())
-    return _in_rows(table.toDF(), settings) if positions is None else positions
+    positions = _in_history(table.history(_NEWEST).collect())
+    if positions is not None:
+        return positions
+    commits = table.history().collect()
+    return _in_history(commits) or _in_tables(spark, output, settings, commits)
 
 
 def _in_history(commits: Sequence[Row]) -> StatePositions | None:
     """The newest positions, those that a RESTORE took back left out; None without any."""
-    newest = commits[0].version if commits else -1
-    for commit in commits:
-        if commit.version > newest:
-            continue
-        if commit.operation == "RESTORE":
-            version = (commit.operationParameters or {}).get("version")
-            if version is None:
-                return None
-            newest = int(version)
-            continue
+    versions = {commit.version: commit for commit in commits}
+    version = commits[0].version
+    while version in versions:
+        commit = versions[version]
         positions = positions_from_json(commit.userMetadata)
         if positions is not None:
             return positions
+        if commit.operation == _RESTORE:
+            # One to a time names no version, and what it restored is not known here.
+            restored = commit.operationParameters.get("version")
+            version = -1 if restored is None else int(restored)
+        else:
+            version -= 1
     return None
 
 
-def _in_rows(rows: DataFrame, settings: StateSettings) -> StatePositions:
-    ends = rows.groupBy("topic", "partition").agg(
-        F.max("offset").alias("offset"), F.max("cluster_id").alias("cluster_id")
-    )
-    found = ends.collect()
+def _in_tables(
+    spark: SparkSession, output: str, settings: StateSettings, commits: Sequence[Row]
+) -> StatePositions:
+    """Positions by what was written, where the history does not reach back to any.
+
+    They are not above those that were reached. What is read again changes nothing: of what lies
+    behind the highest offset all was deleted, and the deletes are read again as well, unless an
+    older copy of the log is given. Table `state_partitions`, which is written after `state`, keeps
+    that out; it does not know of a RESTORE.
+    """
+    state = read_table(spark, output, "state", "delta")
+    by_partition = state.groupBy("topic", "partition")
+    rows = by_partition.agg(F.max("offset") + 1, F.max("cluster_id")).collect()
+    reached = {(topic, partition): end for topic, partition, end, _ in rows}
+    partitions = os.path.join(output, "state_partitions")
+    was_restored = any(commit.operation == _RESTORE for commit in commits)
+    if not was_restored and DeltaTable.isDeltaTable(spark, partitions):
+        told = read_table(spark, output, "state_partitions", "delta")
+        for topic, partition, end in told.select("topic", "partition", "next_offset").collect():
+            reached[topic, partition] = max(end, reached.get((topic, partition), end))
     return StatePositions(
-        settings,
-        next((row.cluster_id for row in found if row.cluster_id), None),
-        {(row.topic, row.partition): row.offset + 1 for row in found},
+        settings, max(filter(None, (row[3] for row in rows)), default=None), reached
     )
 
 
