@@ -17,9 +17,7 @@ def fixed_width(
     values: NDArray[Any], data_type: pa.DataType, nulls: NDArray[np.bool_] | None = None
 ) -> pa.Array:
     """An array of numbers, null where `nulls` says so."""
-    present = None
-    if nulls is not None and bool(nulls.any()):
-        present = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    present = _validity(nulls)
     if pa.types.is_boolean(data_type):
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
     else:
@@ -27,13 +25,25 @@ def fixed_width(
     return pa.Array.from_buffers(data_type, len(values), [present, data])
 
 
+def _validity(nulls: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    if nulls is None or not bool(nulls.any()):
+        return None
+    return pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+
+
 def strings(values: list[str]) -> pa.Array:
     """A short array of strings."""
-    encoded = [value.encode() for value in values]
+    return _of_bytes([value.encode() for value in values], pa.string(), None)
+
+
+def _of_bytes(
+    values: list[bytes], data_type: pa.DataType, nulls: NDArray[np.bool_] | None
+) -> pa.Array:
     ends = np.zeros(len(values) + 1, dtype=np.int32)
-    ends[1:] = np.cumsum([len(value) for value in encoded])
-    data = pa.py_buffer(b"".join(encoded))
-    return pa.Array.from_buffers(pa.string(), len(values), [None, pa.py_buffer(ends), data])
+    np.cumsum([len(value) for value in values], out=ends[1:])
+    data = pa.py_buffer(b"".join(values))
+    buffers = [_validity(nulls), pa.py_buffer(ends), data]
+    return pa.Array.from_buffers(data_type, len(values), buffers)
 
 
 def chosen(
@@ -69,8 +79,11 @@ def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     """An array of a few Python values, None for null."""
     nulls = np.array([value is None for value in values], dtype=bool)
     if pa.types.is_string(data_type):
-        texts = ["" if value is None else str(value) for value in values]
-        return chosen(texts or [""], np.arange(len(texts)), nulls)
+        return _of_bytes([str("" if v is None else v).encode() for v in values], data_type, nulls)
+    if pa.types.is_binary(data_type):
+        return _of_bytes(
+            [bytes(v) if isinstance(v, bytes) else b"" for v in values], data_type, nulls
+        )
     numbers = np.array([0 if value is None else value for value in values])
     return fixed_width(numbers, data_type, nulls)
 

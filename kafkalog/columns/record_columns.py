@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import Constant, record_batch
-from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.batch_table import FAULT, RECORDS_COUNT, SIZE, UNCOMPRESSED_SIZE
 from kafkalog.columns.compiled import IntArray, LongArray
 from kafkalog.columns.fill import FIELDS_SIZE, fill_rows
@@ -31,7 +30,7 @@ from kafkalog.columns.payloads import (
 )
 from kafkalog.columns.record_arrays import RECORDS, new_cursor
 from kafkalog.columns.record_buffers import RecordBuffers
-from kafkalog.columns.record_metadata import METADATA_COLUMNS
+from kafkalog.columns.record_metadata import METADATA_COLUMNS, record_schema
 from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 
@@ -58,7 +57,7 @@ class RecordColumns:
         with_control_records: bool = False,
         outcomes: TransactionOutcomes | None = None,
     ) -> None:
-        self.schema = table_schema("records", tuple(columns))
+        self.schema = record_schema(columns)
         self._options = options
         self._constants = {
             name: Constant(constants.get(name), self.schema.field(name).type)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from kafkalog.columns.arrays import chosen, fixed_width
+from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -18,10 +19,18 @@ from kafkalog.columns.batch_table import (
     PRODUCER_ID,
 )
 from kafkalog.columns.compiled import IntArray, LongArray
-from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE, TRANSACTIONAL_BIT
+from kafkalog.format.batch_header import (
+    COMPRESSION_BITS,
+    CONTROL_BIT,
+    NO_VALUE,
+    TRANSACTIONAL_BIT,
+)
 from kafkalog.wire.compression import CompressionType
 
 COMPRESSION_NAMES = [compression.name.lower() for compression in CompressionType]
+
+# Beside the columns of view `records`: what tells control records apart where they are read too.
+IS_CONTROL = "isControl"
 
 # From the batch table, the row in it of every record, and the records' offsets, to a column.
 _Builder = Callable[[LongArray, IntArray, LongArray], pa.Array]
@@ -41,9 +50,12 @@ def _sequence(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
     return fixed_width(values, pa.int32(), base < 0)
 
 
-def _is_transactional(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
-    is_set = table[rows, ATTRIBUTES] & TRANSACTIONAL_BIT != 0
-    return fixed_width(is_set & (table[rows, MAGIC] == 2), pa.bool_())
+def _attribute(bit: int) -> _Builder:
+    def build(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
+        is_set = table[rows, ATTRIBUTES] & bit != 0
+        return fixed_width(is_set & (table[rows, MAGIC] == 2), pa.bool_())
+
+    return build
 
 
 def _compression(table: LongArray, rows: IntArray, offsets: LongArray) -> pa.Array:
@@ -55,9 +67,17 @@ METADATA_COLUMNS: dict[str, _Builder] = {
     "producerId": _number(PRODUCER_ID, pa.int64(), has_null=True),
     "producerEpoch": _number(PRODUCER_EPOCH, pa.int16(), has_null=True),
     "sequence": _sequence,
-    "isTransactional": _is_transactional,
+    "isTransactional": _attribute(TRANSACTIONAL_BIT),
     "compression": _compression,
     "magic": _number(MAGIC, pa.int8()),
     "batchBaseOffset": _number(BASE_OFFSET, pa.int64()),
     "position": _number(POSITION, pa.int64()),
+    IS_CONTROL: _attribute(CONTROL_BIT),
 }
+
+
+def record_schema(columns: Sequence[str]) -> pa.Schema:
+    """The given columns of view `records`, IS_CONTROL among them or not."""
+    known = table_schema("records", tuple(name for name in columns if name != IS_CONTROL))
+    is_control = pa.field(IS_CONTROL, pa.bool_())
+    return pa.schema([is_control if name == IS_CONTROL else known.field(name) for name in columns])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.messages.catalog import Family, Framing, RecordType, control_family, topic_family
-from kafkalog.messages.message_reader import TRUNCATED, read_message, read_uvarint
+from kafkalog.messages.message_reader import MALFORMED, TRUNCATED, read_message, read_uvarint
 from kafkalog.messages.schema import Message, Values
 from kafkalog.messages.value_types import FIXED_WIDTH
 
@@ -19,10 +19,16 @@ TRAILING_BYTES = "trailing_bytes"
 NO_KEY = "no_key"
 NO_VALUE = "no_value"
 UNEXPECTED_KEY = "unexpected_key"
+TOO_LARGE = "too_large"
+
+# As values in Python a record takes many times its bytes. Brokers write far smaller ones: of a
+# batch of theirs, eight MiB is the most.
+LARGEST_RECORD = 16 * 1024 * 1024
 
 # The frame of KRaft's and tiered storage's records has one version so far.
 FRAME_VERSION = 1
 _INT16 = FIXED_WIDTH["int16"]
+_LARGEST_NUMBER = 2**15 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ class _Reading:
         reason = detail = None
         framing = self._family.framing
         try:
+            _check_size(key, value)
             if framing is Framing.COORDINATOR:
                 self._coordinator_record(key, value)
             elif framing is Framing.METADATA:
@@ -121,9 +128,9 @@ class _Reading:
         frame, position = read_uvarint(value, 0)
         if frame != FRAME_VERSION:
             raise _UnreadableError(UNKNOWN_VERSION, f"frame version {frame}, not {FRAME_VERSION}")
-        number, position = read_uvarint(value, position)
+        number, position = _small_number(value, position)
         definition = self._typed(number)
-        self._value_version, position = read_uvarint(value, position)
+        self._value_version, position = _small_number(value, position)
         if key is not None:
             raise _UnreadableError(UNEXPECTED_KEY, f"a key of {len(key)} bytes, not null")
         end = self._read_value(definition.value, value, position)
@@ -169,10 +176,23 @@ class _Reading:
         return end
 
 
+def _check_size(key: bytes | None, value: bytes | None) -> None:
+    size = len(key or b"") + len(value or b"")
+    if size > LARGEST_RECORD:
+        raise _UnreadableError(TOO_LARGE, f"{size} bytes, up to {LARGEST_RECORD} are read")
+
+
 def _there(data: bytes | None, reason: str) -> bytes:
     if data is None:
         raise _UnreadableError(reason, "null, which it must not be")
     return data
+
+
+def _small_number(data: bytes, position: int) -> tuple[int, int]:
+    number, end = read_uvarint(data, position)
+    if number > _LARGEST_NUMBER:
+        raise _UnreadableError(MALFORMED, f"{number} is no record type or version")
+    return number, end
 
 
 def _int16(data: bytes, position: int) -> int:

@@ -35,10 +35,15 @@ class View(Enum):
     RETENTION_PLAN = "retention_plan"
     REPLICAS = "replicas"
     PRODUCER_SEQUENCES = "producer_sequences"
+    MESSAGES = "messages"
+
+
+# Views with a row for each record: they begin at the log start, and `mode` and `replicas` hold.
+RECORD_VIEWS = (View.RECORDS, View.MESSAGES)
 
 
 class Mode(Enum):
-    """What becomes of damage in view `records`."""
+    """What becomes of damage in views `records` and `messages`."""
 
     FAILFAST = "FAILFAST"
     PERMISSIVE = "PERMISSIVE"
@@ -54,14 +59,14 @@ class Shutdown(Enum):
 
 
 class Replicas(Enum):
-    """Which replicas' records view `records` has where several are found."""
+    """Which replicas' records these views have where several are found."""
 
     BEST = "best"
     ALL = "all"
 
 
 class Isolation(Enum):
-    """Whether view `records` has records of transactions that are aborted or open."""
+    """Whether these views have records of transactions that are aborted or open."""
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
@@ -89,6 +94,7 @@ class ReadOptions:
     now_ms: int
     server_properties: str | None
     topic_config: str | None
+    show_secrets: bool
     without_effect: tuple[str, ...]
 
 
@@ -124,6 +130,7 @@ OPTION_NAMES = (
     _NOW,
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
+    "showSecrets",
     *_ISOLATION,
     *_SPLITS,
     *_NOT_FOR_FILES,
@@ -141,7 +148,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     ]
     view = options.choice("view", default=View.RECORDS)
     isolation = _isolation(options)
-    if view is not View.RECORDS and isolation is Isolation.READ_COMMITTED:
+    if view not in RECORD_VIEWS and isolation is Isolation.READ_COMMITTED:
         unused += [name for name in _ISOLATION if options.text(name) is not None]
     if view is View.RETENTION_PLAN and options.text(_NOW) is None:
         raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
@@ -166,6 +173,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         now_ms=options.number(_NOW, default=0),
         server_properties=options.text(SERVER_PROPERTIES),
         topic_config=options.text(TOPIC_CONFIG),
+        show_secrets=options.flag("showSecrets", default=False),
         without_effect=tuple(sorted(unused)),
     )
 

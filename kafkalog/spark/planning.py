@@ -15,7 +15,7 @@ from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.isolation import committed_read
 from kafkalog.spark.offset_options import check_partitions
-from kafkalog.spark.options import Mode, ReadOptions, Replicas, View
+from kafkalog.spark.options import RECORD_VIEWS, Mode, ReadOptions, Replicas, View
 from kafkalog.spark.partition_views import (
     PARTITION_VIEWS,
     PartitionRead,
@@ -23,6 +23,7 @@ from kafkalog.spark.partition_views import (
     partition_read,
     replica_set_read,
 )
+from kafkalog.spark.topics import message_logs
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import TimeLookup, offset_range
@@ -55,7 +56,8 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-    logs = options.topics.chosen(found)
+    choice, has_messages = options.topics, options.view is View.MESSAGES
+    logs = message_logs(choice, found) if has_messages else choice.chosen(found)
     _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
@@ -65,9 +67,9 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
         sets = [replica_set_read(logs) for logs in live_replicas(logs)]
         return packed(sets, options.max_partition_bytes, cores)
     check_partitions(options.offsets, logs)
-    if options.view is View.RECORDS and options.replicas is Replicas.BEST:
+    if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
         return packed(list(_best_reads(logs, options)), options.max_partition_bytes, cores)
-    if options.view is not View.RECORDS:
+    if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
     _report_missing_high_watermarks(options.offsets.end_rule, logs)

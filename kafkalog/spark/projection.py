@@ -32,6 +32,7 @@ _TABLES = {
     View.RETENTION_PLAN: "retention_plan",
     View.REPLICAS: "replicas",
     View.PRODUCER_SEQUENCES: "producer_sequences",
+    View.MESSAGES: "messages",
 }
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from kafkalog.columns.byte_ranges import ByteRange
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.filled_records import read_filled_records
+from kafkalog.columns.message_columns import MessageColumns
 from kafkalog.columns.oldest_records import read_oldest_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
@@ -82,7 +83,13 @@ def _constants(segment: SegmentRead, path: str) -> dict[str, str | int | None]:
 
 
 def _records(
-    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+    window: FileWindow,
+    segment: SegmentRead,
+    path: str,
+    options: ReadOptions,
+    columns: _Columns,
+    *,
+    with_control_records: bool = False,
 ) -> _Read:
     damage = _Damage(path, options.mode)
     segment_options = _segment_options(segment, options)
@@ -90,7 +97,13 @@ def _records(
     with _outcomes(segment, path, options) as outcomes:
         if segment.filling is None:
             log_end = yield from read_records(
-                window, segment_options, columns, constants, damage.report, outcomes=outcomes
+                window,
+                segment_options,
+                columns,
+                constants,
+                damage.report,
+                with_control_records=with_control_records,
+                outcomes=outcomes,
             )
         else:
             log_end = yield from read_filled_records(
@@ -101,6 +114,7 @@ def _records(
                 segment.filling,
                 damage.report,
                 damage.filled,
+                with_control_records=with_control_records,
                 outcomes=outcomes,
             )
     damage.summarise()
@@ -126,6 +140,29 @@ def _outcomes(
         segment.base_offset or 0, segment.end_offset if follower is None else follower
     )
     return transaction_outcomes(logs, asked, committed.stable_offset, check_crcs=options.check_crcs)
+
+
+def _messages(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    constants = {
+        "cluster_id": segment.cluster_id,
+        "input_path": segment.input_path,
+        "topic": segment.topic,
+        "partition": segment.partition,
+    }
+    messages = MessageColumns(
+        segment.topic or "", columns, constants, show_secrets=options.show_secrets
+    )
+    names = messages.record_columns
+    records = _records(window, segment, path, options, names, with_control_records=True)
+    while True:
+        try:
+            batch = next(records)
+        except StopIteration as end:
+            log_end: int = end.value
+            return log_end
+        yield from messages.batches(batch)
 
 
 def _oldest_records(
@@ -184,6 +221,7 @@ def _byte_ranges(
 
 _VIEWS: dict[View, Callable[..., _Read]] = {
     View.RECORDS: _records,
+    View.MESSAGES: _messages,
     View.BATCHES: _batches,
     View.BYTE_RANGES: _byte_ranges,
     View.FAULTS: _byte_ranges,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kafkalog.errors import OptionError
 from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.messages.catalog import topic_families
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import INTERNAL_TOPICS
@@ -62,6 +63,27 @@ class TopicChoice:
             and matches(log.topic)
             and (log.topic not in INTERNAL_TOPICS or with_internal)
         ]
+
+
+def message_logs(choice: TopicChoice, logs: Iterable[PartitionLog]) -> list[PartitionLog]:
+    """The chosen logs of the topics whose messages are known; all of these if none is chosen.
+
+    Raises OptionError where another topic was asked for by its name or by its path.
+    """
+    found = list(logs)
+    is_by_name = choice.assign is not None or choice.subscribe not in (None, (ALL_TOPICS,))
+    chosen = found if choice == TopicChoice() else choice.chosen(found)
+    known = topic_families()
+    others = {
+        log.topic or log.path
+        for log in chosen
+        if log.topic not in known and (is_by_name or log.is_named)
+    }
+    if others:
+        raise OptionError(
+            "view", f"messages of {', '.join(sorted(others))}", f"messages of {', '.join(known)}"
+        )
+    return [log for log in chosen if log.topic in known]
 
 
 def _missing(option: str, missing: str, present: list[str]) -> OptionError:

@@ -44,6 +44,7 @@ DEFAULTS = ReadOptions(
     now_ms=0,
     server_properties=None,
     topic_config=None,
+    show_secrets=False,
     without_effect=(),
 )
 
@@ -108,6 +109,8 @@ def test_only_a_path_is_needed() -> None:
             {"stopAt": "highWatermark"},
             replace(DEFAULTS, offsets=OffsetRequest(end_rule=EndRule.HIGH_WATERMARK)),
         ),
+        ({"view": "messages"}, replace(DEFAULTS, view=View.MESSAGES)),
+        ({"showSecrets": "true"}, replace(DEFAULTS, show_secrets=True)),
         ({"mode": "PERMISSIVE"}, replace(DEFAULTS, mode=Mode.PERMISSIVE)),
         ({"mode": "dropMalformed"}, replace(DEFAULTS, mode=Mode.DROPMALFORMED)),
         ({"kafka.check.crcs": "false"}, replace(DEFAULTS, check_crcs=False)),
@@ -204,6 +207,7 @@ def test_an_unknown_option_is_an_error_naming_it_and_all_there_are(name: str) ->
         ("includeHeaders", "yes", "true, false"),
         ("includeMetadata", "1", "true, false"),
         ("failOnDataLoss", "no", "true, false"),
+        ("showSecrets", "all", "true, false"),
         ("kafka.check.crcs", "off", "true, false"),
         ("kafka.isolation.level", "serializable", "read_uncommitted, read_committed"),
         ("isolationLevel", "", "read_uncommitted, read_committed"),

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import OptionError
+from kafkalog.messages.catalog import topic_families
 from kafkalog.spark.option_values import OptionValues
-from kafkalog.spark.topics import TopicChoice, topic_choice
+from kafkalog.spark.topics import TopicChoice, message_logs, topic_choice
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import INTERNAL_TOPICS
 from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name, log_of
@@ -241,3 +242,36 @@ def test_many_topics_are_not_all_told_in_an_error() -> None:
         choice(subscribe="orders").chosen(logs)
     assert "topic-000, topic-001" in str(caught.value)
     assert len(str(caught.value)) < 1000
+
+
+MESSAGES = [log.name for log in LOGS if log.topic in topic_families()]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, MESSAGES),
+        ({"subscribe": "*"}, MESSAGES),
+        ({"subscribePattern": "__"}, MESSAGES),
+        ({"subscribePattern": "__c|orders"}, MESSAGES[:2]),
+        ({"subscribe": "__share_group_state"}, ["__share_group_state-0"]),
+        ({"assign": '{"__consumer_offsets":[3]}'}, ["__consumer_offsets-3"]),
+    ],
+)
+def test_messages_are_read_of_topics_that_have_known_ones(
+    given: dict[str, str], expected: list[str]
+) -> None:
+    assert len(MESSAGES) == 5
+    assert [log.name for log in message_logs(choice(**given), LOGS)] == expected
+
+
+@pytest.mark.parametrize(
+    "given", [{"subscribe": "__consumer_offsets,orders"}, {"assign": '{"orders":[0]}'}]
+)
+def test_messages_of_another_topic_are_an_error_naming_those_that_are_known(
+    given: dict[str, str],
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        message_logs(choice(**given), LOGS)
+    assert (caught.value.name, caught.value.value) == ("view", "messages of orders")
+    assert all(topic in str(caught.value) for topic in topic_families())

@@ -1,0 +1,266 @@
+"""View `messages`: records of internal topics as what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import StructType
+
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
+from kafkalog.messages.record_writer import write_record_key, write_record_value
+from tests.golden.fixture_sets import consumed
+from tests.spark.kafka_logs import kafkalog_read, logged_lines, said_by_error, write_log
+from tests.unit.storage.log_dirs import add_meta_properties, add_partition
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = Path(__file__).parents[2] / "schemas" / "tables" / "messages.json"
+OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
+LINE = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .*? headerKeys: \[\] (.*)")
+
+
+def as_dumped(row: Row) -> str:
+    """A row in the words of kafka-dump-log."""
+    name = row.record_name
+    if name in ("ABORT", "COMMIT"):
+        return f"endTxnMarker: {name} coordinatorEpoch: {json.loads(row.value)['coordinatorEpoch']}"
+    if row.is_control:
+        return f"LeaderChange: {row.value}"
+    if row.topic == METADATA:
+        spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+        return f'payload: {{"type":"{spelled}","version":{row.version},"data":{row.value}}}'
+    value = f'{{"version":"{row.version}","data":{row.value}}}'
+    shown = "<DELETE>" if row.is_tombstone else value
+    return f'key: {{"type":"{row.record_type}","data":{row.key}}} payload: {shown}'
+
+
+def test_rows_are_the_records_of_all_internal_topics_as_kafka_dump_log_decodes_them(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F188 to F190, F193
+    log_dir = unpacked("kafka44.logs") / "log-dirs"
+    dumped: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
+    for path in sorted(unpacked("kafka44.messages").rglob("*.log.txt")):
+        topic, _, partition = path.parent.name.rpartition("-")
+        lines = [LINE.fullmatch(line) for line in path.read_text().splitlines()]
+        dumped.setdefault((topic, int(partition)), []).extend(
+            (int(line[1]), int(line[2]), line[3]) for line in lines if line
+        )
+    read: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
+    frame = kafkalog_read(spark, log_dir, view="messages", showSecrets="true")
+    for row in frame.orderBy("topic", "partition", "offset").collect():
+        key = row.topic, row.partition
+        read.setdefault(key, []).append((row.offset, row.timestamp_ms, as_dumped(row)))
+        assert (row.reason, row.detail, row.raw_key, row.raw_value) == (None,) * 4
+    assert read == {key: lines for key, lines in dumped.items() if lines}
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """Two commits, the second in a transaction that is committed, and a record of a type to come;
+    a credential and a topic; an ordinary topic."""
+    place = tmp_path / "logs"
+    add_meta_properties(place)
+    transactional = BatchFields(producer_id=7, producer_epoch=1, is_transactional=True)
+    marker = BatchFields(producer_id=7, producer_epoch=1, is_transactional=True, is_control=True)
+    offsets = [
+        write_batch([commit(0, 5)]),
+        write_batch([commit(1, 6)], transactional),
+        write_batch([Record(2, 1002, 0, b"\0\0\0\x01", b"\0\0\0\0\0\x09")], marker),
+        write_batch([Record(3, -1, 0, b"\0\x63\0\x01g", b"to come")]),
+    ]
+    write_log(place, f"{OFFSETS}-3", {0: offsets[:2], 2: offsets[2:]})
+    credential = {"name": "alice", "salt": b"salt", "storedKey": b"stored", "serverKey": b"key"}
+    scram = write_record_value(METADATA, 11, 0, credential)
+    metadata = [
+        Record(0, 1000, 0, None, scram),
+        Record(1, 1001, 0, None, scram + b"more"),
+        Record(2, 1002, 0, None, write_record_value(METADATA, 2, 0, {"name": "orders"})),
+    ]
+    write_log(place, f"{METADATA}-0", {0: [write_batch(metadata)]})
+    write_log(place, "orders-0", {0: [write_batch([commit(0, 5)])]})
+    return place
+
+
+def commit(offset: int, committed: int) -> Record:
+    key = write_record_key(OFFSETS, 1, {"group": "g", "topic": "orders", "partition": 0})
+    value = write_record_value(OFFSETS, 1, 3, {"offset": committed, "metadata": "m"})
+    return Record(offset, 1000 + offset, 0, key, value)
+
+
+def rows(spark: SparkSession, *paths: Path, **options: Any) -> list[Row]:
+    frame = kafkalog_read(spark, *paths, view="messages", **options)
+    return frame.orderBy("topic", "partition", "offset").collect()
+
+
+def test_columns_are_those_of_the_schema_and_say_where_a_record_stands(
+    spark: SparkSession, log_dir: Path
+) -> None:
+    assert kafkalog_read(spark, log_dir, view="messages").schema == StructType.fromJson(
+        json.loads(SCHEMA.read_text())
+    )
+    _, first, marker, _ = rows(spark, log_dir, subscribe=OFFSETS)
+    partition = log_dir / f"{OFFSETS}-3"
+    expected = {
+        "cluster_id": "cluster",
+        "broker_id": 1,
+        "input_path": str(log_dir),
+        "topic": OFFSETS,
+        "partition": 3,
+        "file": str(partition / f"{0:020d}.log"),
+        "offset": 1,
+        "timestamp_ms": 1001,
+        "producer_id": 7,
+        "producer_epoch": 1,
+        "is_transactional": True,
+        "is_control": False,
+        "record_type": 1,
+        "record_name": "OffsetCommit",
+        "version": 3,
+        "key": '{"group":"g","topic":"orders","partition":0}',
+        "value": '{"offset":6,"leaderEpoch":-1,"metadata":"m","commitTimestamp":0}',
+        "is_tombstone": False,
+        "reason": None,
+        "detail": None,
+        "raw_key": None,
+        "raw_value": None,
+    }
+    told = first.asDict()
+    assert told.pop("timestamp").timestamp() == 1.001
+    assert told == expected
+    assert (marker.offset, marker.is_control, marker.record_name) == (2, True, "COMMIT")
+    assert (marker.key, marker.value) == ('{"type":1}', '{"coordinatorEpoch":9}')
+
+
+def test_a_record_of_an_unknown_type_is_a_row_with_its_bytes(
+    spark: SparkSession, log_dir: Path
+) -> None:
+    # T37, F191
+    row = rows(spark, log_dir, subscribe=OFFSETS)[-1]
+    assert (row.record_type, row.record_name, row.reason) == (99, None, "unknown_type")
+    assert (row.key, row.value, row.timestamp_ms, row.producer_id) == (None, None, None, None)
+    assert (bytes(row.raw_key), bytes(row.raw_value)) == (b"\0\x63\0\x01g", b"to come")
+
+
+def test_secrets_are_hidden_also_in_bytes_that_cannot_be_read(
+    spark: SparkSession, log_dir: Path
+) -> None:
+    # F194
+    hidden, unreadable, _ = rows(spark, log_dir, subscribe=METADATA)
+    assert json.loads(hidden.value)["salt"] == "***"
+    assert (unreadable.reason, unreadable.value, unreadable.raw_value) == (
+        "trailing_bytes",
+        None,
+        None,
+    )
+    shown, unreadable, _ = rows(spark, log_dir, subscribe=METADATA, showSecrets="true")
+    assert json.loads(shown.value)["salt"] == "c2FsdA=="
+    assert bytes(unreadable.raw_value).endswith(b"more")
+
+
+def test_internal_topics_are_read_and_others_are_not(spark: SparkSession, log_dir: Path) -> None:
+    for options in ({}, {"subscribe": "*"}, {"subscribePattern": "^__|orders"}):
+        assert {row.topic for row in rows(spark, log_dir, **options)} == {OFFSETS, METADATA}
+
+
+@pytest.mark.parametrize("how", ["subscribe", "assign", "path"])
+def test_another_topic_that_is_asked_for_is_an_error_that_says_which_there_are(
+    spark: SparkSession, log_dir: Path, how: str
+) -> None:
+    path, options = log_dir, {"subscribe": f"{OFFSETS},orders"}
+    if how == "assign":
+        options = {"assign": '{"orders":[0]}'}
+    elif how == "path":
+        path, options = log_dir / "orders-0", {}
+    said = said_by_error(lambda: rows(spark, path, **options))
+    assert "OptionError: option view: got 'messages of orders'" in said
+    assert OFFSETS in said
+
+
+def test_offsets_and_the_log_start_are_heeded(spark: SparkSession, log_dir: Path) -> None:
+    asked = {
+        "assign": json.dumps({OFFSETS: [3]}),
+        "startingOffsets": json.dumps({OFFSETS: {"3": 1}}),
+        "endingOffsets": json.dumps({OFFSETS: {"3": 3}}),
+    }
+    assert [row.offset for row in rows(spark, log_dir, **asked)] == [1, 2]
+    (log_dir / "log-start-offset-checkpoint").write_text(f"0\n1\n{OFFSETS} 3 2\n")
+    assert [row.offset for row in rows(spark, log_dir, subscribe=OFFSETS)] == [2, 3]
+
+
+def test_a_field_of_the_json_is_a_function_away(spark: SparkSession, log_dir: Path) -> None:
+    messages = kafkalog_read(spark, log_dir, view="messages")
+    commits = messages.where("record_name = 'OffsetCommit'")
+    found = commits.selectExpr("get_json_object(value, '$.offset')").collect()
+    assert sorted(found) == [Row("5"), Row("6")]
+
+
+def test_committed_offsets_are_those_a_read_committed_consumer_received(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    log_dir, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    options = {"subscribe": OFFSETS, "isolationLevel": "read_committed"}
+    read = [(row.partition, row.offset) for row in rows(spark, log_dir, **options)]
+    marked = {
+        (row.partition, row.offset)
+        for row in rows(spark, log_dir, subscribe=OFFSETS)
+        if row.is_control
+    }
+    expected = [
+        (row["partition"], row["offset"]) for row in consumed(golden, OFFSETS, "read_committed")
+    ]
+    assert [place for place in read if place not in marked] == expected
+    assert marked & set(read)
+
+
+def test_only_asked_columns_are_made(spark: SparkSession, log_dir: Path) -> None:
+    frame = kafkalog_read(spark, log_dir, view="messages", columns="record_name,offset")
+    assert frame.columns == ["record_name", "offset"]
+    assert frame.where("record_name = 'COMMIT'").collect() == [Row("COMMIT", 2)]
+    assert frame.count() == 7
+
+
+def test_damage_is_what_mode_says(spark: SparkSession, log_dir: Path) -> None:
+    path = log_dir / f"{OFFSETS}-3" / f"{0:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    said = said_by_error(lambda: rows(spark, log_dir, subscribe=OFFSETS))
+    assert "CorruptDataError" in said
+    kept = rows(spark, log_dir, subscribe=OFFSETS, mode="PERMISSIVE")
+    assert [row.offset for row in kept] == [0, 2, 3]
+    assert logged_lines(spark, str(path), "checksum")
+
+
+def test_of_several_replicas_each_record_is_one_row(spark: SparkSession, log_dir: Path) -> None:
+    other = log_dir.parent / "other"
+    shutil.copytree(log_dir, other)
+    add_meta_properties(other, node_id=2)
+    assert len(rows(spark, log_dir, other)) == 7
+    assert len(rows(spark, log_dir, other, replicas="all")) == 14
+
+
+def test_a_snapshot_of_the_metadata_is_read_by_its_path(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # T40
+    partition = unpacked("kafka44.logs") / "log-dirs" / f"{METADATA}-0"
+    snapshot = sorted(partition.glob("*.checkpoint"))[-1]
+    found = rows(spark, snapshot)
+    dumped = unpacked("kafka44.messages") / partition.name / f"{snapshot.name}.txt"
+    assert len(found) == len(dumped.read_text().splitlines()) > 100
+    assert [row.offset for row in found] == list(range(len(found)))
+    assert (found[0].record_name, found[-1].record_name) == ("SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
+
+
+def test_an_empty_internal_topic_has_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    add_partition(tmp_path, f"{OFFSETS}-0")
+    assert rows(spark, tmp_path) == []
