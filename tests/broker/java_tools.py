@@ -75,11 +75,13 @@ def dump(paths: Sequence[Path]) -> str:
     return run_dump(paths).text
 
 
-def run_dump(paths: Sequence[Path]) -> ToolOutput:
+def run_dump(paths: Sequence[Path], *, decoder: str | None = None) -> ToolOutput:
     """The same with its findings apart, on standard error; status 0 whatever they are.
 
-    The tool takes a list parted by commas, so no path may have one. Raises ToolError.
+    `decoder` is that of an internal topic, such as `offsets`. The tool takes a list parted by
+    commas, so no path may have one. Raises ToolError.
     """
     files = ",".join(str(path) for path in paths)
-    arguments = ["--deep-iteration", "--print-data-log", "--files", files]
+    decoders = [f"--{decoder}-decoder"] if decoder else []
+    arguments = ["--deep-iteration", "--print-data-log", *decoders, "--files", files]
     return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments)

@@ -7,8 +7,6 @@ toString of Kafka's own classes.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,30 +21,10 @@ from kafkalog.messages.internal_records import (
     read_internal_record,
 )
 from kafkalog.messages.metadata_transactions import is_whole_snapshot, records_in_force
-from kafkalog.messages.rendering import key_json, value_json
-from kafkalog.messages.schema import Values
+from tests.printed_messages import LINE, as_printed
 
 # Records of internal topics in the files of each set, snapshots of the metadata included.
 SETS = {"kafka44": 3369, "kafka39zk": 107, "kafka010": 59, "kafka08": 5, "tiered43": 297}
-LINE = re.compile(
-    r"\| offset: (\d+) .*?(?:headerKeys: \[\]|isValid: true crc: \d+) ?(.*)", re.DOTALL
-)
-CONTROL_NAMES = {
-    "LEADER_CHANGE": "LeaderChange: ",
-    "SNAPSHOT_HEADER": "SnapshotHeader ",
-    "SNAPSHOT_FOOTER": "SnapshotFooter ",
-}
-TRANSACTION_STATES = [
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-]
-SEGMENT_STATES = [
-    f"{action}_SEGMENT_{end}" for action in ("COPY", "DELETE") for end in ("STARTED", "FINISHED")
-]
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -63,7 +41,11 @@ def test_every_record_of_an_internal_topic_is_what_kafka_dump_log_printed(
             if match is not None
         ]
         read = list(records(logs / "log-dirs" / path.relative_to(dumped).with_suffix("")))
-        assert [(str(offset), as_printed(record)) for offset, record in read] == printed, path
+        shown = [
+            (str(offset), as_printed(record, transactions_as_text=name == "kafka39zk"))
+            for offset, record in read
+        ]
+        assert shown == printed, path
         compared += len(printed)
     assert compared == SETS[name]
 
@@ -105,75 +87,3 @@ def records(path: Path) -> Iterator[tuple[int, InternalRecord]]:
                 yield record.offset, read_control_record(record.key, record.value)
             else:
                 yield record.offset, read_internal_record(topic, record.key, record.value)
-
-
-def as_printed(record: InternalRecord) -> str:
-    """What kafka-dump-log prints behind the fields that it prints of any record."""
-    assert record.reason is None
-    if record.is_control:
-        return control_as_printed(record)
-    if record.key is None:
-        return f"payload: {metadata_as_printed(record)}"
-    if record.name == "TransactionLog" and record.value_version == 0:
-        return transaction_as_printed(record.key, record.value or {})
-    key = f'{{"type":"{record.record_type}","data":{key_json(record)}}}'
-    value = f'{{"version":"{record.value_version}","data":{value_json(record)}}}'
-    return f"key: {key} payload: {'<DELETE>' if record.is_tombstone else value}"
-
-
-def control_as_printed(record: InternalRecord) -> str:
-    if record.name in ("ABORT", "COMMIT"):
-        epoch = (record.value or {})["coordinatorEpoch"]
-        return f"endTxnMarker: {record.name} coordinatorEpoch: {epoch}"
-    return CONTROL_NAMES[str(record.name)] + str(value_json(record))
-
-
-def metadata_as_printed(record: InternalRecord) -> str:
-    if str(record.name).startswith("Remote"):
-        return remote_as_printed(str(record.name).removesuffix("Record"), record.value or {})
-    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(record.name)).upper()
-    shown = value_json(record, show_secrets=True)
-    return f'{{"type":"{name}","version":{record.value_version},"data":{shown}}}'
-
-
-def transaction_as_printed(key: Values, value: Values) -> str:
-    partitions = ",".join(
-        f"{entry['topic']}-{partition}"
-        for entry in value["transactionPartitions"] or ()
-        for partition in entry["partitionIds"]
-    )
-    return (
-        f"key: transaction_metadata::transactionalId={key['transactionalId']} "
-        f"payload: producerId:{value['producerId']},producerEpoch:{value['producerEpoch']},"
-        f"state={TRANSACTION_STATES[value['transactionStatus']]},partitions=[{partitions}],"
-        f"txnLastUpdateTimestamp={value['transactionLastUpdateTimestampMs']},"
-        f"txnTimeoutMs={value['transactionTimeoutMs']}"
-    )
-
-
-def remote_as_printed(name: str, value: Values) -> str:
-    segment = value["remoteLogSegmentId"]
-    partition = segment["topicIdPartition"]
-    place = f"{partition['id']}:{partition['name']}-{partition['partition']}"
-    identity = f"RemoteLogSegmentId{{topicIdPartition={place}, id={segment['id']}}}"
-    state = SEGMENT_STATES[value["remoteLogSegmentState"]]
-    assert value["customMetadata"] is None
-    fields = {"remoteLogSegmentId": identity, "customMetadata": "Optional.empty", "state": state}
-    if name == "RemoteLogSegmentMetadataUpdate":
-        return java_text(name, fields, value, "eventTimestampMs", "brokerId")
-    epochs = ", ".join(f"{e['leaderEpoch']}={e['offset']}" for e in value["segmentLeaderEpochs"])
-    return java_text(
-        name,
-        {"remoteLogSegmentId": identity},
-        value,
-        *("startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"),
-    ).removesuffix("}") + (
-        f", segmentLeaderEpochs={{{epochs}}}, segmentSizeInBytes={value['segmentSizeInBytes']}, "
-        f"customMetadata=Optional.empty, state={state}, "
-        f"txnIdxEmpty={json.dumps(value['txnIndexEmpty'])}}}"
-    )
-
-
-def java_text(name: str, fields: dict[str, str], value: Values, *names: str) -> str:
-    shown = {**fields, **{field: str(value[field]) for field in names}}
-    return f"{name}{{{', '.join(f'{field}={text}' for field, text in shown.items())}}}"
