@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
@@ -26,7 +26,7 @@ from kafkalog.spark.partition_views import (
 from kafkalog.spark.topics import message_logs
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
-from kafkalog.storage.offset_ranges import TimeLookup, offset_range
+from kafkalog.storage.offset_ranges import OffsetRange, TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import (
     CommittedRead,
@@ -109,17 +109,24 @@ def _end_of(committed: CommittedRead | None) -> int | None:
 
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
     """Of every partition the best replica's segments, with the others' at hand."""
+    for found, offsets, committed in best_ranges(logs, options):
+        yield from replica_reads(found, offsets, committed)
+
+
+def best_ranges(
+    logs: Sequence[PartitionLog], options: ReadOptions
+) -> Iterator[tuple[ReplicaSet, OffsetRange, CommittedRead | None]]:
+    """Of every partition the replicas, what view `records` reads of them, and how where only
+    committed records are wanted."""
     replicas = replica_sets(logs)
     _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
     for found in replicas:
         committed = committed_read(found.logs, options)
-        lookup, end = time_lookup(found), _end_of(committed)
-        offsets = offset_range(found.best, options.offsets, lookup, end)
-        yield from replica_reads(found, offsets, committed)
+        lookup, end = _time_lookup(found), _end_of(committed)
+        yield found, offset_range(found.best, options.offsets, lookup, end), committed
 
 
-def time_lookup(replicas: ReplicaSet) -> TimeLookup:
-    """How to find the offset for a time in what is read of the replicas."""
+def _time_lookup(replicas: ReplicaSet) -> TimeLookup:
     if len(replicas.logs) == 1:
         return _offset_for_time
 

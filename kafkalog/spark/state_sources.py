@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.columns.log_offsets import log_end_offset
-from kafkalog.columns.replica_facts import leader_epochs, replica_sets
+from kafkalog.columns.replica_facts import leader_epochs
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.spark.offset_options import check_partitions
-from kafkalog.spark.options import Mode, ReadOptions
-from kafkalog.spark.planning import time_lookup
+from kafkalog.spark.options import Isolation, Mode, ReadOptions
+from kafkalog.spark.planning import best_ranges
 from kafkalog.spark.tables import table_schema
-from kafkalog.storage.log_bounds import EndRule
+from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
-from kafkalog.storage.offset_ranges import Everything, OffsetRange, offset_range
+from kafkalog.storage.offset_ranges import Everything, OffsetRange
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.replica_reads import ReplicaSet
 from kafkalog.storage.state_positions import StateRun, StateSource, by_topic
@@ -36,7 +36,9 @@ def state_sources(options: ReadOptions) -> list[StateSource]:
     logs = [log for log in options.topics.chosen(found) if not is_oldest_layout(log)]
     _refuse_parts(logs)
     check_partitions(options.offsets, logs)
-    sources = [_source(replicas, options) for replicas in replica_sets(logs)]
+    sources = [
+        _source(replicas, offsets, options) for replicas, offsets, _ in best_ranges(logs, options)
+    ]
     names = Counter(source.name for source in sources)
     for name, count in names.items():
         if count > 1:
@@ -55,10 +57,9 @@ def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
             )
 
 
-def _source(replicas: ReplicaSet, options: ReadOptions) -> StateSource:
+def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) -> StateSource:
     log = replicas.best
     topic, partition = log.topic_partition or ("", 0)
-    offsets = offset_range(log, options.offsets, time_lookup(replicas))
     log_end = log_end_offset(log) if len(replicas.logs) == 1 else replicas.lineage_end
     end, end_from = _end(log, offsets, log_end, options)
     return StateSource(
@@ -87,10 +88,19 @@ def _end(
             f"an offset of {log.name} from {offsets.log_start} to {log_end}",
         )
     end = log_end if offsets.end is None else min(offsets.end, log_end)
+    return end, _end_from(log, end, log_end, options)
+
+
+def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -> str:
     if not isinstance(options.offsets.ending, Everything):
-        return end, "asked"
-    is_marked = options.offsets.end_rule is EndRule.HIGH_WATERMARK and offsets.end is not None
-    return end, "high_watermark" if is_marked else "log_end"
+        return "asked"
+    is_committed = options.isolation is Isolation.READ_COMMITTED
+    # A last stable offset is never above the high watermark, whatever the end rule.
+    rule = EndRule.HIGH_WATERMARK if is_committed else options.offsets.end_rule
+    mark = log_bounds(log, rule).end_offset
+    if is_committed and end < (log_end if mark is None else min(mark, log_end)):
+        return "last_stable_offset"
+    return "log_end" if mark is None else "high_watermark"
 
 
 def range_options(run: StateRun) -> dict[str, str]:

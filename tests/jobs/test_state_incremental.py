@@ -25,8 +25,6 @@ from tests.jobs.state_runs import State, run_state, state_in
 
 pytestmark = [pytest.mark.spark, needs_delta]
 
-LEVELS = ("read_uncommitted",)
-
 
 def state_of(logs: list[GrowingLog], level: str, *, deletes: bool = False) -> State:
     whole: State = {}
@@ -35,8 +33,7 @@ def state_of(logs: list[GrowingLog], level: str, *, deletes: bool = False) -> St
     return whole
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("seed", "level"), [(1, "read_uncommitted"), (2, "read_committed")])
 def test_after_each_step_the_table_is_that_of_reading_everything(
     seed: int, level: str, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -11,26 +11,55 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from kafkalog.analysis.state import RECORD_COLUMNS, latest_by_key
 from kafkalog.spark.job import ExitCode
 from tests.golden.fixture_sets import CONSUMERS, topics
 from tests.jobs.state_runs import consumed_state, run_state, state_in
+from tests.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 
 # tiered43 is left out: the consumer also received what is not in the log directory.
-SETS = sorted(CONSUMERS.keys() - {"tiered43"})
+CONSUMED = [
+    *((name, CONSUMERS[name]) for name in sorted(CONSUMERS.keys() - {"tiered43"})),
+    ("kafka44", "read_committed"),
+    ("kafka39zk", "read_committed"),
+]
+LOG_DIRS = {"kafka39zk": "log-dirs/*"}
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(("name", "consumer"), CONSUMED)
 def test_state_is_that_of_replaying_what_a_consumer_received(
-    name: str, spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+    name: str,
+    consumer: str,
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+    tmp_path: Path,
 ) -> None:
     logs, golden = unpacked(f"{name}.logs"), unpacked(f"{name}.golden")
-    place = "log-dirs/*" if name == "kafka39zk" else "log-dirs"
-    arguments = "--format parquet --isolation-level read_uncommitted --subscribe * --stop-at logEnd"
-    assert run_state(*logs.glob(place), output=tmp_path, arguments=arguments) == ExitCode.DONE
+    places = logs.glob(LOG_DIRS.get(name, "log-dirs"))
+    level = "read_committed" if consumer == "read_committed" else "read_uncommitted"
+    arguments = f"--format parquet --isolation-level {level} --subscribe *"
+    assert run_state(*places, output=tmp_path, arguments=arguments) == ExitCode.DONE
     found = state_in(spark, tmp_path)
-    expected = consumed_state(golden, topics(golden, CONSUMERS[name]), CONSUMERS[name])
+    expected = consumed_state(golden, topics(golden, consumer), consumer)
     # No consumer can subscribe to the controllers' own log.
     assert {key: row for key, row in found.items() if key[0] != "__cluster_metadata"} == expected
     assert len(expected) > 100
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_state_is_the_same_where_every_segment_is_its_own_task(
+    level: str, spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # T16 with it: a transaction's records and its end are in different tasks.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    options = {"isolationLevel": level, "maxPartitionBytes": 1, "subscribePattern": "^shop"}
+    records = kafkalog_read(spark, logs / "log-dirs", columns=",".join(RECORD_COLUMNS), **options)
+    assert records.rdd.getNumPartitions() > 40
+    rows = latest_by_key(records).where("value IS NOT NULL").toArrow().to_pylist()
+    found = {
+        (row["topic"], row["partition"], row["key"]): (row["offset"], row["value"]) for row in rows
+    }
+    shop = [topic for topic in topics(golden, level) if topic.startswith("shop")]
+    assert found == consumed_state(golden, shop, level)
