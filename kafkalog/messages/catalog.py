@@ -14,15 +14,6 @@ from kafkalog.messages.schema import Message, parse_message
 from kafkalog.resources import resource
 
 _FOLDER = ("schemas", "messages")
-_FILES = (
-    "consumer_offsets",
-    "transaction_state",
-    "share_group_state",
-    "cluster_metadata",
-    "remote_log_metadata",
-    "control_records",
-    "consumer_protocol",
-)
 
 
 class Framing(Enum):
@@ -62,7 +53,9 @@ class Family:
 @cache
 def families() -> tuple[Family, ...]:
     """All families."""
-    return tuple(_family(name) for name in _FILES)
+    files = sorted(resource(*_FOLDER).iterdir(), key=lambda file: file.name)
+    texts = [file.read_text(encoding="utf-8") for file in files if file.name.endswith(".json")]
+    return tuple(_family(json.loads(text)) for text in texts)
 
 
 @cache
@@ -96,8 +89,7 @@ def message(name: str) -> Message:
     raise SchemaError(f"no message is called {name}; known are {known}")
 
 
-def _family(name: str) -> Family:
-    data = json.loads(resource(*_FOLDER, f"{name}.json").read_text(encoding="utf-8"))
+def _family(data: Mapping[str, Any]) -> Family:
     shared_key = parse_message(data["key"]) if "key" in data else None
     types = {entry["type"]: _record_type(entry, shared_key) for entry in data.get("records", ())}
     alone = [parse_message(entry) for entry in data.get("messages", ())]

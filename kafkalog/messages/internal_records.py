@@ -21,13 +21,15 @@ NO_VALUE = "no_value"
 UNEXPECTED_KEY = "unexpected_key"
 TOO_LARGE = "too_large"
 
-# As values in Python a record takes many times its bytes. Brokers write far smaller ones: of a
-# batch of theirs, eight MiB is the most.
-LARGEST_RECORD = 16 * 1024 * 1024
+# As values in Python a record can take hundreds of times its bytes. Brokers write smaller ones: a
+# batch of KRaft's has eight MiB at most, one of a coordinator's a MiB unless its topic is set so.
+LARGEST_RECORD = 8 * 1024 * 1024
 
 # The frame of KRaft's and tiered storage's records has one version so far.
 FRAME_VERSION = 1
 _INT16 = FIXED_WIDTH["int16"]
+# Keys have one version.
+_KEY_VERSION = 0
 _LARGEST_NUMBER = 2**15 - 1
 
 
@@ -118,10 +120,10 @@ class _Reading:
     def _coordinator_record(self, key: bytes | None, value: bytes | None) -> None:
         key = _there(key, NO_KEY)
         definition = self._typed(_int16(key, 0))
-        self._read_key(definition, 0, key)
+        self._read_key(definition, key)
         if value is not None:
-            self._value_version = _int16(value, 0)
-            self._read_value(definition.value, value, _INT16.size)
+            version = self._value_version = _int16(value, 0)
+            self._read_value(definition.value, version, value, _INT16.size)
 
     def _metadata_record(self, key: bytes | None, value: bytes | None) -> None:
         value = _there(value, NO_VALUE)
@@ -130,10 +132,11 @@ class _Reading:
             raise _UnreadableError(UNKNOWN_VERSION, f"frame version {frame}, not {FRAME_VERSION}")
         number, position = _small_number(value, position)
         definition = self._typed(number)
-        self._value_version, position = _small_number(value, position)
+        version, position = _small_number(value, position)
+        self._value_version = version
         if key is not None:
             raise _UnreadableError(UNEXPECTED_KEY, f"a key of {len(key)} bytes, not null")
-        end = self._read_value(definition.value, value, position)
+        end = self._read_value(definition.value, version, value, position)
         if end < len(value):
             self._value = None
             raise _UnreadableError(TRAILING_BYTES, f"{len(value) - end} bytes behind the message")
@@ -142,17 +145,15 @@ class _Reading:
         key = _there(key, NO_KEY)
         self._key_version = _int16(key, 0)
         definition = self._typed(_int16(key, _INT16.size))
-        # Another version of the key changes nothing.
-        self._read_key(definition, 0, key)
+        self._read_key(definition, key)
         value = _there(value, NO_VALUE)
         version = self._value_version = _int16(value, 0)
-        if not definition.has_version_in_front:
-            self._read_value(definition.value, value, 0)
-            return
-        # Of a later version than is known the fields known so far are read.
-        self._value_version = min(version, definition.value.versions.last)
-        self._read_value(definition.value, value, _INT16.size)
-        self._value_version = version
+        if definition.has_version_in_front:
+            # Of a later version than is known the fields known so far are read.
+            known = min(version, definition.value.versions.last)
+            self._read_value(definition.value, known, value, _INT16.size)
+        else:
+            self._read_value(definition.value, version, value, 0)
 
     def _typed(self, number: int) -> RecordType:
         self._number = number
@@ -161,15 +162,14 @@ class _Reading:
             raise _UnreadableError(UNKNOWN_TYPE, f"no record of type {number} is known")
         return definition
 
-    def _read_key(self, definition: RecordType, version: int, key: bytes) -> None:
-        """What stands behind the key's first number; further bytes are let be."""
+    def _read_key(self, definition: RecordType, key: bytes) -> None:
+        """What stands behind the key's first number, whatever that is; further bytes are let be."""
         if definition.key is not None:
-            self._key, _ = read_message(definition.key, version, key, _INT16.size)
+            self._key, _ = read_message(definition.key, _KEY_VERSION, key, _INT16.size)
 
-    def _read_value(self, message: Message, value: bytes, position: int) -> int:
+    def _read_value(self, message: Message, version: int, value: bytes, position: int) -> int:
         """Sets the values; the position behind them."""
-        version = self._value_version
-        if version is None or version not in message.versions:
+        if version not in message.versions:
             detail = f"version {version} of {message.name}, known are {message.versions}"
             raise _UnreadableError(UNKNOWN_VERSION, detail)
         self._value, end = read_message(message, version, value, position)

@@ -23,7 +23,8 @@ def records_in_force(records: Iterable[InternalRecord]) -> Iterator[InternalReco
         if record.name == _BEGIN and not record.is_control:
             pending = []
         elif record.name in (_END, _ABORT):
-            yield from pending or () if record.name == _END else ()
+            if record.name == _END and pending is not None:
+                yield from pending
             pending = None
         elif pending is not None and not record.is_control:
             pending.append(record)

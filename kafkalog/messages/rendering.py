@@ -26,6 +26,7 @@ from kafkalog.messages.schema import Field, Value, Values
 # What stands in place of a secret.
 REDACTED = "***"
 _GROUP_METADATA = "GroupMetadataValue"
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _MEMBER_PROTOCOLS: dict[str, tuple[str, Callable[[bytes], Values]]] = {
     "subscription": (SUBSCRIPTION, read_subscription),
@@ -37,7 +38,8 @@ def key_json(record: InternalRecord) -> str | None:
     """The key of a record, None where there is none or it cannot be read."""
     if record.key is None or record.definition is None or record.definition.key is None:
         return None
-    return _text(_rendered(record.definition.key.fields, record.key, 0, show_secrets=True))
+    rendered = _rendered(record.definition.key.fields, record.key, 0, show_secrets=True)
+    return _JSON.encode(rendered)
 
 
 def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | None:
@@ -51,16 +53,12 @@ def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | N
     if schema.name == _GROUP_METADATA and record.value["protocolType"] == CONSUMER_PROTOCOL:
         for shown, member in zip(rendered["members"], record.value["members"], strict=True):
             shown.update(_member_protocols(member))
-    return _text(rendered)
+    return _JSON.encode(rendered)
 
 
 def may_hold_secrets(record: InternalRecord) -> bool:
     """Whether the record's bytes can hold what `value_json` would not show."""
     return record.definition is not None and record.definition.value.has_secrets
-
-
-def _text(rendered: dict[str, Any]) -> str:
-    return json.dumps(rendered, ensure_ascii=False, separators=(",", ":"))
 
 
 def _member_protocols(member: Values) -> dict[str, Any]:

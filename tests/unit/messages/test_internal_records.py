@@ -137,7 +137,7 @@ def test_a_record_of_the_metadata_is_framed_by_three_numbers() -> None:
         (None, b"\x01\x07\x01" + FENCE[3:], "unknown_version"),
         (None, b"\x01\x80\x80\x02" + FENCE[2:], "malformed"),
         (None, b"\x01\x07\x80\x80\x02" + FENCE[3:], "malformed"),
-        (None, FENCE + b"\0" * 2**24, "too_large"),
+        (None, FENCE + b"\0" * 2**23, "too_large"),
         (None, FENCE + b"\0", "trailing_bytes"),
         (None, FENCE[:-1], "truncated"),
         (None, b"", "truncated"),
