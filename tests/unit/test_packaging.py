@@ -67,12 +67,14 @@ def test_the_wheel_is_typed_and_carries_the_licence(wheel: Path) -> None:
 
 PROGRAM = """
 import kafkalog, pyspark_kafkalog
+from kafkalog.messages.catalog import topic_families
 from kafkalog.schemas import table_fields, table_names
 from kafkalog.spark.session import default_settings
 from kafkalog.spark.source import KafkaLogDataSource
 print(kafkalog.__file__)
 print(pyspark_kafkalog.DefaultSource is KafkaLogDataSource)
 print(table_fields("records")[0]["name"], len(table_names()))
+print(len(topic_families()))
 print("spark.sql.session.timeZone" in default_settings())
 """
 
@@ -94,6 +96,7 @@ def test_schemas_settings_and_shim_are_found_in_the_wheel(wheel: Path, tmp_path:
         str(tmp_path / "installed" / "kafkalog" / "__init__.py"),
         "True",
         f"key {tables}",
+        "5",
         "True",
     ]
 
