@@ -22,8 +22,8 @@ from kafkalog.columns.batch_table import (
     first_offsets,
 )
 from kafkalog.columns.fault_details import faulty_range
-from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptions
+from kafkalog.columns.sound_batches import batch_bytes, judged_chunks
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.partition_metadata import write_topic_id
@@ -183,13 +183,10 @@ class _Salvage:
             self.writer.roll(segment.base_offset or self.writer.next_offset)
         self.segments += 1
         options = SegmentOptions(segment.base_offset, segment.next_base_offset)
-        records = RecordColumns(options, (), {}, with_control_records=True)
         with InputFile(segment.path) as file:
             self.source_bytes += file.size
             batches = SegmentBatches(FileWindow(file), options)
-            for chunk in batches.chunks():
-                for _ in records.batches(chunk):
-                    pass  # only what it finds out about the batches is of interest
+            for chunk in judged_chunks(batches, options):
                 self._add(chunk, segment, file.size)
         self._note_hole(segment, batches.next_offset)
 
@@ -201,10 +198,8 @@ class _Salvage:
                 fault = faulty_range(row, ends_log=ends_file and segment.next_base_offset is None)
                 self._lose(segment, row, fault.fault.label, fault.detail)
                 continue
-            start = row[POSITION] - chunk.data_position
-            batch = chunk.data[start : start + row[SIZE]].tobytes()
             try:
-                self.writer.append(self._mended(batch, row))
+                self.writer.append(self._mended(batch_bytes(chunk, row), row))
             except BrokerStartError as error:
                 self._lose(segment, row, "transaction", str(error))
                 continue

@@ -36,10 +36,13 @@ class View(Enum):
     REPLICAS = "replicas"
     PRODUCER_SEQUENCES = "producer_sequences"
     MESSAGES = "messages"
+    COMPACTION_REPORT = "compaction_report"
 
 
 # Views with a row for each record: they begin at the log start, and `mode` and `replicas` hold.
 RECORD_VIEWS = (View.RECORDS, View.MESSAGES)
+# What depends on the time it is asked for.
+_AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
 
 class Mode(Enum):
@@ -95,11 +98,13 @@ class ReadOptions:
     server_properties: str | None
     topic_config: str | None
     show_secrets: bool
+    before: str | None
     without_effect: tuple[str, ...]
 
 
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
 _NOW = "nowMs"
+_BEFORE = "before"
 _SPLITS = ("minPartitions", "maxRecordsPerPartition")
 # What in Spark's Kafka source speaks to a broker or shapes streams.
 _NOT_FOR_FILES = (
@@ -131,6 +136,7 @@ OPTION_NAMES = (
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
     "showSecrets",
+    _BEFORE,
     *_ISOLATION,
     *_SPLITS,
     *_NOT_FOR_FILES,
@@ -150,7 +156,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     isolation = _isolation(options)
     if view not in RECORD_VIEWS and isolation is Isolation.READ_COMMITTED:
         unused += [name for name in _ISOLATION if options.text(name) is not None]
-    if view is View.RETENTION_PLAN and options.text(_NOW) is None:
+    if view in _AT_A_TIME and options.text(_NOW) is None:
         raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
     return ReadOptions(
         paths=_paths(options),
@@ -174,6 +180,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         server_properties=options.text(SERVER_PROPERTIES),
         topic_config=options.text(TOPIC_CONFIG),
         show_secrets=options.flag("showSecrets", default=False),
+        before=options.text(_BEFORE),
         without_effect=tuple(sorted(unused)),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from kafkalog.columns.compaction_report import compaction_rows
 from kafkalog.columns.producer_sequences import sequence_rows
 from kafkalog.columns.recovery_account import recovery_row
 from kafkalog.columns.replica_account import replica_rows
@@ -16,24 +17,34 @@ from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.spark.options import ReadOptions, Shutdown, View
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
-from kafkalog.storage.topic_configs import RetentionSettings, TopicConfigs
+from kafkalog.storage.topic_configs import CompactionSettings, RetentionSettings, TopicConfigs
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionRead:
-    """A partition's directory, to be read as a whole, and what its topic's retention goes by."""
+    """A partition's directory, to be read as a whole, what its topic's retention and cleaning go
+    by, and an earlier copy of it."""
 
     log: PartitionLog
     retention: RetentionSettings
+    compaction: CompactionSettings
+    before: PartitionLog | None = None
 
     @property
     def size(self) -> int:
         return sum(segment.size for segment in self.log.segments)
 
 
-def partition_read(log: PartitionLog, configs: TopicConfigs) -> PartitionRead:
+def partition_read(
+    log: PartitionLog, configs: TopicConfigs, before: PartitionLog | None = None
+) -> PartitionRead:
     """The read of a partition, with nothing in it about others."""
-    return PartitionRead(with_own_checkpoints(log), configs.retention(log.topic))
+    return PartitionRead(
+        with_own_checkpoints(log),
+        configs.retention(log.topic),
+        configs.compaction(log.topic),
+        None if before is None else with_own_checkpoints(before),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +109,14 @@ def _retention_plan(read: PartitionRead, options: ReadOptions) -> Iterator[Table
     yield from retention_rows(read.log, read.retention, options.now_ms)
 
 
+def _compaction_report(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    yield from compaction_rows(read.log, read.compaction, options.now_ms, read.before)
+
+
 PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
     View.SEGMENTS: lambda read, _: segment_rows(read.log),
     View.RECOVERY_PLAN: _recovery_plan,
     View.RETENTION_PLAN: _retention_plan,
     View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),
+    View.COMPACTION_REPORT: _compaction_report,
 }

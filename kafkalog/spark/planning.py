@@ -11,6 +11,7 @@ from kafkalog.columns.replica_facts import live_replicas, replica_sets
 from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import UnsupportedFormatError
+from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.isolation import committed_read
@@ -61,7 +62,8 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
-        partitions = [partition_read(log, configs) for log in logs]
+        before = _copies_before(options)
+        partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
         return packed(partitions, options.max_partition_bytes, cores)
     if options.view is View.REPLICAS:
         sets = [replica_set_read(logs) for logs in live_replicas(logs)]
@@ -105,6 +107,14 @@ def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]
 
 def _end_of(committed: CommittedRead | None) -> int | None:
     return None if committed is None else committed.stable_offset
+
+
+def _copies_before(options: ReadOptions) -> dict[TopicPartition | None, PartitionLog]:
+    """The earlier copies of partitions, if any are given."""
+    if options.before is None:
+        return {}
+    logs = find_partitions([options.before], strict=options.mode is Mode.FAILFAST)
+    return {log.topic_partition: log for log in logs if log.is_live and log.topic_partition}
 
 
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:

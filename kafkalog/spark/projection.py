@@ -33,6 +33,7 @@ _TABLES = {
     View.REPLICAS: "replicas",
     View.PRODUCER_SEQUENCES: "producer_sequences",
     View.MESSAGES: "messages",
+    View.COMPACTION_REPORT: "compaction_report",
 }
 
 

@@ -15,7 +15,7 @@ from kafkalog.format.batch_header import LOG_APPEND_TIME, NO_VALUE, BatchHeader,
 from kafkalog.format.indexes import AbortedTransaction
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.format.transaction_marker import ABORT, COMMIT, read_marker
 from kafkalog.storage.log_transactions import LastBatch
 from kafkalog.storage.segment_recovery import LATEST_FORMAT
 from kafkalog.wire.compression import CompressionType
@@ -62,7 +62,7 @@ def last_offsets(batches: Iterable[SourceBatch], cleaning: CleaningRound) -> dic
     `batches` are sound and in the order of the log. Raises CorruptDataError for one whose records
     cannot be read.
     """
-    transactions = _Transactions(cleaning.aborted)
+    transactions = TransactionsToClean(cleaning.aborted)
     found: dict[bytes, int] = {}
     for source in batches:
         header = read_header(source.data, 0)
@@ -84,7 +84,7 @@ def cleaned_batches(
 
     Raises CorruptDataError for one whose records cannot be read.
     """
-    transactions = _Transactions(cleaning.aborted)
+    transactions = TransactionsToClean(cleaning.aborted)
     for source in batches:
         header = read_header(source.data, 0)
         if header.last_offset >= cleaning.first_uncleanable_offset:
@@ -95,8 +95,9 @@ def cleaned_batches(
         yield CleanedBatch(source.data, left)
 
 
-class _Transactions:
-    """Which batches are of no more use, by the transactions around them."""
+class TransactionsToClean:
+    """Which batches are of no more use, by the transactions around them; `aborted` are all of the
+    log, and the batches come in its order."""
 
     def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
         # The next one is the last.
@@ -123,7 +124,7 @@ class _Transactions:
     def _ends(self, header: BatchHeader, batch: bytes) -> bool:
         if not header.records_count:
             return True
-        kind = _control_type(read_batch(batch, 0)[0])
+        kind = read_marker(batch).type
         if kind == ABORT:
             return not self._aborted.pop(header.producer_id, False)
         if kind == COMMIT:
@@ -131,10 +132,6 @@ class _Transactions:
             self._committed.discard(header.producer_id)
             return not was_met
         return False
-
-
-def _control_type(record: Record) -> int:
-    return int.from_bytes((record.key or b"")[2:4], "big", signed=True)
 
 
 def _cleaned(

@@ -28,11 +28,16 @@ class LastBatch(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LogTransactions:
     """The producers at the end of a log, the transactions that were aborted, in the order of
-    their markers, and the least first offset of those that are open, None without any."""
+    their markers, and the first offsets of those that are open, by producer id."""
 
     producers: dict[int, LastBatch]
     aborted: tuple[AbortedTransaction, ...]
-    first_open_offset: int | None
+    open_transactions: dict[int, int]
+
+    @property
+    def first_open_offset(self) -> int | None:
+        """Where the first open transaction begins."""
+        return min(self.open_transactions.values(), default=None)
 
 
 def log_transactions(batches: Iterable[bytes]) -> LogTransactions:
@@ -53,7 +58,7 @@ def log_transactions(batches: Iterable[bytes]) -> LogTransactions:
     return LogTransactions(
         {number: _last_batch(entry) for number, entry in state.producers.items()},
         tuple(aborted),
-        min(state.open_transactions.values(), default=None),
+        dict(state.open_transactions),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from kafkalog.columns.compaction_report import compaction_rows
 from kafkalog.format.batch_header import BatchHeader, read_header
 from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
+from kafkalog.storage.cleanable import (
+    CleanableLog,
+    CleanablePart,
+    CleanableSegment,
+    cleanable_part,
+)
 from kafkalog.storage.compaction import (
     CleanedBatch,
     CleaningRound,
@@ -22,8 +30,10 @@ from kafkalog.storage.compaction import (
     last_offsets,
 )
 from kafkalog.storage.files import modified_ms
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_transactions import log_transactions
 from kafkalog.storage.segment_recovery import LATEST_FORMAT
+from kafkalog.storage.topic_configs import TopicConfigs
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka
 from tests.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster
@@ -33,24 +43,34 @@ pytestmark = needs_kafka
 
 _LOGS = 40
 _CLEANED = "cleaner-offset-checkpoint"
+_HIGH_WATERMARKS = "replication-offset-checkpoint"
 _CONFIGS = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "0.0",
     "delete.retention.ms": f"{HOUR_MS}",
 }
 _TIMEOUT_SECONDS = 60
+_BEYOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A partition before and after its cleaning, which ended at `end_offset`."""
+    """A partition before and after its cleaning."""
 
     number: int
     before: list[SourceBatch]
     after: list[bytes]
-    first_dirty_offset: int
-    end_offset: int
+    part: CleanablePart
     legacy_delete_horizon_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerRun:
+    """All logs that were cleaned, and their log directory before and after."""
+
+    logs: list[Cleaned]
+    before: Path
+    after: Path
 
 
 def _sources(directory: Path) -> list[SourceBatch]:
@@ -65,10 +85,12 @@ def _sources(directory: Path) -> list[SourceBatch]:
     return found
 
 
-def _first_dirty(directory: Path, number: int) -> int:
-    """Of every other log an earlier round has come to its third segment."""
-    bases = sorted(int(path.stem) for path in directory.glob("*.log"))
-    return bases[2] if number % 2 else 0
+def _checkpoint(directory: Path, number: int) -> int | None:
+    """Of every other log an earlier round has come to its third segment; of some the checkpoint
+    is above the log's end and does not count."""
+    if number % 2 == 0:
+        return _BEYOND if number % 8 == 0 else None
+    return sorted(int(path.stem) for path in directory.glob("*.log"))[2]
 
 
 def _legacy_horizon(directory: Path, first_dirty_offset: int) -> int:
@@ -80,26 +102,35 @@ def _legacy_horizon(directory: Path, first_dirty_offset: int) -> int:
 
 def _filled(cluster: Cluster, scratch: Path, now_ms: int) -> None:
     cleaned: dict[tuple[str, int], int] = {}
+    ends: dict[tuple[str, int], int] = {}
     for number in range(_LOGS):
         source = scratch / f"made-{number}"
         batches = compactable_log(number, now_ms).batches
+        ends[TOPIC, number] = read_header(batches[-1], 0).last_offset + 1
         write_compactable(source, batches, now_ms, ends_rolled=number % 5 == 0)
         cluster.fill(number, source)
         directory = cluster.directory(number)
         for index, path in enumerate(sorted(directory.glob("*.log"))):
             written_s = now_ms // 1000 - index % 3 * 5 * 3600
             os.utime(path, (written_s, written_s))
-        if first_dirty := _first_dirty(directory, number):
-            cleaned[TOPIC, number] = first_dirty
+        checkpoint = _checkpoint(directory, number)
+        if checkpoint is not None:
+            cleaned[TOPIC, number] = checkpoint
     (cluster.log_dir / _CLEANED).write_text(write_offset_checkpoint(cleaned))
+    (cluster.log_dir / _HIGH_WATERMARKS).write_text(write_offset_checkpoint(ends))
 
 
-def _end_offset(directory: Path, batches: Sequence[SourceBatch]) -> int:
-    """Down to the segment in which the first open transaction or the active segment begins."""
-    bases = sorted(int(path.stem) for path in directory.glob("*.log"))
+def _part(directory: Path, number: int, batches: Sequence[SourceBatch]) -> CleanablePart:
+    """What the cleaner would clean; the high watermark is the log's end."""
+    segments = [
+        CleanableSegment(int(path.stem), path.stat().st_size, 0)
+        for path in sorted(directory.glob("*.log"))
+    ]
+    end = read_header(batches[-1].data, 0).last_offset + 1
     opened = log_transactions(each.data for each in batches).first_open_offset
-    stable = bases[-1] if opened is None else min(opened, bases[-1])
-    return max(base for base in bases if base <= stable)
+    checkpoint = _checkpoint(directory, number)
+    log = CleanableLog(segments, checkpoint, 0, end, end if opened is None else opened)
+    return cleanable_part(log, now_ms=0, min_compaction_lag_ms=0)
 
 
 def _cleaned_offsets(log_dir: Path) -> dict[int, int]:
@@ -108,7 +139,7 @@ def _cleaned_offsets(log_dir: Path) -> dict[int, int]:
 
 
 @pytest.fixture(scope="module")
-def cleaned(tmp_path_factory: pytest.TempPathFactory) -> list[Cleaned]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> CleanerRun:
     scratch = tmp_path_factory.mktemp("cleaned")
     cluster = prepared_cluster(scratch / "kafka", _LOGS, _CONFIGS)
     _filled(cluster, scratch, time.time_ns() // 1_000_000)
@@ -116,23 +147,30 @@ def cleaned(tmp_path_factory: pytest.TempPathFactory) -> list[Cleaned]:
     for number in range(_LOGS):
         directory = cluster.directory(number)
         before = _sources(directory)
-        first_dirty = _first_dirty(directory, number)
-        end = _end_offset(directory, before)
-        horizon = _legacy_horizon(directory, first_dirty)
-        found.append(Cleaned(number, before, [], first_dirty, end, horizon))
+        part = _part(directory, number, before)
+        horizon = _legacy_horizon(directory, part.first_dirty_offset)
+        found.append(Cleaned(number, before, [], part, horizon))
+    # Waiting for these offsets shows that they are the broker's own.
     due = {
-        each.number: each.end_offset for each in found if each.end_offset > each.first_dirty_offset
+        each.number: each.part.first_uncleanable_offset for each in found if each.part.dirty_bytes
     }
+    copies = shutil.copytree(cluster.log_dir, scratch / "before")
     with KafkaServer(cluster.work_dir) as server:
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while not due.items() <= _cleaned_offsets(server.log_dir).items():
             assert time.monotonic() < deadline, (due, _cleaned_offsets(server.log_dir))
             time.sleep(0.2)
-    return [
+    logs = [
         replace(each, after=[part.data for part in _sources(cluster.directory(each.number))])
         for each in found
         if each.number in due
     ]
+    return CleanerRun(logs, copies, cluster.log_dir)
+
+
+@pytest.fixture(scope="module")
+def cleaned(run: CleanerRun) -> list[Cleaned]:
+    return run.logs
 
 
 def _now_ms(log: Cleaned) -> int:
@@ -146,8 +184,8 @@ def _now_ms(log: Cleaned) -> int:
 def _compacted(log: Cleaned) -> list[CleanedBatch]:
     transactions = log_transactions(each.data for each in log.before)
     cleaning = CleaningRound(
-        first_dirty_offset=log.first_dirty_offset,
-        first_uncleanable_offset=log.end_offset,
+        first_dirty_offset=log.part.first_dirty_offset,
+        first_uncleanable_offset=log.part.first_uncleanable_offset,
         high_watermark=read_header(log.before[-1].data, 0).last_offset + 1,
         now_ms=_now_ms(log),
         delete_retention_ms=HOUR_MS,
@@ -202,3 +240,32 @@ def _met(part: CleanedBatch) -> tuple[str, str]:
         return kind, "gone" if part.cleaned is None else "same"
     is_emptied = header.records_count and not read_header(part.cleaned, 0).records_count
     return kind, "emptied" if is_emptied else "rewritten"
+
+
+def test_the_report_finds_no_fault_in_what_the_cleaner_left_and_lost(run: CleanerRun) -> None:
+    # F255 to F260: logs of which the cleaner has seen the whole, compared with the copy before.
+    before = {log.name: log for log in find_partitions([str(run.before)])}
+    due = {f"{TOPIC}-{log.number}": log for log in run.logs if not log.part.first_dirty_offset}
+    assert due
+    settings = TopicConfigs({TOPIC: _CONFIGS}).compaction(TOPIC)
+    for log in find_partitions([str(run.after)]):
+        if log.name in due:
+            (row,) = compaction_rows(log, settings, time.time_ns() // 1_000_000, before[log.name])
+            assert row["findings"] == [], log.name
+            end = due[log.name].part.first_uncleanable_offset
+            assert (row["cleaner_checkpoint"], row["first_dirty_offset"]) == (end, end)
+            assert (row["dirty_bytes"], row["freeable_bytes"]) == (0, 0)
+
+
+def test_the_report_tells_beforehand_what_the_cleaner_will_free(run: CleanerRun) -> None:
+    # F240 to F251.
+    before = {log.name: log for log in find_partitions([str(run.before)])}
+    settings = TopicConfigs({TOPIC: _CONFIGS}).compaction(TOPIC)
+    for log in run.logs:
+        source = before[f"{TOPIC}-{log.number}"]
+        (row,) = compaction_rows(source, settings, _now_ms(log), None)
+        freed = sum(map(len, (each.data for each in log.before))) - sum(map(len, log.after))
+        assert row["is_due"]
+        # Compressors of the two sides differ by a few bytes in a batch.
+        assert abs(row["freeable_bytes"] - freed) <= 8 * len(log.after)
+        assert row["is_checkpoint_reset"] == (log.number % 8 == 0)

@@ -45,6 +45,7 @@ DEFAULTS = ReadOptions(
     server_properties=None,
     topic_config=None,
     show_secrets=False,
+    before=None,
     without_effect=(),
 )
 

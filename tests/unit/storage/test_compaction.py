@@ -198,7 +198,7 @@ def test_an_emptied_batch_is_a_header() -> None:
 def test_other_control_batches_stay() -> None:
     # F245.
     fields = BatchFields(producer_id=-1, is_control=True)
-    leader_change = write_batch([Record(0, 7, 0, struct.pack(">hh", 0, 2), b"\0\0")], fields)
+    leader_change = write_batch([Record(0, 7, 0, struct.pack(">hh", 0, 2), bytes(12))], fields)
     assert cleaned(leader_change) == [leader_change]
 
 

@@ -1,0 +1,67 @@
+"""Logs that real cleaners have cleaned. Rules: F240 to F260."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.columns.compaction_report import compaction_rows
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.topic_configs import TopicConfigs
+from tests.golden.fixture_sets import consumed
+
+# Behind all delete horizons.
+_FAR_MS = 2**62
+_SETS = ("kafka44", "kafka39zk", "kafka010")
+
+
+def cleaned_logs(unpacked: Callable[[str], Path], name: str) -> list[PartitionLog]:
+    """The partitions that the cleaner's checkpoint names."""
+    places = {path.parent for path in unpacked(f"{name}.logs").rglob("cleaner-offset-checkpoint")}
+    return [
+        log
+        for place in sorted(places)
+        for log in find_partitions([str(place)])
+        if log.topic_partition in log.log_dir.cleaner_checkpoints and log.is_live
+    ]
+
+
+def report(log: PartitionLog, before: PartitionLog | None = None) -> dict[str, Any]:
+    settings = TopicConfigs().compaction(log.topic)
+    (row,) = compaction_rows(log, settings, _FAR_MS, before)
+    return dict(row)
+
+
+@pytest.mark.parametrize("name", _SETS)
+def test_what_real_cleaners_left_breaks_no_promise(
+    name: str, unpacked: Callable[[str], Path]
+) -> None:
+    # F255 to F258; trap 42: tombstones past their horizon and duplicates above the checkpoint.
+    logs = cleaned_logs(unpacked, name)
+    rows = {log.name: report(log) for log in logs}
+    assert rows
+    faults = {
+        name: row["findings"] for name, row in rows.items() if row["errors"] or row["warnings"]
+    }
+    assert faults == {}
+    assert all(row["unread_bytes"] == 0 for row in rows.values())
+
+
+def test_the_counts_are_those_of_what_a_consumer_received(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F255, F258: aborted records are gone from what was cleaned, so this consumer tells all.
+    (place,) = unpacked("kafka44.golden").rglob("consumer")
+    for log in cleaned_logs(unpacked, "kafka44"):
+        row = report(log)
+        end = row["cleaner_checkpoint"]
+        received = consumed(place.parent, log.topic or "", "read_uncommitted")
+        below = [each for each in received if each["offset"] < end]
+        assert row["cleaned_records"] == len(below)
+        assert row["cleaned_keys"] == len({each["key"] for each in below})
+        assert row["expired_tombstones"] == sum(each["value"] is None for each in below)
+        # Between the checkpoint and the active segment is nothing, above it nobody has cleaned.
+        assert (row["first_dirty_offset"], row["dirty_bytes"], row["is_due"]) == (end, 0, False)

@@ -1,0 +1,103 @@
+"""The job that checks cleaned logs: its tables, what it says, its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.verify_compaction import main
+from kafkalog.format.record_batch import write_batch
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import table, written_schema
+from tests.samples import record
+from tests.spark.kafka_logs import EXAMPLES, write_log
+from tests.unit.storage.log_dirs import add_meta_properties
+
+pytestmark = pytest.mark.spark
+
+
+def add_users(place: Path, *keys: bytes, checkpoint: int) -> Path:
+    """users-0 with a record of each key and an empty active segment; orders-0 is not compacted."""
+    add_meta_properties(place)
+    batches = [write_batch([record(offset, key=key)]) for offset, key in enumerate(keys)]
+    write_log(place, "users-0", {0: batches, len(keys): []})
+    write_log(place, "orders-0", {0: batches})
+    (place / "cleaner-offset-checkpoint").write_text(f"0\n1\nusers 0 {checkpoint}\n")
+    return place
+
+
+def run(log_dir: Path, *arguments: object) -> int:
+    given = ["--output", log_dir.parent / "tables", "--format", "parquet", *arguments]
+    return main([str(log_dir), *map(str, given)])
+
+
+def test_a_duplicate_is_a_row_and_an_exit_code(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F255.
+    log_dir = add_users(tmp_path / "logs", b"a", b"a", b"b", checkpoint=2)
+    assert run(log_dir, "--fail-on-findings", "--at", 5) == ExitCode.FINDINGS
+    said = capsys.readouterr().out
+    assert "1 compacted partition; BROKEN: 1 error, 0 warnings in 1 partition;" in said
+    report = table(spark, tmp_path / "tables", "compaction_report")
+    findings = table(spark, tmp_path / "tables", "compaction_findings")
+    assert report.schema == written_schema("compaction_report")
+    assert findings.schema == written_schema("compaction_findings")
+    (row,) = report.collect()
+    assert (row.topic, row.errors, row.at_ms, row.cleanup_policy) == ("users", 1, 5, None)
+    (finding,) = findings.collect()
+    assert (finding.kind, finding.severity, finding.offset, finding.other_offset) == (
+        "duplicate_key",
+        "error",
+        0,
+        1,
+    )
+    assert (finding.cluster_id, finding.input_path) == ("cluster", str(log_dir))
+
+
+def test_what_a_cleaning_would_free_by_the_topics_own_settings(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F241, F254.
+    log_dir = add_users(tmp_path / "logs", b"a", b"b", b"c", b"a", checkpoint=3)
+    size = len(write_batch([record(0, key=b"a")]))
+    configs = tmp_path / "topics.json"
+    settings = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.6"}
+    configs.write_text(json.dumps({"users": settings}))
+    assert run(log_dir, "--topic-config", configs, "--fail-on-findings") == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "3 cleaned records as the cleaner promises;" in said
+    assert f"a cleaning would free {size} bytes, 0 partitions due" in said
+    (row,) = table(spark, tmp_path / "tables", "compaction_report").collect()
+    # The first dirty offset lies inside the one segment there is: it counts on both sides.
+    assert (row.dirty_ratio, row.is_due, row.freeable_bytes) == (0.5, False, size)
+    assert (row.cleanup_policy, row.cleanup_policy_from) == ("compact", "topic")
+
+
+def test_keys_that_were_lost_since_an_earlier_copy(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F259.
+    before = add_users(tmp_path / "before" / "logs", b"a", b"b", checkpoint=0)
+    log_dir = add_users(tmp_path / "logs", b"a", b"c", checkpoint=1)
+    given = (log_dir, "--fail-on-findings", "--before", before)
+    assert run(*given) == ExitCode.FINDINGS
+    assert "lost_key" in capsys.readouterr().out
+    rows = table(spark, tmp_path / "tables", "compaction_findings").collect()
+    assert [(row.kind, bytes(row.key), row.offset) for row in rows] == [
+        ("lost_key", b"b", 1),
+        ("unknown_record", b"c", 1),
+    ]
+    assert run(log_dir, "--before", tmp_path / "nowhere") == ExitCode.UNREADABLE_INPUT
+
+
+def test_cleaned_logs_of_a_real_broker(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F255 to F258.
+    given = ["--output", str(tmp_path), "--format", "parquet", "--fail-on-findings"]
+    assert main([str(EXAMPLES / "kafka-4.4"), *given]) == ExitCode.DONE
+    assert "60 cleaned records as the cleaner promises" in capsys.readouterr().out
