@@ -116,7 +116,12 @@ class Message:
 
     @property
     def has_secrets(self) -> bool:
-        return any(field.secret for field in self.fields)
+        """Whether any of its fields is secret, those of its structs included."""
+        return _has_secrets(self.fields)
+
+
+def _has_secrets(fields: tuple[Field, ...]) -> bool:
+    return any(field.secret or _has_secrets(field.struct or ()) for field in fields)
 
 
 def parse_versions(text: str) -> Versions:

@@ -12,7 +12,7 @@ from kafkalog.messages.catalog import topic_families
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.messages.rendering import REDACTED, key_json, may_hold_secrets, value_json
-from kafkalog.messages.schema import Values
+from kafkalog.messages.schema import Values, parse_message
 
 OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
 CONFIG, SCRAM, QUOTA = 4, 11, 14
@@ -141,6 +141,15 @@ def test_records_with_secrets_are_these() -> None:
     }
     assert hiding == {"ConfigRecord", "UserScramCredentialRecord"}
     assert not may_hold_secrets(read_internal_record(METADATA, None, b"\x01\x63\x00"))
+
+
+def test_a_secret_inside_a_struct_is_one_of_the_message() -> None:
+    secret = {"name": "s", "type": "bytes", "secret": True}
+    outer = {"name": "f", "type": "[]S"}
+    made = parse_message(
+        {"name": "Made", "versions": "0", "fields": [outer], "structs": {"S": [secret]}}
+    )
+    assert made.has_secrets
 
 
 def test_what_cannot_be_read_has_no_text() -> None:
