@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 from kafkalog.messages.internal_records import InternalRecord
@@ -31,6 +30,19 @@ TRANSACTION_STATES = [
 SEGMENT_STATES = [
     f"{action}_SEGMENT_{end}" for action in ("COPY", "DELETE") for end in ("STARTED", "FINISHED")
 ]
+PARTITION_STATES = [f"DELETE_PARTITION_{step}" for step in ("MARKED", "STARTED", "FINISHED")]
+SEGMENT = "segmentLeaderEpochs segmentSizeInBytes customMetadata state txnIdxEmpty"
+REMOTE_FIELDS = {
+    "RemoteLogSegmentMetadata": (
+        "remoteLogSegmentId startOffset endOffset brokerId maxTimestampMs eventTimestampMs "
+        + SEGMENT
+    ),
+    "RemoteLogSegmentMetadataUpdate": (
+        "remoteLogSegmentId customMetadata state eventTimestampMs brokerId"
+    ),
+    "RemotePartitionDeleteMetadata": "topicPartition state eventTimestampMs brokerId",
+    "RemoteLogSegmentMetadataSnapshot": "segmentId startOffset endOffset maxTimestampMs " + SEGMENT,
+}
 
 
 def as_printed(record: InternalRecord, *, transactions_as_text: bool = False) -> str:
@@ -79,28 +91,31 @@ def transaction_as_printed(key: Values, value: Values) -> str:
 
 
 def remote_as_printed(name: str, value: Values) -> str:
-    segment = value["remoteLogSegmentId"]
-    partition = segment["topicIdPartition"]
-    place = f"{partition['id']}:{partition['name']}-{partition['partition']}"
-    identity = f"RemoteLogSegmentId{{topicIdPartition={place}, id={segment['id']}}}"
-    state = SEGMENT_STATES[value["remoteLogSegmentState"]]
-    assert value["customMetadata"] is None
-    fields = {"remoteLogSegmentId": identity, "customMetadata": "Optional.empty", "state": state}
-    if name == "RemoteLogSegmentMetadataUpdate":
-        return java_text(name, fields, value, "eventTimestampMs", "brokerId")
-    epochs = ", ".join(f"{e['leaderEpoch']}={e['offset']}" for e in value["segmentLeaderEpochs"])
-    return java_text(
-        name,
-        {"remoteLogSegmentId": identity},
-        value,
-        *("startOffset", "endOffset", "brokerId", "maxTimestampMs", "eventTimestampMs"),
-    ).removesuffix("}") + (
-        f", segmentLeaderEpochs={{{epochs}}}, segmentSizeInBytes={value['segmentSizeInBytes']}, "
-        f"customMetadata=Optional.empty, state={state}, "
-        f"txnIdxEmpty={json.dumps(value['txnIndexEmpty'])}}}"
-    )
+    fields = (f"{label}={remote_field(label, value)}" for label in REMOTE_FIELDS[name].split())
+    return f"{name}{{{', '.join(fields)}}}"
 
 
-def java_text(name: str, fields: dict[str, str], value: Values, *names: str) -> str:
-    shown = {**fields, **{field: str(value[field]) for field in names}}
-    return f"{name}{{{', '.join(f'{field}={text}' for field, text in shown.items())}}}"
+def remote_field(label: str, value: Values) -> str:
+    """A field in the words of Java."""
+    if label == "remoteLogSegmentId":
+        identity = value[label]
+        place = topic_id_partition(identity["topicIdPartition"])
+        return f"RemoteLogSegmentId{{topicIdPartition={place}, id={identity['id']}}}"
+    if label == "topicPartition":
+        return topic_id_partition(value["topicIdPartition"])
+    if label == "state" and "remotePartitionDeleteState" in value:
+        return PARTITION_STATES[value["remotePartitionDeleteState"]]
+    if label == "state":
+        return SEGMENT_STATES[value["remoteLogSegmentState"]]
+    if label == "segmentLeaderEpochs":
+        epochs = ", ".join(f"{epoch['leaderEpoch']}={epoch['offset']}" for epoch in value[label])
+        return f"{{{epochs}}}"
+    if label == "customMetadata":
+        custom = value[label]
+        held = f"Optional[CustomMetadata{{{len(custom or b'')} bytes}}]"
+        return "Optional.empty" if custom is None else held
+    return str(value["txnIndexEmpty"]).lower() if label == "txnIdxEmpty" else str(value[label])
+
+
+def topic_id_partition(value: Values) -> str:
+    return f"{value['id']}:{value['name']}-{value['partition']}"

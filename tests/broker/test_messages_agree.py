@@ -34,6 +34,7 @@ DECODERS = {
     "__transaction_state": "transaction-log",
     "__share_group_state": "share-group-state",
     "__cluster_metadata": "cluster-metadata",
+    "__remote_log_metadata": "remote-log-metadata",
 }
 # The tools at hand are of release 4.3.1; these are new in 4.4.
 NEW_TYPES = {"UnregisterControllerRecord"}
@@ -97,6 +98,8 @@ def samples(topic: str) -> Iterator[tuple[bytes | None, bytes | None]]:
                 if sample:
                     value = message_values(kind.value.fields, version, chance)
                     key = message_values(kind.key.fields, 0, chance) if kind.key else {}
+                if topic == "__remote_log_metadata":
+                    value = that_kafkas_classes_take(value, kind.value.fields, sample)
                 if kind.name == "GroupMetadata":
                     value = with_member_protocols(value, chance)
                 yield (
@@ -114,6 +117,22 @@ def with_member_protocols(value: Values, chance: random.Random) -> Values:
             data = write_message(message(name), version, values)
             member[field] = version.to_bytes(2, "big") + data
     return value | {"protocolType": "consumer"}
+
+
+def that_kafkas_classes_take(value: Values, fields: tuple[Field, ...], sample: int) -> Values:
+    """Of tiered storage the tool prints Kafka's classes, which check what they are given: offsets
+    that rise, leader epochs that there are, and known states."""
+    allowed: Values = {
+        "startOffset": sample,
+        "endOffset": sample + 7,
+        "brokerId": sample,
+        "segmentSizeInBytes": sample,
+        "segmentLeaderEpochs": [{"leaderEpoch": epoch, "offset": epoch} for epoch in (3, 5)],
+        "remoteLogSegmentState": sample % 4,
+        "remotePartitionDeleteState": sample % 3,
+    }
+    known = {field.name for field in fields}
+    return value | {name: given for name, given in allowed.items() if name in known}
 
 
 def message_values(fields: tuple[Field, ...], version: int, chance: random.Random) -> Values:
