@@ -127,14 +127,15 @@ def _first_timestamp(row: list[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class StableOffset:
-    """The last stable offset of a log, and what keeps it from the log end.
+    """The last stable offset of a log, and what keeps it from `end_offset`.
 
+    That is the high watermark, or the log end where `high_watermark` is None, not being known.
     `holders` are the open transactions, the oldest first. `damage` is the first place behind the
-    newest sound snapshot that may hide the end of one. `high_watermark` is None where it is not
-    known; the log end stands for it then.
+    newest sound snapshot that may hide the end of one.
     """
 
     offset: int
+    end_offset: int
     high_watermark: int | None
     holders: tuple[Transaction, ...] = ()
     damage: CorruptDataError | None = None
@@ -146,7 +147,7 @@ def stable_offset(log: PartitionLog) -> StableOffset:
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     if not log.segments:
-        return StableOffset(start, high_watermark)
+        return StableOffset(start, start, high_watermark)
     entries = None if high_watermark is None else snapshot_entries(log, high_watermark)
     if high_watermark is not None and entries is not None:
         # A clean shutdown left the producers as they are at the end.
@@ -183,4 +184,4 @@ def _stable(
 ) -> StableOffset:
     holders = sorted(still_open.by_producer.values(), key=lambda found: found.first_offset or 0)
     offset = max(start, last_stable_offset(end, still_open, above))
-    return StableOffset(offset, high_watermark, tuple(holders), damage)
+    return StableOffset(offset, max(start, end), high_watermark, tuple(holders), damage)

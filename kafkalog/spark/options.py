@@ -34,6 +34,8 @@ class View(Enum):
     RECOVERY_PLAN = "recovery_plan"
     RETENTION_PLAN = "retention_plan"
     REPLICAS = "replicas"
+    TRANSACTIONS = "transactions"
+    STABLE_OFFSETS = "stable_offsets"
     PRODUCER_SEQUENCES = "producer_sequences"
     MESSAGES = "messages"
     COMPACTION_REPORT = "compaction_report"

@@ -14,6 +14,7 @@ from kafkalog.columns.replica_account import replica_rows
 from kafkalog.columns.retention_account import retention_rows
 from kafkalog.columns.segment_account import segment_rows
 from kafkalog.columns.table_rows import TableRow, table_batch
+from kafkalog.columns.transaction_account import stable_offset_row, transaction_rows
 from kafkalog.spark.options import ReadOptions, Shutdown, View
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
@@ -117,6 +118,8 @@ PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[Tabl
     View.SEGMENTS: lambda read, _: segment_rows(read.log),
     View.RECOVERY_PLAN: _recovery_plan,
     View.RETENTION_PLAN: _retention_plan,
+    View.TRANSACTIONS: lambda read, options: transaction_rows(read.log, options.now_ms),
+    View.STABLE_OFFSETS: lambda read, _: iter([stable_offset_row(read.log)]),
     View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),
     View.COMPACTION_REPORT: _compaction_report,
 }

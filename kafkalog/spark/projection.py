@@ -31,6 +31,8 @@ _TABLES = {
     View.RECOVERY_PLAN: "recovery_plan",
     View.RETENTION_PLAN: "retention_plan",
     View.REPLICAS: "replicas",
+    View.TRANSACTIONS: "transactions",
+    View.STABLE_OFFSETS: "stable_offsets",
     View.PRODUCER_SEQUENCES: "producer_sequences",
     View.MESSAGES: "messages",
     View.COMPACTION_REPORT: "compaction_report",

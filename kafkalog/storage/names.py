@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+TRANSACTION_STATE = "__transaction_state"
 INTERNAL_TOPICS = frozenset(
-    ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata")
+    ("__consumer_offsets", TRANSACTION_STATE, "__share_group_state", "__cluster_metadata")
 )
 
 # What a file system allows a name.

@@ -1,0 +1,149 @@
+"""Transactions with the names and states that their coordinators have for them, from the views
+`transactions`, `stable_offsets` and `messages`. Rule: docs/format.md F216.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafkalog.schemas import table_fields
+
+# By TransactionStatus, of a record in __transaction_state.
+TRANSACTION_STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+_VALUE = (
+    "producerId BIGINT, transactionStatus INT, "
+    "transactionPartitions ARRAY<STRUCT<topic STRING, partitionIds ARRAY<INT>>>"
+)
+_LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
+
+
+def transaction_report(
+    transactions: DataFrame,
+    stable_offsets: DataFrame,
+    states: DataFrame | None,
+    *,
+    at_ms: int,
+    longest_transaction_ms: int,
+) -> DataFrame:
+    """A row per transaction and partition: schemas/tables/transaction_report.json.
+
+    `states` are the rows of `__transaction_state` in view `messages`; None where the input does not
+    have that topic: then no transaction is called hanging.
+    """
+    holders = stable_offsets.select(*_LOG, F.col("holder_producer_id").alias("holder"))
+    named = transactions.join(holders, _same(transactions, holders, _LOG), "left").select(
+        transactions["*"],
+        F.coalesce(
+            (F.col("outcome") == "open") & (F.col("producer_id") == F.col("holder")), F.lit(False)
+        ).alias("is_stable_offset_holder"),
+    )
+    with_states = _without_states(named) if states is None else _with_states(named, states)
+    is_recent = at_ms - F.col("last_timestamp_ms") <= longest_transaction_ms
+    reason = F.when(
+        F.col("outcome") == "open",
+        F.when(is_recent, "recent").otherwise(F.col("coordinator_says")),
+    )
+    is_hanging = F.col("reason").isin("no_transactional_id", "not_in_transaction")
+    report = (
+        with_states.withColumn("reason", reason)
+        .withColumn("outcome", F.when(is_hanging, "hanging").otherwise(F.col("outcome")))
+        .withColumn("at_ms", F.lit(at_ms))
+    )
+    return report.select(*(field["name"] for field in table_fields("transaction_report")))
+
+
+def _without_states(transactions: DataFrame) -> DataFrame:
+    nothing = F.lit(None).cast("string")
+    return (
+        transactions.withColumn("transactional_id", nothing)
+        .withColumn("transaction_state", nothing)
+        .withColumn("coordinator_says", F.lit("unknown"))
+    )
+
+
+def _with_states(transactions: DataFrame, messages: DataFrame) -> DataFrame:
+    """With the transactional id of each producer, and what its coordinator knows of it now."""
+    records = messages.select(
+        "cluster_id",
+        "offset",
+        F.get_json_object("key", "$.transactionalId").alias("transactional_id"),
+        F.from_json("value", _VALUE).alias("state"),
+    ).where(F.col("transactional_id").isNotNull())
+    by_id = records.groupBy("cluster_id", "transactional_id").agg(
+        F.max_by(F.struct("state"), "offset")["state"].alias("state"),
+        F.max("offset").alias("offset"),
+        F.collect_set("state.producerId").alias("producers"),
+    )
+    # A producer id belongs to one transactional id; where two claim it, the later record counts.
+    states = (
+        by_id.withColumn("producer_id", F.explode("producers"))
+        .groupBy("cluster_id", "producer_id")
+        .agg(F.max_by(F.struct("transactional_id", "state"), "offset").alias("known"))
+        .select("cluster_id", "producer_id", "known.*")
+    )
+    joined = transactions.join(
+        states, _same(transactions, states, ("cluster_id", "producer_id")), "left"
+    )
+    names = F.array(*map(F.lit, TRANSACTION_STATES))
+    return joined.select(
+        transactions["*"],
+        states["transactional_id"],
+        F.get(names, F.col("state.transactionStatus")).alias("transaction_state"),
+        F.when(
+            F.coalesce(F.col("state.producerId") != transactions["producer_id"], F.lit(True)),
+            "no_transactional_id",
+        )
+        .when(_takes_part(transactions["topic"], transactions["partition"]), "known")
+        .otherwise("not_in_transaction")
+        .alias("coordinator_says"),
+    )
+
+
+def _takes_part(topic: Column, partition: Column) -> Column:
+    """Whether the coordinator has the partition in the producer's transaction."""
+    return F.coalesce(
+        F.exists(
+            F.col("state.transactionPartitions"),
+            lambda each: (
+                (each["topic"] == topic) & F.array_contains(each["partitionIds"], partition)
+            ),
+        ),
+        F.lit(False),
+    )
+
+
+def _same(one: DataFrame, other: DataFrame, columns: tuple[str, ...]) -> Column:
+    """That these columns are equal, null being equal to null."""
+    condition = F.lit(True)
+    for name in columns:
+        condition = condition & one[name].eqNullSafe(other[name])
+    return condition
+
+
+def stable_offset_table(stable_offsets: DataFrame) -> DataFrame:
+    """A row per partition: schemas/tables/stable_offsets.json."""
+    return stable_offsets.select(*(field["name"] for field in table_fields("stable_offsets")))
+
+
+def open_transactions(report: DataFrame) -> DataFrame:
+    """The transactions that have not ended, the oldest first, in the columns for a terminal."""
+    found = report.where(F.col("outcome").isin("open", "hanging"))
+    return found.orderBy("first_timestamp_ms", "topic", "partition").select(
+        *("topic", "partition", "outcome", "reason", "producer_id", "transactional_id"),
+        *("first_offset", "records", "duration_ms", "is_stable_offset_holder"),
+    )
+
+
+def outcome_totals(report: DataFrame) -> DataFrame:
+    """How many transactions there are of each outcome."""
+    return report.groupBy("outcome").agg(F.count("*").alias("transactions"))

@@ -1,0 +1,35 @@
+"""What is read of log directories for a report on their transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.names import TRANSACTION_STATE
+
+
+class TransactionViews(NamedTuple):
+    """Views `transactions` and `stable_offsets` of all topics, and `messages` of what coordinators
+    keep: None where the input does not have that topic."""
+
+    transactions: DataFrame
+    stable_offsets: DataFrame
+    states: DataFrame | None
+
+
+def transaction_views(
+    spark: SparkSession, log_dirs: Sequence[str], *, mode: str, at_ms: int
+) -> TransactionViews:
+    """The views of all partitions under the log directories, internal topics included."""
+
+    def view(name: str, topics: str = "*") -> DataFrame:
+        reader = spark.read.format("kafkalog").option("view", name).option("subscribe", topics)
+        return reader.option("mode", mode).option("nowMs", at_ms).load(list(log_dirs))
+
+    found = find_partitions(log_dirs, strict=False)
+    has_states = any(log.topic == TRANSACTION_STATE for log in found)
+    states = view("messages", TRANSACTION_STATE) if has_states else None
+    return TransactionViews(view("transactions"), view("stable_offsets"), states)

@@ -1,0 +1,114 @@
+"""The job that reports transactions: its tables, what it says, its exit codes. Rule: F216."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.report_transactions import main
+from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.spark.job import ExitCode
+from tests.broker.made_logs import MadeLog
+from tests.jobs.job_runs import table, written_schema
+from tests.unit.storage.log_dirs import add_meta_properties
+
+pytestmark = pytest.mark.spark
+
+START_MS = 1_700_000_000_000
+MINUTE_MS = 60_000
+Outcome = tuple[int, str, str | None]
+
+
+def run(log_dir: Path, output: Path, *arguments: object) -> int:
+    given = ["--output", output, "--format", "parquet", *arguments]
+    return main([str(log_dir), *map(str, given)])
+
+
+def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    listed = unpacked("kafka44.golden") / "tools" / "transactions_list.txt"
+    told = {
+        (words[0], int(words[2]), words[3])
+        for words in map(str.split, listed.read_text().splitlines()[1:])
+    }
+    assert run(unpacked("kafka44.logs") / "log-dirs", tmp_path, "--fail-on-findings") == 0
+    report = table(spark, tmp_path, "transaction_report")
+    assert report.schema == written_schema("transaction_report")
+    rows = report.collect()
+    named = {(row.transactional_id, row.producer_id, row.transaction_state) for row in rows}
+    assert named <= told
+    # Of these the log has nothing left: an empty transaction, and what the cleaner has removed.
+    assert {transactional_id for transactional_id, *_ in told - named} <= {
+        "shop.tid-empty",
+        "shop.compact-txdrop-tid1",
+    }
+    # The coordinator has all of them as Ongoing, whatever the name of one says.
+    still_open = {(row.topic, row.partition, row.reason) for row in rows if row.outcome == "open"}
+    assert still_open == {
+        ("shop.tx", 1, "known"),
+        ("shop.tx.out", 0, "known"),
+        ("__consumer_offsets", 6, "known"),
+    }
+    assert all(row.is_stable_offset_holder for row in rows if row.outcome == "open")
+    said = capsys.readouterr().out
+    assert "3 open, 0 hanging; 3 partitions held back" in said
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Path:
+    """A log directory whose coordinator knows no producer: one transaction is committed, one
+    aborted, one open since START_MS + 12."""
+    log_dir = tmp_path / "logs"
+    log = MadeLog(START_MS)
+    log.add(5, 7, in_transaction=True)
+    log.end(7, COMMIT)
+    log.add(5, 8, in_transaction=True)
+    log.end(8, ABORT)
+    log.add(2, 9, in_transaction=True)
+    log.add(3)
+    log.write(log_dir / "orders-0", 4096)
+    states = MadeLog(START_MS)
+    states.add(1)
+    states.write(log_dir / "__transaction_state-0", 4096)
+    add_meta_properties(log_dir)
+    return log_dir
+
+
+def outcomes(report: DataFrame) -> list[Outcome]:
+    rows = report.orderBy("first_offset").collect()
+    return [(row.first_offset, row.outcome, row.reason) for row in rows]
+
+
+def test_an_old_transaction_that_no_coordinator_knows_hangs(
+    spark: SparkSession, hung: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended: list[Outcome] = [(0, "committed", None), (6, "aborted", None)]
+    last_ms = START_MS + 13
+    given = ("--fail-on-findings", "--max-transaction-timeout", 1, "--at")
+    assert run(hung, tmp_path, *given, last_ms + MINUTE_MS) == ExitCode.DONE
+    report = table(spark, tmp_path, "transaction_report")
+    assert outcomes(report) == [*ended, (12, "open", "recent")]
+    assert run(hung, tmp_path, *given, last_ms + MINUTE_MS + 1) == ExitCode.FINDINGS
+    report = table(spark, tmp_path, "transaction_report")
+    assert outcomes(report) == [*ended, (12, "hanging", "no_transactional_id")]
+    assert "1 committed, 1 aborted, 0 open, 1 hanging; 1 partition held" in capsys.readouterr().out
+    stable = table(spark, tmp_path, "stable_offsets")
+    assert stable.schema == written_schema("stable_offsets")
+    row = stable.where("topic = 'orders'").first()
+    assert row is not None
+    assert (row.last_stable_offset, row.end_offset, row.holder_producer_id) == (12, 17, 9)
+
+
+def test_without_the_coordinators_topic_nothing_is_called_hanging(
+    spark: SparkSession, hung: Path, tmp_path: Path
+) -> None:
+    assert run(hung / "orders-0", tmp_path, "--fail-on-findings") == ExitCode.DONE
+    report = table(spark, tmp_path, "transaction_report")
+    assert outcomes(report)[-1] == (12, "open", "unknown")
