@@ -24,21 +24,18 @@ def build(spark: SparkSession, log_dirs: Sequence[str], args: Namespace) -> Data
     """The report on all compacted partitions under the log directories."""
     reader = spark.read.format("kafkalog").option("view", "compaction_report")
     reader = reader.option("subscribe", "*").option("mode", args.mode).option("nowMs", args.at)
-    if args.before is not None:
-        reader = reader.option("before", args.before)
+    reader = reader if args.before is None else reader.option("before", args.before)
     return reader.options(**job.config_options(args)).load(list(log_dirs))
 
 
 def verdict(totals: Row) -> str:
     """Whether the promises are kept; how much a cleaning would free; what was not looked at."""
     said = [job.counted(totals.partitions, "compacted partition")]
+    kept = f"{job.counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"
     if totals.faulty_partitions:
         faults = f"{job.counted(totals.errors, 'error')}, {job.counted(totals.warnings, 'warning')}"
-        said.append(f"BROKEN: {faults} in {job.counted(totals.faulty_partitions, 'partition')}")
-    else:
-        said.append(
-            f"{job.counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"
-        )
+        kept = f"BROKEN: {faults} in {job.counted(totals.faulty_partitions, 'partition')}"
+    said.append(kept)
     freeable = f"a cleaning would free {job.counted(totals.freeable_bytes, 'byte')}"
     said.append(f"{freeable}, {job.counted(totals.due_partitions, 'partition')} due")
     if totals.unread_bytes:

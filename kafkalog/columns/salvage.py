@@ -34,7 +34,7 @@ from kafkalog.storage.log_settings import NEVER, LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.storage.output_files import write_file
 from kafkalog.storage.producer_state import BrokerStartError
-from kafkalog.storage.recovery import RecoverySettings, plan_recovery
+from kafkalog.storage.recovery import LEADER_EPOCHS, RecoverySettings, plan_recovery
 
 TOPIC_METADATA = "partition.metadata"
 _LARGEST = 2**31 - 1
@@ -114,6 +114,10 @@ def _salvaged_and_compacted(
             now_ms=settings.now_ms,
             delete_retention_ms=delete_retention_ms,
         )
+    # What is known of epochs and producers does not become less by cleaning.
+    for kept in (LEADER_EPOCHS, f"{writer.next_offset:020d}.snapshot"):
+        if os.path.exists(os.path.join(whole, kept)):
+            os.replace(os.path.join(whole, kept), os.path.join(directory, kept))
     shutil.rmtree(os.path.dirname(whole))
     return {
         **row,

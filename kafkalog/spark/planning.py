@@ -10,7 +10,7 @@ from dataclasses import replace
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
 from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
 from kafkalog.columns.time_lookup import offset_for_time
-from kafkalog.errors import UnsupportedFormatError
+from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.config_files import topic_configs
@@ -114,7 +114,13 @@ def _copies_before(options: ReadOptions) -> dict[TopicPartition | None, Partitio
     if options.before is None:
         return {}
     logs = find_partitions([options.before], strict=options.mode is Mode.FAILFAST)
-    return {log.topic_partition: log for log in logs if log.is_live and log.topic_partition}
+    _refuse_oldest_layout(options.view, logs)
+    copies: dict[TopicPartition | None, PartitionLog] = {
+        log.topic_partition: log for log in logs if log.is_live and log.topic_partition
+    }
+    if len(copies) < sum(log.topic_partition in copies for log in logs if log.is_live):
+        raise OptionError("before", options.before, "one copy of each partition")
+    return copies
 
 
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:

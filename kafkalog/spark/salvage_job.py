@@ -57,7 +57,7 @@ def compacted_topics(
     """The topics to compact, each with its delete.retention.ms: those named and, `by_policy`,
     those whose cleanup.policy is known to have `compact`.
 
-    Raises OptionError for a name that no log has.
+    Raises OptionError for a name that no log has, and if there is nothing to compact by policy.
     """
     topics = sorted({log.topic for log in logs if log.topic is not None})
     unknown = sorted(set(named) - set(topics))
@@ -66,6 +66,9 @@ def compacted_topics(
             "--compact-topics", ",".join(unknown), f"topics that are there: {', '.join(topics)}"
         )
     settings = {topic: configs.compaction(topic) for topic in topics}
+    if by_policy and not named and not any(each.is_compacted for each in settings.values()):
+        allowed = "where a topic's policy is known: --topic-config, --server-properties"
+        raise OptionError("--compact", "no cleanup.policy with compact", allowed)
     return {
         topic: each.delete_retention_ms
         for topic, each in settings.items()

@@ -9,8 +9,18 @@ from typing import Any
 import pytest
 
 from kafkalog.columns.compaction_report import compaction_rows
+from kafkalog.format.batch_header import read_header
+from kafkalog.storage.compaction import (
+    CleaningRound,
+    SourceBatch,
+    cleaned_batches,
+    last_offsets,
+)
+from kafkalog.storage.log_compaction import segment_batches
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_transactions import log_transactions
 from kafkalog.storage.topic_configs import TopicConfigs
+from tests.compactable_logs import committed_state
 from tests.golden.fixture_sets import consumed
 
 # Behind all delete horizons.
@@ -65,3 +75,31 @@ def test_the_counts_are_those_of_what_a_consumer_received(
         assert row["expired_tombstones"] == sum(each["value"] is None for each in below)
         # Between the checkpoint and the active segment is nothing, above it nobody has cleaned.
         assert (row["first_dirty_offset"], row["dirty_bytes"], row["is_due"]) == (end, 0, False)
+
+
+@pytest.mark.parametrize("name", _SETS)
+def test_cleaning_again_changes_nothing_that_a_reader_sees(
+    name: str, unpacked: Callable[[str], Path]
+) -> None:
+    # F242 to F251: whole logs from their start, every horizon before or behind the clock.
+    for log in cleaned_logs(unpacked, name):
+        batches = [each.data for each in segment_batches(log.segments)]
+        transactions = log_transactions(batches)
+        opened = transactions.first_open_offset
+        end = read_header(batches[-1], 0).last_offset + 1
+        for now_ms in (0, _FAR_MS):
+            cleaning = CleaningRound(
+                first_dirty_offset=0,
+                first_uncleanable_offset=end if opened is None else opened,
+                high_watermark=end,
+                now_ms=now_ms,
+                delete_retention_ms=1,
+                producers=transactions.producers,
+                aborted=transactions.aborted,
+            )
+            sources = [SourceBatch(each, 1) for each in batches]
+            last = last_offsets(sources, cleaning)
+            found = [each.cleaned for each in cleaned_batches(sources, last, cleaning)]
+            left = [each for each in found if each is not None]
+            assert committed_state(left) == committed_state(batches), log.name
+            assert read_header(left[-1], 0).last_offset == end - 1

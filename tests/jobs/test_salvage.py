@@ -161,3 +161,12 @@ def test_topics_can_be_named_to_be_compacted(
     assert "option --compact-topics: got 'nowhere'" in capsys.readouterr().err
     assert main([*given, "--compact-topics", "shop.tx"]) == ExitCode.DONE
     assert "less after compaction of shop.tx;" in capsys.readouterr().out
+
+
+def test_nothing_to_compact_is_told_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [*arguments(tmp_path, EXAMPLES / "kafka-0.10"), "--compact"]
+    assert main(given) == ExitCode.WRONG_ARGUMENTS
+    assert "option --compact: got 'no cleanup.policy with compact'" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

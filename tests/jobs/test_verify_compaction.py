@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,13 @@ def test_keys_that_were_lost_since_an_earlier_copy(
         ("unknown_record", b"c", 1),
     ]
     assert run(log_dir, "--before", tmp_path / "nowhere") == ExitCode.UNREADABLE_INPUT
+    (before / "meta.properties").write_text("version=1\ncluster.id=cluster\nnode.id=2\n")
+    shutil.copytree(before, tmp_path / "before" / "other")
+    (tmp_path / "before" / "other" / "meta.properties").write_text(
+        "version=1\ncluster.id=cluster\nnode.id=3\n"
+    )
+    assert run(log_dir, "--before", tmp_path / "before" / "*") == ExitCode.WRONG_ARGUMENTS
+    assert "one copy of each partition" in capsys.readouterr().err
 
 
 def test_cleaned_logs_of_a_real_broker(

@@ -1,14 +1,18 @@
-"""What salvage tells of lost offsets where old messages stand alone. F182."""
+"""What salvage tells of lost offsets, and what it keeps where it compacts. F182, F183, F253."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kafkalog.columns.salvage import SalvageSettings, salvage_partition
 from kafkalog.format.message_set import write_message
+from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.storage.log_dir import find_partitions
+from tests.samples import record
+from tests.spark.kafka_logs import write_log
 
 SETTINGS = SalvageSettings(now_ms=1, index_interval_bytes=4096)
 
@@ -26,3 +30,23 @@ def test_the_offset_of_a_damaged_old_message_is_told(magic: int, tmp_path: Path)
     assert isinstance(row["lost_ranges"], list)
     (lost,) = row["lost_ranges"]
     assert (lost["kind"], lost["first_offset"], lost["last_offset"]) == ("checksum", 2, 2)
+
+
+def test_what_is_known_of_epochs_and_producers_outlives_compaction(tmp_path: Path) -> None:
+    # F183, F253: of the first epoch no batch is left, nor of the producer's first transaction.
+    fields = BatchFields(producer_id=9, producer_epoch=0, base_sequence=0)
+    batches = [
+        write_batch([record(0, key=b"a")], replace(fields, leader_epoch=1)),
+        write_batch([record(1, key=b"a")], replace(fields, leader_epoch=4, base_sequence=1)),
+    ]
+    write_log(tmp_path / "source", "orders-0", {0: batches})
+    (log,) = find_partitions([str(tmp_path / "source")])
+    found: list[list[str]] = []
+    for compacted in ({}, {"orders": 1}):
+        directory = tmp_path / f"target-{len(found)}" / "orders-0"
+        row = salvage_partition(log, str(directory), replace(SETTINGS, compacted=compacted))
+        assert row["broker_starts"]
+        known = ("leader-epoch-checkpoint", f"{2:020d}.snapshot")
+        found.append([(directory / name).read_bytes().hex() for name in known])
+        assert sorted(path.name for path in directory.parent.iterdir()) == ["orders-0"]
+    assert found[0] == found[1]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -223,3 +224,20 @@ def test_records_that_cannot_be_read_are_an_error() -> None:
     batch[-1] = 0x7F
     with pytest.raises(CorruptDataError):
         cleaned(with_checksum(bytes(batch)))
+
+
+def test_memory_grows_with_keys_and_not_with_values() -> None:
+    # 64 MiB of values under two keys, a batch at a time.
+    def batches() -> Iterator[SourceBatch]:
+        for offset in range(64):
+            yield SourceBatch(plain(record(offset, bytes(1024 * 1024), b"ab"[offset % 2 :])))
+
+    cleaning = CleaningRound(0, END, END, NOW_MS, RETENTION_MS, {}, ())
+    tracemalloc.start()
+    last = last_offsets(batches(), cleaning)
+    left = sum(len(each.cleaned or b"") for each in cleaned_batches(batches(), last, cleaning))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert last == {b"ab": 62, b"b": 63}
+    assert 2 * 1024 * 1024 < left < 3 * 1024 * 1024
+    assert peak < 16 * 1024 * 1024
