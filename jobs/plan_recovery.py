@@ -8,21 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from kafkalog.analysis.recovery import recovery_totals, with_losses
-from kafkalog.spark.job import (
-    ExitCode,
-    add_index_interval_argument,
-    announced_inputs,
-    counted,
-    exit_code,
-    job_parser,
-    run_job,
-)
+from kafkalog.spark import job
 from kafkalog.spark.options import Shutdown
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -44,25 +36,25 @@ def build(spark: SparkSession, log_dirs: Sequence[str], view: str, args: Namespa
 
 def verdict(totals: Row) -> str:
     """One line: whether a broker starts, and what is lost then."""
-    starts = f"a broker gets through with all of {counted(totals.partitions, 'partition')}"
+    starts = f"a broker gets through with all of {job.counted(totals.partitions, 'partition')}"
     if totals.start_errors:
         starts = (
-            f"NO START: {counted(totals.start_errors, 'partition')} of {totals.partitions} "
+            f"NO START: {job.counted(totals.start_errors, 'partition')} of {totals.partitions} "
             "would keep a broker from starting"
         )
     if not totals.lost_bytes:
         return starts if totals.start_errors else f"{starts}; nothing is lost"
     return (
-        f"{starts}; LOST: {counted(totals.lost_bytes, 'byte')} in "
-        f"{counted(totals.cut_partitions, 'partition')}, of which "
-        f"{counted(totals.salvageable_bytes, 'byte')} with "
-        f"{counted(totals.salvageable_records, 'record')} are sound and can be salvaged"
+        f"{starts}; LOST: {job.counted(totals.lost_bytes, 'byte')} in "
+        f"{job.counted(totals.cut_partitions, 'partition')}, of which "
+        f"{job.counted(totals.salvageable_bytes, 'byte')} with "
+        f"{job.counted(totals.salvageable_records, 'record')} are sound and can be salvaged"
     )
 
 
-def run(args: Namespace) -> ExitCode:
+def run(args: Namespace) -> job.ExitCode:
     """Plan, write both tables, and say what would be lost."""
-    inputs = announced_inputs(args)
+    inputs = job.announced_inputs(args)
     with job_session("kafkalog plan_recovery", with_delta=args.format == "delta") as spark:
         plan = build(spark, inputs, "recovery_plan", args).cache()
         sequences = build(spark, inputs, "producer_sequences", args)
@@ -75,27 +67,22 @@ def run(args: Namespace) -> ExitCode:
             with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
     print(verdict(totals))
     print("tables:", *paths)
-    return exit_code(args, has_findings=bool(totals.lost_bytes or totals.start_errors))
-
-
-def parser() -> ArgumentParser:
-    """The job's arguments."""
-    arguments = job_parser(
-        "plan_recovery",
-        "What a broker would do to log directories at its next start, and what could be saved.",
-        "/var/lib/kafka/data --output /tmp/plan",
-    )
-    arguments.add_argument(
-        "--shutdown", choices=[each.value for each in Shutdown], default="asFound",
-        help="the stop before the start: by .kafka_cleanshutdown, or as given (default: asFound)",
-    )  # fmt: skip
-    add_index_interval_argument(arguments, "the topics")
-    return arguments
+    return job.exit_code(args, has_findings=bool(totals.lost_bytes or totals.start_errors))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The job, with its exit code."""
-    return run_job(run, parser().parse_args(arguments))
+    parser = job.job_parser(
+        "plan_recovery",
+        "What a broker would do to log directories at its next start, and what could be saved.",
+        "/var/lib/kafka/data --output /tmp/plan",
+    )
+    parser.add_argument(
+        "--shutdown", choices=[each.value for each in Shutdown], default="asFound",
+        help="the stop before the start: by .kafka_cleanshutdown, or as given (default: asFound)",
+    )  # fmt: skip
+    job.add_index_interval_argument(parser, "the topics")
+    return job.run_job(run, parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def report(log: PartitionLog, before: PartitionLog | None = None) -> dict[str, A
 def test_what_real_cleaners_left_breaks_no_promise(
     name: str, unpacked: Callable[[str], Path]
 ) -> None:
-    # F255 to F258; trap 42: tombstones past their horizon and duplicates above the checkpoint.
+    # F255 to F258; T42: tombstones past their horizon and duplicates above the checkpoint.
     logs = cleaned_logs(unpacked, name)
     rows = {log.name: report(log) for log in logs}
     assert rows

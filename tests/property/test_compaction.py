@@ -65,7 +65,7 @@ def test_so_it_is_after_further_rounds(
 
 @given(seeds)
 def test_offsets_keep_their_order_and_the_log_its_end(seed: int) -> None:
-    # F247, F248; trap 6: the next offset comes from the header.
+    # F247, F248; T6: the next offset comes from the header.
     batches = compactable_log(seed, _NOW_MS).batches
     left = compacted(batches, 1.0)
     offsets = [record.offset for batch in left for record in read_batch(batch, 0)]

@@ -1,4 +1,4 @@
-"""What the report finds in logs that no cleaner can have left. Rules: F255 to F260."""
+"""What the report finds in logs that no cleaner can have left. Rules: F255 to F261."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def of_producer(
 def test_a_clean_log_has_no_finding_and_duplicates_above_the_checkpoint_are_none(
     tmp_path: Path,
 ) -> None:
-    # Trap 42.
+    # T42.
     batches = [plain(0, b"a"), plain(2, b"b"), plain(3, b"a")]
     row = report(users(tmp_path, {0: batches}, 3))
     assert found(row) == []
@@ -91,7 +91,7 @@ def test_a_record_without_a_key_below_the_checkpoint_is_found(tmp_path: Path) ->
 
 
 def test_keys_of_control_records_are_no_keys(tmp_path: Path) -> None:
-    # Trap 14: two commits, and a record with the key that a commit has.
+    # T14: two commits, and a record with the key that a commit has.
     batches = [
         of_producer(0, record(0, key=b"a"), transactional=True),
         of_producer(1, control=COMMIT),
@@ -103,7 +103,7 @@ def test_keys_of_control_records_are_no_keys(tmp_path: Path) -> None:
 
 
 def test_aborted_records_below_the_checkpoint_are_found(tmp_path: Path) -> None:
-    # F255; trap 16: the marker lies behind the checkpoint, in another segment.
+    # F255; T16: the marker lies behind the checkpoint, in another segment.
     batches = [of_producer(0, record(0, key=b"a"), transactional=True)]
     row = report(users(tmp_path, {0: batches, 1: [of_producer(1, control=ABORT)]}, 1))
     assert found(row) == [("aborted_records", "error", 0)]
@@ -113,7 +113,7 @@ def test_aborted_records_below_the_checkpoint_are_found(tmp_path: Path) -> None:
 
 
 def test_a_transaction_without_an_end_below_the_checkpoint_is_found(tmp_path: Path) -> None:
-    # F256; trap 17.
+    # F256; T17.
     batches = [of_producer(0, record(0, key=b"a"), transactional=True), plain(1, b"b")]
     row = report(users(tmp_path, {0: batches}, 2))
     assert found(row) == [("open_transaction", "error", 0)]
@@ -121,7 +121,7 @@ def test_a_transaction_without_an_end_below_the_checkpoint_is_found(tmp_path: Pa
 
 
 def test_an_empty_batch_where_nobody_needs_it_is_found(tmp_path: Path) -> None:
-    # F257; trap 5: legal as the last of its producer, or at the end of a round.
+    # F257; T5: legal as the last of its producer, or at the end of a round.
     last = write_batch((), BatchFields(base_offset=5, last_offset=5))
     stray = write_batch((), BatchFields(base_offset=3, last_offset=3))
     batches = [of_producer(0), of_producer(1, record(1)), stray, of_producer(4), last]
@@ -134,7 +134,7 @@ def test_an_empty_batch_where_nobody_needs_it_is_found(tmp_path: Path) -> None:
 def test_tombstones_and_markers_past_their_horizon_are_counted_and_no_finding(
     tmp_path: Path,
 ) -> None:
-    # F258; traps 7 and 42.
+    # F258; T7 and T42.
     def tombstone(offset: int, key: bytes, horizon_ms: int) -> bytes:
         fields = BatchFields(delete_horizon_ms=horizon_ms)
         return write_batch([record(offset, None, key)], fields)
@@ -145,7 +145,7 @@ def test_tombstones_and_markers_past_their_horizon_are_counted_and_no_finding(
 
 
 def test_of_a_checkpoint_above_the_log_end_nothing_is_promised(tmp_path: Path) -> None:
-    # Trap 42.
+    # T42.
     row = report(users(tmp_path, {0: [plain(0, b"a"), plain(1, b"a")], 2: []}, 3))
     assert found(row) == [("checkpoint", "information", 3)]
     assert (row["is_checkpoint_reset"], row["first_dirty_offset"]) == (True, 0)

@@ -1,4 +1,4 @@
-"""Which part of a log would be cleaned. Rules: F240, F241; trap 42."""
+"""Which part of a log would be cleaned. Rules: F240, F241; T42."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_checkpoint_at_the_end_counts() -> None:
 
 @pytest.mark.parametrize(("stable", "end"), [(39, 30), (30, 30), (29, 20), (20, 20), (3, 20)])
 def test_nothing_from_the_last_stable_offsets_segment_on(stable: int, end: int) -> None:
-    # Trap 17.
+    # T17.
     assert part(replace(LOG, last_stable_offset=stable)).first_uncleanable_offset == end
 
 

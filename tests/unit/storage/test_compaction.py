@@ -91,7 +91,7 @@ def test_a_record_without_a_key_goes_and_an_empty_key_is_one() -> None:
 
 def test_a_rewritten_batch_keeps_its_first_and_last_offset_and_sequence() -> None:
     # F13, F14, F247; the documents: first and last offset and sequence survive, the base
-    # timestamp need not. Trap 6.
+    # timestamp need not. T6.
     fields = BatchFields(
         leader_epoch=5, producer_id=8, producer_epoch=2, base_sequence=2**31 - 2, last_offset=4
     )
@@ -123,7 +123,7 @@ def test_an_untouched_batch_is_copied_byte_for_byte() -> None:
 
 
 def test_a_tombstone_stays_until_its_horizon_and_keeps_its_time() -> None:
-    # F243, F249; trap 7: horizon and negative delta give the record's own time.
+    # F243, F249; T7: horizon and negative delta give the record's own time.
     batch = plain(record(0, key=b"a"), record(1, None, key=b"b"))
     (left,) = cleaned(batch)
     assert left is not None
@@ -138,7 +138,7 @@ def test_a_tombstone_stays_until_its_horizon_and_keeps_its_time() -> None:
 
 
 def test_control_records_are_never_compared_by_key() -> None:
-    # F245; trap 14: the type code 0, 1 of a commit is a key that records may have too.
+    # F245; T14: the type code 0, 1 of a commit is a key that records may have too.
     data = plain(record(0, key=struct.pack(">hh", 0, COMMIT)))
     log = [
         data,
@@ -151,7 +151,7 @@ def test_control_records_are_never_compared_by_key() -> None:
 
 
 def test_aborted_records_go_and_shadow_nothing() -> None:
-    # F242, F244; trap 15: by producer id; trap 18: not those between that are in no transaction.
+    # F242, F244; T15: by producer id; T18: not those between that are in no transaction.
     log = [
         plain(record(0, key=b"a")),
         transactional(9, record(1, key=b"a")),
@@ -164,14 +164,14 @@ def test_aborted_records_go_and_shadow_nothing() -> None:
 
 
 def test_a_transaction_that_ends_behind_the_cleaned_part_is_known() -> None:
-    # F244; traps 16 and 17: its marker lies in a later segment.
+    # F244; T16 and T17: its marker lies in a later segment.
     log = [transactional(9, record(0, key=b"a")), marker(1, 9, ABORT)]
     assert cleaned(*log, uncleanable=1) == [None, log[1]]
 
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
 def test_a_marker_without_its_records_gets_a_horizon_and_then_goes(kind: int) -> None:
-    # F245, F249; trap 18: the records are gone while the marker remains.
+    # F245, F249; T18: the records are gone while the marker remains.
     (left,) = cleaned(marker(0, 9, kind))
     assert left is not None
     assert read_header(left, 0).delete_horizon_ms == NOW_MS + RETENTION_MS

@@ -72,7 +72,7 @@ def test_segments_begin_where_they_did_and_none_is_left_empty(tmp_path: Path) ->
 
 
 def test_nothing_is_compacted_from_the_first_open_transaction_on(tmp_path: Path) -> None:
-    # F252; trap 17.
+    # F252; T17.
     made = next(
         log for seed in range(0, 40, 4) if (log := compactable_log(seed, NOW_MS)).open_transactions
     )
