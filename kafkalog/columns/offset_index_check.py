@@ -28,7 +28,7 @@ from kafkalog.columns.index_findings import (
     size_finding,
 )
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import OFFSET_ENTRY
+from kafkalog.format.indexes import OFFSET_ENTRY, whole_entries
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 
 KIND = ".index"
@@ -40,7 +40,7 @@ class OffsetIndexCheck:
 
     def __init__(self, data: bytes, used_bytes: int, base_offset: int) -> None:
         self._size = len(data)
-        entries = np.frombuffer(data[: used_bytes // OFFSET_ENTRY.size * OFFSET_ENTRY.size], _ENTRY)
+        entries = np.frombuffer(whole_entries(data[:used_bytes], OFFSET_ENTRY), _ENTRY)
         self._base_offset = base_offset
         self._offsets = entries["offset"].astype(np.int64) + np.array([base_offset])
         self._positions = entries["position"].astype(np.int64)

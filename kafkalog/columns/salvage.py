@@ -109,7 +109,7 @@ def _salvaged_and_compacted(
         compacted = compact_log(
             sound.segments,
             compacted_writer,
-            start_offset=_log_start(log),
+            start_offset=log.log_start,
             end_offset=writer.next_offset,
             now_ms=settings.now_ms,
             delete_retention_ms=delete_retention_ms,
@@ -127,22 +127,17 @@ def _salvaged_and_compacted(
 
 
 def _writer(log: PartitionLog, directory: str, settings: SalvageSettings) -> LogWriter:
-    start_offset = log.segments[0].base_offset or 0 if log.segments else _log_start(log)
+    start_offset = log.segments[0].base_offset or 0 if log.segments else log.log_start
     return LogWriter(
         directory, settings.writing, now_ms=lambda: settings.now_ms, start_offset=start_offset
     )
-
-
-def _log_start(log: PartitionLog) -> int:
-    key = log.topic_partition
-    return log.log_dir.log_starts.get(key, 0) if key else 0
 
 
 def _start(log: PartitionLog, directory: str, settings: SalvageSettings) -> TableRow:
     """What a broker would make of the new directory."""
     recovery = RecoverySettings(
         is_clean_shutdown=False,
-        log_start_offset=_log_start(log),
+        log_start_offset=log.log_start,
         now_ms=settings.now_ms,
         index_interval_bytes=settings.index_interval_bytes,
     )

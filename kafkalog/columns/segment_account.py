@@ -39,7 +39,14 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.storage.files import Entry, InputFile, list_directory, read_bytes, read_text
+from kafkalog.storage.files import (
+    Entry,
+    InputFile,
+    list_directory,
+    modified_ms,
+    read_bytes,
+    read_text,
+)
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segments
@@ -116,7 +123,7 @@ def _file_columns(log: PartitionLog, segment: FoundSegment) -> TableRow:
         "status": segment.status.value,
         "status_reason": segment.reason,
         "size": sizes.get(LOG),
-        "modified_ms": segment.file.modified_ms,
+        "modified_ms": modified_ms(segment.file.path),
         "index_bytes": sizes.get(".index"),
         "timeindex_bytes": sizes.get(".timeindex"),
         "txnindex_bytes": sizes.get(".txnindex"),

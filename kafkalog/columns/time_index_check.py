@@ -24,7 +24,7 @@ from kafkalog.columns.index_findings import (
 )
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import TIME_ENTRY
+from kafkalog.format.indexes import TIME_ENTRY, whole_entries
 
 KIND = ".timeindex"
 _ENTRY = np.dtype([("timestamp_ms", ">i8"), ("offset", ">i4")])
@@ -40,7 +40,7 @@ class TimeIndexCheck:
         self._size = len(data)
         self._is_active = is_active
         self._base_offset = base_offset
-        entries = np.frombuffer(data[: used_bytes // TIME_ENTRY.size * TIME_ENTRY.size], _ENTRY)
+        entries = np.frombuffer(whole_entries(data[:used_bytes], TIME_ENTRY), _ENTRY)
         # What looks like a free place can be an entry of the time 0.
         self._may_have_zero = used_bytes < len(data)
         self._times = entries["timestamp_ms"].astype(np.int64)

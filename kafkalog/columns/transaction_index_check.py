@@ -27,7 +27,7 @@ from kafkalog.columns.index_findings import (
 )
 from kafkalog.format.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import TRANSACTION_ENTRY, TRANSACTION_INDEX_VERSION
+from kafkalog.format.indexes import TRANSACTION_ENTRY, TRANSACTION_INDEX_VERSION, whole_entries
 
 KIND = ".txnindex"
 _ENTRY = np.dtype(
@@ -48,8 +48,7 @@ class TransactionIndexCheck:
     def __init__(self, data: bytes, base_offset: int) -> None:
         self._size = len(data)
         self._base_offset = base_offset
-        whole = len(data) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size
-        entries = np.frombuffer(data[:whole], _ENTRY)
+        entries = np.frombuffer(whole_entries(data, TRANSACTION_ENTRY), _ENTRY)
         self._versions = entries["version"].astype(np.int64)
         self._producers = entries["producer_id"].astype(np.int64)
         self._first = entries["first_offset"].astype(np.int64)

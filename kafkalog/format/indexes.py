@@ -112,6 +112,11 @@ def _check_whole(data: bytes, entry_bytes: int) -> None:
         raise CorruptDataError("truncated", detail, position=len(data) - odd)
 
 
+def whole_entries(data: bytes, entry: struct.Struct) -> bytes:
+    """The bytes without the part of an entry that may be at their end."""
+    return data[: len(data) // entry.size * entry.size]
+
+
 def used_bytes(data: bytes, entry_bytes: int) -> int:
     """The bytes of all entries up to the last that is not nothing but zeros (F103); all bytes
     where the file ends inside that entry."""

@@ -79,7 +79,7 @@ def read_ranges(
     """All ranges of a segment in the order of the file; their sizes add up to the file's.
 
     `base_offset` is the number in the file's name, `next_base_offset` that of the segment after
-    it; None where unknown. Records are not looked into: `read_sound_records` does.
+    it; None where unknown. Records are not looked into: `read_segment_records` does.
     """
     finder = Finder(BytesInMemory(data))
     account = _Account(offset_bounds(base_offset, next_base_offset))

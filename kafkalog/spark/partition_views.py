@@ -100,7 +100,7 @@ def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySetti
     return RecoverySettings(
         is_clean_shutdown=is_clean,
         recovery_point=log_dir.recovery_points.get(key, 0) if key else 0,
-        log_start_offset=log_dir.log_starts.get(key, 0) if key else 0,
+        log_start_offset=log.log_start,
         now_ms=options.now_ms,
         index_interval_bytes=options.index_interval_bytes,
     )

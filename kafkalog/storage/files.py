@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 
 from kafkalog.errors import KafkaLogError
@@ -12,13 +12,12 @@ from kafkalog.errors import KafkaLogError
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in a directory, and when it was last changed; `size` is 0 for a directory."""
+    """A name in a directory; `size` is 0 for a directory."""
 
     name: str
     path: str
     is_directory: bool
     size: int
-    modified_ms: int = field(default=0, compare=False)
 
 
 def list_directory(path: str) -> list[Entry]:
@@ -28,12 +27,10 @@ def list_directory(path: str) -> list[Entry]:
         for entry in found:
             try:
                 is_directory = entry.is_dir()
-                status = entry.stat()
+                size = 0 if is_directory else entry.stat().st_size
             except FileNotFoundError:
                 continue
-            size = 0 if is_directory else status.st_size
-            modified_ms = status.st_mtime_ns // 1_000_000
-            entries.append(Entry(entry.name, entry.path, is_directory, size, modified_ms))
+            entries.append(Entry(entry.name, entry.path, is_directory, size))
     return sorted(entries, key=lambda entry: entry.name)
 
 

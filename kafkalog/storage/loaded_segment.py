@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import OFFSET_ENTRY, OffsetEntry, read_offset_index
+from kafkalog.format.indexes import OFFSET_ENTRY, OffsetEntry, read_offset_index, whole_entries
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.segment_recovery import Frame, frames
@@ -63,6 +63,4 @@ class LoadedSegment:
 
 def read_index_entries(data: bytes, base_offset: int) -> list[OffsetEntry]:
     """The entries of an `.index` as a broker takes them: what is not a whole one does not count."""
-    return read_offset_index(
-        data[: len(data) // OFFSET_ENTRY.size * OFFSET_ENTRY.size], base_offset
-    ).entries
+    return read_offset_index(whole_entries(data, OFFSET_ENTRY), base_offset).entries

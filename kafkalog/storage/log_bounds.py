@@ -36,7 +36,7 @@ def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:
     without a segment ends where it starts.
     """
     key = log.topic_partition
-    start = log.log_dir.log_starts.get(key, 0) if key else 0
+    start = log.log_start
     if not log.segments:
         return LogBounds(start, start)
     end: int | None = None

@@ -106,6 +106,12 @@ class PartitionLog:
             return None
         return self.topic, self.partition
 
+    @property
+    def log_start(self) -> int:
+        """The log start offset by the checkpoint, 0 without one."""
+        key = self.topic_partition
+        return self.log_dir.log_starts.get(key, 0) if key else 0
+
 
 def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
     """The log with nothing in its log directory but what is about it: small enough for a task."""

@@ -85,13 +85,13 @@ class ProducerStateLoader:
         was_empty = not self.state.producers and self.end_offset >= end_offset
         self._reload(log_start, end_offset)
         if end_offset > self.end_offset and not was_empty:
+            last = _floor(segments, end_offset)
             for segment in _between(segments, self.end_offset, end_offset):
                 start = max(segment.base_offset, self.end_offset, log_start)
                 self.end_offset = start
                 if segment.base_offset in to_take:
                     self.take_snapshot()
-                is_last = segment is _floor(segments, end_offset)
-                end = segment.position_of(end_offset) if is_last else None
+                end = segment.position_of(end_offset) if segment is last else None
                 with InputFile(segment.path) as file:
                     for frame in segment.frames_from(start, end):
                         if frame.header.magic >= LATEST_FORMAT:

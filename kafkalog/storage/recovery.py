@@ -15,6 +15,7 @@ from kafkalog.format.indexes import (
     TIME_ENTRY,
     TRANSACTION_ENTRY,
     read_transaction_index,
+    whole_entries,
 )
 from kafkalog.format.leader_epochs import (
     EpochStart,
@@ -217,9 +218,8 @@ class _Loader:
             return False
         data = read_bytes(self._paths[name])
         # Brokers pass over a part of an entry at the end.
-        whole = data[: len(data) // TRANSACTION_ENTRY.size * TRANSACTION_ENTRY.size]
         try:
-            entries = read_transaction_index(whole)
+            entries = read_transaction_index(whole_entries(data, TRANSACTION_ENTRY))
         except CorruptDataError as error:
             raise BrokerStartError(f"{name}: {error}") from error
         return any(entry.last_offset < base_offset for entry in entries)

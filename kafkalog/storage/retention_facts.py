@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkalog.format.indexes import TIME_ENTRY, read_time_index
+from kafkalog.format.indexes import TIME_ENTRY, read_time_index, whole_entries
 from kafkalog.storage.files import modified_ms, read_bytes
 from kafkalog.storage.log_dir import SegmentFile
 
@@ -32,8 +32,7 @@ def largest_timestamp(segment: SegmentFile) -> LargestTimestamp:
     log file was last written."""
     index_path = segment.path.removesuffix(".log") + ".timeindex"
     if os.path.exists(index_path):
-        data = read_bytes(index_path)
-        whole = data[: len(data) // TIME_ENTRY.size * TIME_ENTRY.size]
+        whole = whole_entries(read_bytes(index_path), TIME_ENTRY)
         entries = read_time_index(whole, segment.base_offset or 0).entries
         if entries and entries[-1].timestamp_ms >= 0:
             return LargestTimestamp(entries[-1].timestamp_ms, TimestampFrom.TIME_INDEX)

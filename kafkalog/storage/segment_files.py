@@ -106,7 +106,7 @@ class _Judge:
     def __init__(self, log: PartitionLog, entries: Sequence[Entry], active: int | None) -> None:
         names = {entry.name: entry for entry in entries}
         self._active = active
-        self._log_start = log.log_dir.log_starts.get(log.topic_partition or ("", 0), 0)
+        self._log_start = log.log_start
         self._directory = _directory_standing(log)
         self._dropped = set(dropped_files(names))
         self._swaps = [name for name in finished_swaps(names) if name.endswith(LOG + SWAP)]
