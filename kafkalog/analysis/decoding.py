@@ -6,6 +6,7 @@ Rules: docs/format.md F285, F286.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -22,6 +23,17 @@ from kafkalog.messages.payload_formats import (
 )
 
 HEADERS = "headers"
+
+
+# Chooses a column's format when it is given the schema ids in the data (`schema_ids`).
+FormatChoice = Callable[[DataFrame], PayloadFormat]
+
+
+def with_decoded_columns(frame: DataFrame, choices: Mapping[str, FormatChoice]) -> DataFrame:
+    """The frame with what `with_decoded` adds for each column that has a choice."""
+    for column, choice in choices.items():
+        frame = with_decoded(frame, column, choice(schema_ids(frame, column)))
+    return frame
 
 
 def with_decoded(frame: DataFrame, column: str, payload_format: PayloadFormat) -> DataFrame:

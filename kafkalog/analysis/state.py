@@ -61,8 +61,17 @@ def state_totals(rows: DataFrame) -> DataFrame:
     )
 
 
+def in_partitions(rows: DataFrame, sources: DataFrame) -> DataFrame:
+    """The rows of the topics and partitions that `sources` has."""
+    return rows.join(F.broadcast(sources), ["topic", "partition"], "left_semi")
+
+
 def newest(rows: DataFrame) -> DataFrame:
-    """The rows that changed last in each partition first, keys and values as text to be shown."""
+    """The rows that changed last in each partition first, keys and values as text to be shown,
+    and behind them what they were decoded to."""
     texts = {name: F.col(name).cast("string") for name in ("key", "value")}
     ordered = rows.orderBy(F.desc("offset"), "topic", "partition").withColumns(texts)
-    return ordered.select("topic", "partition", "key", "value", "offset", "timestamp", "is_deleted")
+    known = {field["name"] for field in table_fields("state")}
+    decoded = [name for name in rows.columns if name not in known]
+    shown = ("topic", "partition", "key", "value", "offset", "timestamp", "is_deleted", *decoded)
+    return ordered.select(*shown)

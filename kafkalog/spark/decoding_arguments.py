@@ -54,8 +54,8 @@ class DecodingRequest:
         return f"--{self.column}-{name}"
 
 
-def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments for keys, for values and for the schemas of both."""
+def with_decoding_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The parser with the arguments for keys, for values and for the schemas of both."""
     group = parser.add_argument_group("decoding", "columns for what keys and values say")
     for column in COLUMNS:
         group.add_argument(
@@ -77,7 +77,7 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="ID",
             type=int,
             help="for confluent-avro and confluent-json: read all as this schema (default: the "
-            "highest id in the data)",
+            "highest id in the data, deleted ones last)",
         )
     group.add_argument(
         "--schemas-topic",
@@ -85,6 +85,7 @@ def add_decoding_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"for confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
         "it (default: the LOG_DIRs)",
     )
+    return parser
 
 
 def decoding_requests(args: argparse.Namespace) -> list[DecodingRequest]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
@@ -31,6 +31,7 @@ from kafkalog.messages.schema_registry import (
     SCHEMAS_TOPIC,
     RegisteredSchema,
     SchemaRegistry,
+    SchemaState,
     read_schema_registry,
 )
 from kafkalog.spark.decoding_arguments import (
@@ -48,23 +49,32 @@ _REGISTRY_TYPES = {
 }
 
 
-def payload_format(request: DecodingRequest, ids: DataFrame) -> PayloadFormat:
-    """How the column of `request` is decoded.
+def format_choices(
+    spark: SparkSession, requests: Sequence[DecodingRequest]
+) -> dict[str, Callable[[DataFrame], PayloadFormat]]:
+    """For each column asked for how its format is chosen, given the schema ids in the data.
 
-    `ids` are the schema ids in the data, in column `schema_id`; only Confluent's formats read them.
-    Raises OptionError where what was given cannot be used, or a jar is missing.
+    What was given is checked now, before any data is read; the ids are only read for Confluent's
+    formats. Raises OptionError for what cannot be used, and for a jar that is missing.
     """
-    spark = ids.sparkSession
-    if request.kind is PayloadKind.STRING:
-        return TextFormat()
-    if request.kind.is_confluent:
-        found = sorted(row.schema_id for row in ids.collect())
-        return _Chooser(request, spark, read_registry(request, spark)).chosen(found)
-    return given_format(request, spark)
+    return {request.column: _choice(request, spark) for request in requests}
+
+
+def _choice(request: DecodingRequest, spark: SparkSession) -> Callable[[DataFrame], PayloadFormat]:
+    if request.schema is not None or request.kind is PayloadKind.STRING:
+        given = given_format(request, spark)
+        if not request.kind.is_confluent:
+            return lambda ids: given
+    if request.kind is PayloadKind.CONFLUENT_AVRO:
+        _check_avro(request, spark, '"null"')
+    chooser = _Chooser(request, spark, read_registry(request, spark))
+    return lambda ids: chooser.chosen(sorted(row.schema_id for row in ids.collect()))
 
 
 def given_format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
     """The format by the schema in the arguments. Raises OptionError if it cannot be used."""
+    if request.kind is PayloadKind.STRING:
+        return TextFormat()
     if request.kind.is_protobuf:
         format_ = ProtobufFormat(request.message or "", descriptor_bytes(request))
         arguments = F.lit(format_.message), F.lit(format_.descriptor)
@@ -116,6 +126,9 @@ class _Chooser:
                 refused[schema_id] = reason
             elif schema:
                 usable[schema_id] = schema
+        is_chosen = self._request.schema is not None or self._request.schema_id is not None
+        if not usable and not is_chosen:
+            raise self._none_found(ids, refused)
         reader = self._reader(usable)
         uses = []
         for schema_id, schema in usable.items():
@@ -137,9 +150,7 @@ class _Chooser:
         request, name = self._request, self._request.argument("schema-id")
         if request.schema:
             return given_format(request, self._spark)
-        schema_id = max(usable, default=None) if request.schema_id is None else request.schema_id
-        if schema_id is None:
-            raise self._none_found([], {})
+        schema_id = _newest(usable) if request.schema_id is None else request.schema_id
         schema = self._registry.by_id.get(schema_id)
         if schema is None:
             known = ", ".join(map(str, sorted(self._registry.by_id)))
@@ -191,6 +202,12 @@ class _Chooser:
             f"what the data is; no payload has the id of a usable schema, found: "
             f"{', '.join(reasons) or 'none'}",
         )
+
+
+def _newest(schemas: Mapping[int, RegisteredSchema]) -> int:
+    """The highest id, of those that nobody has deleted if there are any."""
+    is_registered = {n: schemas[n].state is SchemaState.REGISTERED for n in schemas}
+    return max(schemas, key=lambda schema_id: (is_registered[schema_id], schema_id))
 
 
 def _is_bytes(schema: str) -> bool:

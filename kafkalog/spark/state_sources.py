@@ -5,6 +5,7 @@ of it. Rules: docs/format.md F273 to F275.
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 
@@ -44,6 +45,17 @@ def state_sources(options: ReadOptions) -> list[StateSource]:
         if count > 1:
             raise LogDirError(f"partition {name} is there in {count} places: name only one")
     return sorted(sources, key=lambda source: source.key)
+
+
+def read_records(
+    spark: SparkSession, args: Namespace, planned: StateRun, columns: Sequence[str]
+) -> DataFrame:
+    """Columns of view `records` for the offsets to read, of which there may be none."""
+    if not planned.starts:
+        return spark.createDataFrame([], table_schema("records")).select(*columns)
+    reader = spark.read.format("kafkalog").option("columns", ",".join(columns))
+    reader = reader.option("isolationLevel", args.isolation_level).option("mode", args.mode)
+    return reader.options(**range_options(planned)).load(args.log_dirs)
 
 
 def _refuse_parts(logs: Sequence[PartitionLog]) -> None:

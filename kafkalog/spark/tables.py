@@ -63,6 +63,17 @@ def replace_rows(
     return path
 
 
+def write_derived(frame: DataFrame, output: str, table: str, table_format: str) -> str:
+    """Write a table in place of what is there, whatever columns that has; its path.
+
+    For tables that follow from others as a whole, with columns that the arguments decide.
+    """
+    path = os.path.join(output, table)
+    writer = frame.write.format(table_format).mode("overwrite")
+    writer.option("overwriteSchema", "true").save(path)
+    return path
+
+
 def refuse_other_inputs(
     spark: SparkSession, output: str, table: str, table_format: str, inputs: Sequence[str]
 ) -> None:
