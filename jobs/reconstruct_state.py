@@ -9,23 +9,23 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from kafkalog.analysis import decoding, state
 from kafkalog.spark.decoding_arguments import decoding_requests, with_decoding_arguments
+from kafkalog.spark.format_choices import format_choices
 from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
 from kafkalog.spark.options import Mode
-from kafkalog.spark.payload_schemas import format_choices
 from kafkalog.spark.session import job_session
 from kafkalog.spark.state_arguments import state_options, with_state_arguments
 from kafkalog.spark.state_sources import read_records, sources_frame, state_sources
-from kafkalog.spark.state_table import planned_run, write_tables
-from kafkalog.spark.tables import read_table, write_derived
+from kafkalog.spark.state_table import planned_run, read_state, write_decoded, write_tables
 from kafkalog.storage.state_positions import StateRun
 
 
-def build(records: DataFrame, partitions: DataFrame) -> DataFrame:
-    """The latest record of each key in what was read, deletes among them."""
+def build(spark: SparkSession, args: Namespace, run: StateRun, partitions: DataFrame) -> DataFrame:
+    """The latest record of each key in the offsets to read, deletes among them."""
+    records = read_records(spark, args, run, state.RECORD_COLUMNS)
     return state.state(state.latest_by_key(records), partitions)
 
 
@@ -44,13 +44,13 @@ def run(args: Namespace) -> ExitCode:
     with job_session("kafkalog reconstruct_state", with_delta=args.format == "delta") as spark:
         choices = format_choices(spark, requests)
         planned, partitions = planned_run(spark, args, sources), sources_frame(spark, sources)
-        rows = build(read_records(spark, args, planned, state.RECORD_COLUMNS), partitions)
+        rows = build(spark, args, planned, partitions)
         paths = write_tables(rows, partitions, args, inputs, planned)
-        table = read_table(spark, args.output, "state", args.format)
+        table = read_state(spark, args)
         (totals,) = state.state_totals(table).collect()
         if choices:
             table = decoding.with_decoded_columns(state.in_partitions(table, partitions), choices)
-            paths.append(write_derived(table, args.output, "state_decoded", args.format))
+            paths.append(write_decoded(table, args))
         if args.show:
             state.newest(table).show(args.show, truncate=60)
     doubts = [source.doubt for source in sources if not source.is_exact]

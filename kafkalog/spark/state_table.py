@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.spark.state_arguments import state_settings
-from kafkalog.spark.tables import read_table, replace_rows, with_table_schema
+from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
 from kafkalog.storage.state_positions import (
     StatePositions,
     StateRun,
@@ -123,6 +123,16 @@ def write_tables(
     keys = {*run.ends, *(run.replaced or ())}
     _replace_partitions(partitions, places, "state_partitions", keys)
     return [path, places]
+
+
+def read_state(spark: SparkSession, args: Namespace) -> DataFrame:
+    """All rows of the table."""
+    return read_table(spark, args.output, "state", args.format)
+
+
+def write_decoded(rows: DataFrame, args: Namespace) -> str:
+    """Write rows of the table with what was decoded, as a table of their own; its path."""
+    return write_derived(rows, args.output, "state_decoded", args.format)
 
 
 def _replace_partitions(
