@@ -13,6 +13,7 @@ from kafkalog.storage.compaction import (
     cleaned_batches,
     last_offsets,
 )
+from kafkalog.storage.compaction_check import CleanedPartCheck, PlacedBatch
 from kafkalog.storage.log_transactions import log_transactions
 from tests.compactable_logs import HOUR_MS, committed_state, compactable_log
 
@@ -84,3 +85,23 @@ def test_the_last_batch_of_each_producer_is_known_as_before(seed: int, share: fl
     for producer, last in log_transactions(batches).producers.items():
         if last.last_data_offset is not None:
             assert after[producer] == last
+
+
+@given(seeds)
+def test_what_compaction_leaves_breaks_no_promise(seed: int) -> None:
+    # F255 to F257, of what was compacted up to its end.
+    log = compactable_log(seed, _NOW_MS)
+    log.end_transactions()
+    left = compacted(log.batches, 1.0)
+    check = CleanedPartCheck(log.next_offset, log_transactions(left), _NOW_MS)
+    assert not list(check.findings(PlacedBatch(batch, "file", 0) for batch in left))
+
+
+@given(seeds)
+def test_a_record_written_back_is_found(seed: int) -> None:
+    # F255: the log as it was, called cleaned, has duplicates or worse.
+    log = compactable_log(seed, _NOW_MS)
+    log.end_transactions()
+    check = CleanedPartCheck(log.next_offset, log_transactions(log.batches), _NOW_MS)
+    kinds = {each.kind for each in check.findings(PlacedBatch(b, "file", 0) for b in log.batches)}
+    assert "duplicate_key" in kinds

@@ -84,6 +84,15 @@ def test_a_duplicate_below_the_checkpoint_is_found(tmp_path: Path) -> None:
     assert (row["errors"], row["warnings"]) == (1, 0)
 
 
+def test_a_checkpoint_can_lie_inside_a_batch(tmp_path: Path) -> None:
+    # F255: where the cleaner's map of keys was full, it ended there.
+    batch = write_batch([record(0, key=b"a"), record(1, key=b"b"), record(2, key=b"a")])
+    row = report(users(tmp_path / "2", {0: [batch], 3: []}, 2))
+    assert (found(row), row["cleaned_records"]) == ([], 2)
+    row = report(users(tmp_path / "3", {0: [batch], 3: []}, 3))
+    assert found(row) == [("duplicate_key", "error", 0)]
+
+
 def test_a_record_without_a_key_below_the_checkpoint_is_found(tmp_path: Path) -> None:
     # F255.
     log = users(tmp_path, {0: [plain(0, None), plain(1, b"a"), plain(2, None)]}, 2)
