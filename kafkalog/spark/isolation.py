@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from kafkalog.columns.transaction_walk import stable_offset
 from kafkalog.errors import CorruptDataError
-from kafkalog.spark.options import RECORD_VIEWS, Isolation, Mode, ReadOptions
+from kafkalog.spark.options import ISOLATED_VIEWS, Isolation, Mode, ReadOptions
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints, with_segments_of_now
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import CommittedRead
@@ -24,7 +24,7 @@ def committed_read(logs: Sequence[PartitionLog], options: ReadOptions) -> Commit
     What keeps the last stable offset from the end is logged. Raises CorruptDataError where damage
     behind it may hide that it is further on, in mode FAILFAST.
     """
-    if options.isolation is Isolation.READ_UNCOMMITTED or options.view not in RECORD_VIEWS:
+    if options.isolation is Isolation.READ_UNCOMMITTED or options.view not in ISOLATED_VIEWS:
         return None
     if is_oldest_layout(logs[0]):
         return None

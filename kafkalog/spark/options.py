@@ -38,11 +38,14 @@ class View(Enum):
     STABLE_OFFSETS = "stable_offsets"
     PRODUCER_SEQUENCES = "producer_sequences"
     MESSAGES = "messages"
+    OFFSET_COMMITS = "offset_commits"
     COMPACTION_REPORT = "compaction_report"
 
 
+# Views in which `isolationLevel` leaves out what is not committed.
+ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
 # Views with a row for each record: they begin at the log start, and `mode` and `replicas` hold.
-RECORD_VIEWS = (View.RECORDS, View.MESSAGES)
+RECORD_VIEWS = (*ISOLATED_VIEWS, View.OFFSET_COMMITS)
 # What depends on the time it is asked for.
 _AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
@@ -156,7 +159,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     ]
     view = options.choice("view", default=View.RECORDS)
     isolation = _isolation(options)
-    if view not in RECORD_VIEWS and isolation is Isolation.READ_COMMITTED:
+    if view not in ISOLATED_VIEWS and isolation is Isolation.READ_COMMITTED:
         unused += [name for name in _ISOLATION if options.text(name) is not None]
     if view in _AT_A_TIME and options.text(_NOW) is None:
         raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")

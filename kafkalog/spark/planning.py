@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
@@ -13,6 +13,8 @@ from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.messages.catalog import topic_families
+from kafkalog.spark.commit_reading import CommitsRead, commits_reads
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.isolation import committed_read
 from kafkalog.spark.offset_options import check_partitions
@@ -24,9 +26,10 @@ from kafkalog.spark.partition_views import (
     partition_read,
     replica_set_read,
 )
-from kafkalog.spark.topics import message_logs
+from kafkalog.spark.topics import internal_logs
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.offset_ranges import OffsetRange, TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import (
@@ -44,7 +47,7 @@ _logger = logging.getLogger(__name__)
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
 
 
-Read = SegmentRead | PartitionRead | ReplicaSetRead
+Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead
 
 
 def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
@@ -57,8 +60,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-    choice, has_messages = options.topics, options.view is View.MESSAGES
-    logs = message_logs(choice, found) if has_messages else choice.chosen(found)
+    logs = _chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
@@ -70,7 +72,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
         return packed(sets, options.max_partition_bytes, cores)
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
-        return packed(list(_best_reads(logs, options)), options.max_partition_bytes, cores)
+        return _packed(list(_best_reads(logs, options)), options)
     if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
@@ -78,7 +80,24 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     reads = [read for log in logs for read in _log_reads(log, options)]
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
-    return packed(reads, options.max_partition_bytes, cores)
+    return _packed(reads, options)
+
+
+def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, ...]]:
+    cores = os.cpu_count() or 1
+    if options.view is View.OFFSET_COMMITS:
+        return [*packed(commits_reads(reads), options.max_partition_bytes, cores)]
+    return [*packed(reads, options.max_partition_bytes, cores)]
+
+
+def _chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
+    if options.view is View.MESSAGES:
+        known: Collection[str] = topic_families()
+    elif options.view is View.OFFSET_COMMITS:
+        known = (CONSUMER_OFFSETS,)
+    else:
+        return options.topics.chosen(found)
+    return internal_logs(options.topics, found, options.view.value, known)
 
 
 def _refuse_oldest_layout(view: View, logs: Iterable[PartitionLog]) -> None:

@@ -35,6 +35,7 @@ _TABLES = {
     View.STABLE_OFFSETS: "stable_offsets",
     View.PRODUCER_SEQUENCES: "producer_sequences",
     View.MESSAGES: "messages",
+    View.OFFSET_COMMITS: "offset_commits",
     View.COMPACTION_REPORT: "compaction_report",
 }
 

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 import pyarrow as pa
 
@@ -222,6 +223,7 @@ def _byte_ranges(
 _VIEWS: dict[View, Callable[..., _Read]] = {
     View.RECORDS: _records,
     View.MESSAGES: _messages,
+    View.OFFSET_COMMITS: partial(_records, with_control_records=True),
     View.BATCHES: _batches,
     View.BYTE_RANGES: _byte_ranges,
     View.FAULTS: _byte_ranges,

@@ -16,6 +16,7 @@ from kafkalog.storage.read_plan import SegmentRead
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafkalog.spark.commit_reading import CommitsRead
     from kafkalog.spark.partition_views import PartitionRead, ReplicaSetRead
 
 NAME = "kafkalog"
@@ -43,7 +44,9 @@ class KafkaLogDataSource(DataSource):
 class ReadGroup(InputPartition):
     """The segments or partitions that one task reads."""
 
-    def __init__(self, reads: tuple[SegmentRead | PartitionRead | ReplicaSetRead, ...]) -> None:
+    def __init__(
+        self, reads: tuple[SegmentRead | CommitsRead | PartitionRead | ReplicaSetRead, ...]
+    ) -> None:
         super().__init__(reads)
         self.reads = reads
 
@@ -64,6 +67,7 @@ class KafkaLogReader(DataSourceReader):
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from kafkalog.spark.commit_reading import CommitsRead, read_commits
         from kafkalog.spark.partition_views import (
             ReplicaSetRead,
             read_partition,
@@ -76,6 +80,8 @@ class KafkaLogReader(DataSourceReader):
         for read in getattr(partition, "reads", ()):
             if isinstance(read, SegmentRead):
                 yield from read_segment(read, self._options, self._columns)
+            elif isinstance(read, CommitsRead):
+                yield from read_commits(read, self._options, self._columns)
             elif isinstance(read, ReplicaSetRead):
                 yield from read_replica_set(read, self._options, self._columns)
             else:

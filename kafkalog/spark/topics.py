@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from kafkalog.errors import OptionError
 from kafkalog.format.checkpoints import TopicPartition
-from kafkalog.messages.catalog import topic_families
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import INTERNAL_TOPICS
@@ -65,15 +64,16 @@ class TopicChoice:
         ]
 
 
-def message_logs(choice: TopicChoice, logs: Iterable[PartitionLog]) -> list[PartitionLog]:
-    """The chosen logs of the topics whose messages are known; all of these if none is chosen.
+def internal_logs(
+    choice: TopicChoice, logs: Iterable[PartitionLog], view: str, known: Collection[str]
+) -> list[PartitionLog]:
+    """The chosen logs of the internal topics that a view is about; all of these if none is chosen.
 
     Raises OptionError where another topic was asked for by its name or by its path.
     """
     found = list(logs)
     is_by_name = choice.assign is not None or choice.subscribe not in (None, (ALL_TOPICS,))
     chosen = found if choice == TopicChoice() else choice.chosen(found)
-    known = topic_families()
     others = {
         log.topic or log.path
         for log in chosen
@@ -81,7 +81,7 @@ def message_logs(choice: TopicChoice, logs: Iterable[PartitionLog]) -> list[Part
     }
     if others:
         raise OptionError(
-            "view", f"messages of {', '.join(sorted(others))}", f"messages of {', '.join(known)}"
+            "view", f"{view} of {', '.join(sorted(others))}", f"{view} of {', '.join(known)}"
         )
     return [log for log in chosen if log.topic in known]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 INTERNAL_TOPICS = frozenset(
-    ("__consumer_offsets", TRANSACTION_STATE, "__share_group_state", "__cluster_metadata")
+    (CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state", "__cluster_metadata")
 )
 
 # What a file system allows a name.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.offset_ranges import OffsetRange
 from kafkalog.storage.replica_reads import Filling, ReplicaSet
@@ -44,6 +45,7 @@ class SegmentRead:
     first_offset: int
     end_offset: int
     log_start: int = 0
+    high_watermark: int | None = None
     cluster_id: str | None = None
     broker_id: int | None = None
     input_path: str = ""
@@ -88,6 +90,7 @@ def segment_reads(
             first_offset=offsets.start,
             end_offset=end,
             log_start=offsets.log_start,
+            high_watermark=log_bounds(log, EndRule.HIGH_WATERMARK).end_offset,
             cluster_id=log.log_dir.cluster_id,
             broker_id=log.log_dir.broker_id,
             input_path=segment.input_path,

@@ -9,7 +9,7 @@ import pytest
 from kafkalog.errors import OptionError
 from kafkalog.messages.catalog import topic_families
 from kafkalog.spark.option_values import OptionValues
-from kafkalog.spark.topics import TopicChoice, message_logs, topic_choice
+from kafkalog.spark.topics import TopicChoice, internal_logs, topic_choice
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import INTERNAL_TOPICS
 from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name, log_of
@@ -262,7 +262,9 @@ def test_messages_are_read_of_topics_that_have_known_ones(
     given: dict[str, str], expected: list[str]
 ) -> None:
     assert len(MESSAGES) == 5
-    assert [log.name for log in message_logs(choice(**given), LOGS)] == expected
+    assert [
+        log.name for log in internal_logs(choice(**given), LOGS, "messages", topic_families())
+    ] == expected
 
 
 @pytest.mark.parametrize(
@@ -272,6 +274,6 @@ def test_messages_of_another_topic_are_an_error_naming_those_that_are_known(
     given: dict[str, str],
 ) -> None:
     with pytest.raises(OptionError) as caught:
-        message_logs(choice(**given), LOGS)
+        internal_logs(choice(**given), LOGS, "messages", topic_families())
     assert (caught.value.name, caught.value.value) == ("view", "messages of orders")
     assert all(topic in str(caught.value) for topic in topic_families())

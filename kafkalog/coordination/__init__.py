@@ -1,0 +1,1 @@
+"""What group coordinators make of what they have written: rules as pure functions."""

@@ -1,0 +1,87 @@
+"""Which commits of a partition of `__consumer_offsets` took effect, and when.
+
+As a group coordinator finds out when it loads the partition. Rules: docs/format.md F300 to F302.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+
+class CommitKey(NamedTuple):
+    """What an offset is committed for."""
+
+    group_id: str
+    topic: str
+    partition: int
+
+
+class Effect(Enum):
+    """What became of a commit, or of a tombstone, which deletes one."""
+
+    APPLIED = "applied"
+    ABORTED = "aborted"  # with its transaction
+    OPEN = "open"  # its transaction has not ended
+    OLDER = "older"  # when its transaction was committed, a later record had taken effect
+    REPLACED = "replaced"  # by a later one in its transaction
+    DELETED = "deleted"  # by a tombstone, before its transaction ended
+
+
+class Decision(NamedTuple):
+    """The effect of the record at `record_offset`; `effective_offset` is that of the record that
+    brought it about, the transaction's marker or the record itself, None if it is applied never."""
+
+    record_offset: int
+    effect: Effect
+    effective_offset: int | None
+
+
+class OffsetCommitReplay:
+    """Takes the records of a partition in their order and tells what becomes of each."""
+
+    def __init__(self) -> None:
+        # Of each key the offset of the record that is in effect.
+        self._applied: dict[CommitKey, int] = {}
+        self._pending: dict[int, dict[CommitKey, int]] = {}
+
+    def commit(self, key: CommitKey, record_offset: int) -> Decision:
+        """A commit outside of transactions."""
+        self._applied[key] = record_offset
+        return Decision(record_offset, Effect.APPLIED, record_offset)
+
+    def transactional_commit(
+        self, key: CommitKey, record_offset: int, producer_id: int
+    ) -> Decision | None:
+        """A commit that waits for its transaction's marker; what it takes the place of."""
+        pending = self._pending.setdefault(producer_id, {})
+        replaced = pending.get(key)
+        pending[key] = record_offset
+        return None if replaced is None else Decision(replaced, Effect.REPLACED, None)
+
+    def tombstone(self, key: CommitKey, record_offset: int) -> Iterator[Decision]:
+        """A deletion, in a transaction or not: of what is in effect, and of all that waits."""
+        self._applied.pop(key, None)
+        for pending in self._pending.values():
+            waiting = pending.pop(key, None)
+            if waiting is not None:
+                yield Decision(waiting, Effect.DELETED, None)
+        yield Decision(record_offset, Effect.APPLIED, record_offset)
+
+    def marker(self, producer_id: int, offset: int, *, is_commit: bool) -> Iterator[Decision]:
+        """The end of a producer's transaction."""
+        for key, record_offset in self._pending.pop(producer_id, {}).items():
+            if not is_commit:
+                yield Decision(record_offset, Effect.ABORTED, None)
+            elif record_offset <= self._applied.get(key, -1):
+                yield Decision(record_offset, Effect.OLDER, None)
+            else:
+                self._applied[key] = record_offset
+                yield Decision(record_offset, Effect.APPLIED, offset)
+
+    def still_open(self) -> Iterator[Decision]:
+        """At the end: the commits whose transactions have not ended."""
+        for pending in self._pending.values():
+            for record_offset in pending.values():
+                yield Decision(record_offset, Effect.OPEN, None)
