@@ -64,7 +64,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 def delta_jars() -> list[Path]:
-    """Delta's jars, where `make setup` puts them; none if it was not run."""
+    """The jars of Delta and Avro, where `make setup` puts them; none if it was not run."""
     return sorted(Path(sys.prefix).glob("ivy/jars/*.jar"))
 
 

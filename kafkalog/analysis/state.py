@@ -67,11 +67,12 @@ def in_partitions(rows: DataFrame, sources: DataFrame) -> DataFrame:
 
 
 def newest(rows: DataFrame) -> DataFrame:
-    """The rows that changed last in each partition first, keys and values as text to be shown,
-    and behind them what they were decoded to."""
-    texts = {name: F.col(name).cast("string") for name in ("key", "value")}
-    ordered = rows.orderBy(F.desc("offset"), "topic", "partition").withColumns(texts)
+    """The rows that changed last in each partition first, to be shown: keys and values as text, or
+    what they were decoded to."""
     known = {field["name"] for field in table_fields("state")}
     decoded = [name for name in rows.columns if name not in known]
-    shown = ("topic", "partition", "key", "value", "offset", "timestamp", "is_deleted", *decoded)
+    texts = [name for name in ("key", "value") if f"{name}_decoded" not in decoded]
+    ordered = rows.orderBy(F.desc("offset"), "topic", "partition")
+    ordered = ordered.withColumns({name: F.col(name).cast("string") for name in texts})
+    shown = ("topic", "partition", *texts, "offset", "timestamp", "is_deleted", *decoded)
     return ordered.select(*shown)

@@ -26,6 +26,7 @@ from kafkalog.spark.decoding_arguments import (
     descriptor_bytes,
     schema_text,
 )
+from kafkalog.spark.session import default_settings
 
 
 def given_format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
@@ -90,8 +91,9 @@ def _type_json(text: str) -> str:
 
 def _how_to_add(package: str, version: str) -> str:
     artifact = f"org.apache.spark:{package}_2.13:{version}"
+    delta = default_settings()["spark.jars.packages"]
     return (
-        f"needs the jar of {package}, which is not on the class path: start with --packages "
-        f"{artifact} (with Delta's package, which this replaces), or --jars with that jar; for "
-        f"`python jobs/...`: PYSPARK_SUBMIT_ARGS='--packages {artifact} pyspark-shell'"
+        f"needs the jar of {package}, which is not on the class path: give spark-submit --conf "
+        f"spark.jars.packages={artifact},{delta} (the latter for Delta tables), and "
+        "`python jobs/...` the same in PYSPARK_SUBMIT_ARGS='--conf ... pyspark-shell'"
     )

@@ -126,6 +126,22 @@ def test_json_by_the_registrys_json_schema(spark: SparkSession, tmp_path: Path) 
     ]
 
 
+def test_what_was_decoded_is_shown(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_topic(tmp_path, "carts-0", [(b"1", b'{"id":1}'), (b"2", b"{")])
+    given = f"{AS_ASKED} --value-format json --value-schema id:BIGINT --show 2"
+    assert run_state(tmp_path, output=tmp_path / "out", arguments=given) == ExitCode.DONE
+    shown = [
+        line.split("|")[3:] for line in capsys.readouterr().out.splitlines() if "carts" in line
+    ]
+    cells = [[cell.strip() for cell in line if cell.strip()] for line in shown[:2]]
+    assert [(row[0], *row[-2:]) for row in cells] == [
+        ("2", "NULL", "not JSON"),
+        ("1", "{1}", "NULL"),
+    ]
+
+
 @needs_delta
 def test_another_decoding_takes_the_place_of_the_last(spark: SparkSession, tmp_path: Path) -> None:
     write_topic(tmp_path / "logs", "carts-0", [(b"1", b'{"id":1}')])
@@ -213,7 +229,7 @@ def test_without_its_jar_protobuf_says_what_to_add(
     said = capsys.readouterr().err
     assert done == ExitCode.WRONG_ARGUMENTS
     assert "option --value-format: got 'protobuf', allowed: needs the jar" in said
-    assert f"--packages org.apache.spark:spark-protobuf_2.13:{spark.version}" in said
+    assert f"spark.jars.packages=org.apache.spark:spark-protobuf_2.13:{spark.version}" in said
 
 
 DOCUMENT = (ROOT / "docs" / "decoding.md").read_text()
@@ -261,5 +277,5 @@ def test_without_its_jar_avro_says_what_to_add(tmp_path: Path) -> None:
         timeout=240,
     )
     assert done.returncode == ExitCode.WRONG_ARGUMENTS
-    wanted = f"--packages org.apache.spark:spark-avro_2.13:{pyspark.__version__}"
+    wanted = f"spark.jars.packages=org.apache.spark:spark-avro_2.13:{pyspark.__version__}"
     assert wanted in done.stderr.splitlines()[-1]
