@@ -38,7 +38,7 @@ from kafkalog.storage.recovery import LEADER_EPOCHS, RecoverySettings, plan_reco
 
 TOPIC_METADATA = "partition.metadata"
 _LARGEST = 2**31 - 1
-_UNCOMPACTED = ".uncompacted"
+_UNCOMPACTED = "uncompacted"
 _EPOCH = struct.Struct(">i")
 _EPOCH_POSITION = 12
 
@@ -101,7 +101,7 @@ def _salvaged_and_compacted(
     """What is sound goes to a directory of its own first: transactions and later records must be
     known before anything is left out."""
     parent, name = os.path.split(directory)
-    whole = os.path.join(parent, f"{name}{_UNCOMPACTED}", name)
+    whole = os.path.join(parent, _UNCOMPACTED, name)
     with _writer(log, whole, settings) as writer:
         row = _salvaged(log, writer)
     (sound,) = find_partitions([whole])

@@ -15,6 +15,7 @@ from tests.samples import record
 from tests.spark.kafka_logs import write_log
 
 SETTINGS = SalvageSettings(now_ms=1, index_interval_bytes=4096)
+LONGEST = "o" * 249  # as long as a topic's name can be
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -39,14 +40,14 @@ def test_what_is_known_of_epochs_and_producers_outlives_compaction(tmp_path: Pat
         write_batch([record(0, key=b"a")], replace(fields, leader_epoch=1)),
         write_batch([record(1, key=b"a")], replace(fields, leader_epoch=4, base_sequence=1)),
     ]
-    write_log(tmp_path / "source", "orders-0", {0: batches})
+    write_log(tmp_path / "source", f"{LONGEST}-0", {0: batches})
     (log,) = find_partitions([str(tmp_path / "source")])
     found: list[list[str]] = []
-    for compacted in ({}, {"orders": 1}):
-        directory = tmp_path / f"target-{len(found)}" / "orders-0"
+    for compacted in ({}, {LONGEST: 1}):
+        directory = tmp_path / f"target-{len(found)}" / f"{LONGEST}-0"
         row = salvage_partition(log, str(directory), replace(SETTINGS, compacted=compacted))
         assert row["broker_starts"]
         known = ("leader-epoch-checkpoint", f"{2:020d}.snapshot")
         found.append([(directory / name).read_bytes().hex() for name in known])
-        assert sorted(path.name for path in directory.parent.iterdir()) == ["orders-0"]
+        assert sorted(path.name for path in directory.parent.iterdir()) == [f"{LONGEST}-0"]
     assert found[0] == found[1]
