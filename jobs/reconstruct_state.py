@@ -17,7 +17,7 @@ from kafkalog.spark.format_choices import format_choices
 from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
-from kafkalog.spark.state_arguments import state_options, with_state_arguments
+from kafkalog.spark.state_arguments import EXAMPLE, state_options, with_state_arguments
 from kafkalog.spark.state_sources import read_records, sources_frame, state_sources
 from kafkalog.spark.state_table import planned_run, read_state, write_decoded, write_tables
 from kafkalog.storage.state_positions import StateRun
@@ -62,9 +62,9 @@ def parser() -> ArgumentParser:
     """The job's arguments."""
     arguments = job_parser(
         "reconstruct_state",
-        "The latest committed value of each key; a second run reads what is new since the first. "
+        "The latest committed value of each key; a second run reads what is new since the first.\n"
         "Findings are partitions of which the cleaner may have taken values of the asked moment.",
-        "/var/lib/kafka/data --subscribe orders --output /tmp/state",
+        EXAMPLE,
         mode=Mode.FAILFAST,
     )
     return with_decoding_arguments(with_state_arguments(arguments))

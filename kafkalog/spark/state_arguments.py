@@ -13,6 +13,12 @@ from kafkalog.storage.log_bounds import EndRule
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.state_positions import StateSettings
 
+EXAMPLE = """\
+/var/lib/kafka/data --subscribe orders --output /tmp/state
+  python jobs/reconstruct_state.py /var/lib/kafka/data --subscribe orders --output /tmp/noon \\
+    --as-of-time 2026-11-21T12:00:00Z
+The first, run again, reads what is new since; the second is the state of that moment."""
+
 _AS_OF_OFFSET = "--as-of-offset"
 
 

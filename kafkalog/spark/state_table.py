@@ -96,13 +96,16 @@ def _in_tables(
     reached = {(topic, partition): end for topic, partition, end, _ in rows}
     partitions = os.path.join(output, "state_partitions")
     was_restored = any(commit.operation == _RESTORE for commit in commits)
+    topic_ids = {}
     if not was_restored and DeltaTable.isDeltaTable(spark, partitions):
         told = read_table(spark, output, "state_partitions", "delta")
-        for topic, partition, end in told.select("topic", "partition", "next_offset").collect():
-            reached[topic, partition] = max(end, reached.get((topic, partition), end))
-    return StatePositions(
-        settings, max(filter(None, (row[3] for row in rows)), default=None), reached
-    )
+        for row in told.select("topic", "partition", "next_offset", "topic_id").collect():
+            key = row.topic, row.partition
+            reached[key] = max(row.next_offset, reached.get(key, row.next_offset))
+            if row.topic_id:
+                topic_ids[row.topic] = row.topic_id
+    cluster_id = next(filter(None, (row[3] for row in rows)), None)
+    return StatePositions(settings, cluster_id, reached, topic_ids=topic_ids)
 
 
 def write_tables(

@@ -1,0 +1,139 @@
+"""The state job killed from outside, then run again. Rule: F277."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkalog.spark.job import ExitCode
+from tests.conftest import ROOT, delta_jars
+from tests.jobs.growing_logs import GrowingLog, write_logs
+from tests.jobs.job_runs import needs_delta
+from tests.jobs.state_runs import State, run_state, state_in
+
+pytestmark = [pytest.mark.spark, needs_delta]
+
+ASKED = "--format delta --isolation-level read_committed"
+_LONGEST_S = 240
+
+
+def _started(work: Path) -> Iterator[Path]:
+    return (work / "spark").glob("blockmgr-*")
+
+
+def _reduced(work: Path) -> Iterator[Path]:
+    return (work / "spark").glob("blockmgr-*/*/shuffle_*")
+
+
+def _rows_written(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "state").glob("part-*.parquet")
+
+
+def _committed(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "state" / "_delta_log").glob("*[0-9].json")
+
+
+def _partitions_written(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "state_partitions").glob("part-*.parquet")
+
+
+# When the job is killed: as soon as there is one more of these.
+MOMENTS: dict[str, Callable[[Path], Iterator[Path]]] = {
+    "a session is there": _started,
+    "records are reduced": _reduced,
+    "rows are written": _rows_written,
+    "rows are committed": _committed,
+    "partitions are written": _partitions_written,
+}
+SHORT = "rows are written"
+
+
+def _killed_at(moment: str, logs: Path, work: Path) -> int:
+    """Run the job in a process group of its own and kill all of it then; its exit code."""
+    (work / "spark").mkdir()
+    jars = ",".join(map(str, delta_jars()))
+    environment = {
+        **{name: value for name, value in os.environ.items() if "SPARK" not in name},
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"--jars {jars} --conf spark.ui.enabled=false "
+        "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 "
+        "--master local[2] pyspark-shell",
+        "SPARK_LOCAL_DIRS": str(work / "spark"),
+    }
+    script = str(ROOT / "jobs" / "reconstruct_state.py")
+    command = [sys.executable, script, str(logs), "--output", str(work / "tables")]
+    before = set(MOMENTS[moment](work))
+    with (work / "said").open("wb") as said:
+        job = subprocess.Popen(
+            [*command, *ASKED.split()],
+            cwd=ROOT,
+            env=environment,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        give_up = time.monotonic() + _LONGEST_S
+        while job.poll() is None and time.monotonic() < give_up:
+            if set(MOMENTS[moment](work)) - before:
+                break
+            time.sleep(0.001)
+        os.killpg(job.pid, signal.SIGKILL)
+        return job.wait()
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Logs, a table of their first half, and what is to come of it."""
+
+    logs: Path
+    tables: Path
+    first: State
+    last: State
+    last_stable_offset: int
+
+
+@pytest.fixture(scope="module")
+def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    place = tmp_path_factory.mktemp("runs")
+    log = GrowingLog("orders", 0, 8)
+    states = []
+    for half in ("first", "last"):
+        log.grow(20)
+        write_logs(place / half, [log])
+        assert run_state(place / half, output=place / f"{half} tables", arguments=ASKED) == 0
+        states.append(state_in(spark, place / f"{half} tables", "delta"))
+    assert states[1] == log.state("read_committed")
+    stable = log.last_stable_offset
+    return Runs(place / "last", place / "first tables", states[0], states[1], stable)
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(moment, marks=[] if moment == SHORT else pytest.mark.deep) for moment in MOMENTS],
+)
+def test_a_run_after_a_killed_one_ends_with_the_table_of_reading_everything(
+    moment: str, runs: Runs, spark: SparkSession, tmp_path: Path
+) -> None:
+    tables = tmp_path / "tables"
+    shutil.copytree(runs.tables, tables)
+    code = _killed_at(moment, runs.logs, tmp_path)
+    assert code == -signal.SIGKILL, (tmp_path / "said").read_text()[-2000:]
+    # Readers see the one state or the other, never half of one.
+    assert state_in(spark, tables, "delta") in (runs.first, runs.last)
+
+    assert run_state(runs.logs, output=tables, arguments=ASKED) == ExitCode.DONE
+    assert state_in(spark, tables, "delta") == runs.last
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{tables / 'state'}`").collect()
+    assert [row.operation for row in history] == ["MERGE", "WRITE"]
+    (place,) = spark.read.format("delta").load(str(tables / "state_partitions")).collect()
+    assert place.next_offset == runs.last_stable_offset
