@@ -245,3 +245,13 @@ def test_what_lies_below_the_log_start_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "after" / "log-start-offset-checkpoint").write_text("0\n1\nusers 0 2\n")
     (log,) = find_partitions([str(tmp_path / "after")])
     assert found(report(log, before)) == []
+
+
+def test_what_is_damaged_in_the_earlier_copy_is_unknown_in_the_later(tmp_path: Path) -> None:
+    # F259: what docs/options.md says of option `before`.
+    broken = bytearray(plain(1, b"b"))
+    broken[-1] ^= 1
+    before = users(tmp_path / "before", {0: [plain(0, b"a"), bytes(broken), plain(2, b"c")]}, 0)
+    batches = [plain(0, b"a"), plain(1, b"b"), plain(2, b"c")]
+    row = report(users(tmp_path / "after", {0: batches}, 3), before)
+    assert found(row) == [("unknown_record", "error", 1)]
