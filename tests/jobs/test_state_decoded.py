@@ -10,7 +10,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyspark
@@ -18,15 +17,13 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from jobs.reconstruct_state import main
-from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.format.records import Record
 from kafkalog.spark.job import ExitCode
 from tests.conftest import ROOT
 from tests.jobs.job_runs import needs_delta, written_schema
 from tests.jobs.state_runs import run_state
 from tests.registry_records import noop, reference, registered, removed, subject_deleted
 from tests.spark.avro_jar import needs_avro
-from tests.spark.kafka_logs import write_log
+from tests.spark.kafka_logs import write_records
 
 pytestmark = pytest.mark.spark
 
@@ -60,11 +57,6 @@ SCHEMAS = [
 ]
 
 
-def write_topic(log_dir: Path, name: str, pairs: Sequence[KeyAndValue]) -> None:
-    records = [Record(offset, 1000, 0, key, value) for offset, (key, value) in enumerate(pairs)]
-    write_log(log_dir, name, {0: [write_batch(records, BatchFields(leader_epoch=0))]})
-
-
 def behind_id(schema_id: int, payload: bytes) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big") + payload
 
@@ -88,8 +80,8 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
         (b"f", b"{}"),
         (b"\xff", behind_id(1, b"\x02\x00")),
     ]
-    write_topic(tmp_path, "_schemas-0", SCHEMAS)
-    write_topic(tmp_path, "orders-0", orders)
+    write_records(tmp_path, "_schemas-0", SCHEMAS)
+    write_records(tmp_path, "orders-0", orders)
     arguments = f"{AS_ASKED} --subscribe orders --key-format string --value-format confluent-avro"
     assert run_state(tmp_path, output=tmp_path / "out", arguments=arguments) == ExitCode.DONE
     assert decoded(spark, tmp_path / "out") == [
@@ -110,12 +102,12 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
 
 
 def test_json_by_the_registrys_json_schema(spark: SparkSession, tmp_path: Path) -> None:
-    write_topic(tmp_path / "schemas", "_schemas-0", SCHEMAS)
+    write_records(tmp_path / "schemas", "_schemas-0", SCHEMAS)
     pairs: list[KeyAndValue] = [
         (b"1", behind_id(4, b'{"id":1,"note":"a"}')),
         (b"2", behind_id(4, b'{"id":"1"}')),
     ]
-    write_topic(tmp_path / "logs", "carts-0", pairs)
+    write_records(tmp_path / "logs", "carts-0", pairs)
     arguments = f"{AS_ASKED} --key-format json --key-schema BIGINT --value-format confluent-json"
     arguments += f" --schemas-topic {tmp_path}/schemas/_schemas-0"
     done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=arguments)
@@ -129,7 +121,7 @@ def test_json_by_the_registrys_json_schema(spark: SparkSession, tmp_path: Path) 
 def test_what_was_decoded_is_shown(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_topic(tmp_path, "carts-0", [(b"1", b'{"id":1}'), (b"2", b"{")])
+    write_records(tmp_path, "carts-0", [(b"1", b'{"id":1}'), (b"2", b"{")])
     given = f"{AS_ASKED} --value-format json --value-schema id:BIGINT --show 2"
     assert run_state(tmp_path, output=tmp_path / "out", arguments=given) == ExitCode.DONE
     shown = [
@@ -144,7 +136,7 @@ def test_what_was_decoded_is_shown(
 
 @needs_delta
 def test_another_decoding_takes_the_place_of_the_last(spark: SparkSession, tmp_path: Path) -> None:
-    write_topic(tmp_path / "logs", "carts-0", [(b"1", b'{"id":1}')])
+    write_records(tmp_path / "logs", "carts-0", [(b"1", b'{"id":1}')])
     schema = tmp_path / "cart.json"
     schema.write_text(JSON_ORDER)
     kind = "--isolation-level read_uncommitted --value-format"
@@ -173,7 +165,7 @@ def test_schemas_that_cannot_be_used_are_wrong_arguments(
     arguments: str,
     said: str,
 ) -> None:
-    write_topic(tmp_path, "carts-0", [(b"1", b"2")])
+    write_records(tmp_path, "carts-0", [(b"1", b"2")])
     given = f"{AS_ASKED} {arguments}"
     done = run_state(tmp_path, output=tmp_path / "out", arguments=given)
     assert (done, said in capsys.readouterr().err) == (ExitCode.WRONG_ARGUMENTS, True)
@@ -196,8 +188,8 @@ def test_ids_that_lead_to_no_schema_are_wrong_arguments(
     arguments: str,
     said: str,
 ) -> None:
-    write_topic(tmp_path, "_schemas-0", SCHEMAS)
-    write_topic(tmp_path, "orders-0", [(b"1", behind_id(9, b"2"))])
+    write_records(tmp_path, "_schemas-0", SCHEMAS)
+    write_records(tmp_path, "orders-0", [(b"1", behind_id(9, b"2"))])
     given = f"{AS_ASKED} --subscribe orders --value-format confluent-avro {arguments}"
     done = run_state(tmp_path, output=tmp_path / "out", arguments=given)
     assert (done, said in capsys.readouterr().err) == (ExitCode.WRONG_ARGUMENTS, True)
@@ -207,7 +199,7 @@ def test_ids_that_lead_to_no_schema_are_wrong_arguments(
 def test_avro_schemas_that_spark_cannot_use_are_wrong_arguments(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_topic(tmp_path, "carts-0", [(b"1", b"2")])
+    write_records(tmp_path, "carts-0", [(b"1", b"2")])
     within_itself = '{"type":"record","name":"N","fields":[{"name":"n","type":["null","N"]}]}'
     for schema in (within_itself, '{"type":"record"}'):
         given = f"{AS_ASKED} --value-format avro --value-schema {schema}"
@@ -221,7 +213,7 @@ def test_avro_schemas_that_spark_cannot_use_are_wrong_arguments(
 def test_without_its_jar_protobuf_says_what_to_add(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_topic(tmp_path, "carts-0", [(b"1", b"2")])
+    write_records(tmp_path, "carts-0", [(b"1", b"2")])
     (tmp_path / "cart.desc").write_bytes(b"")
     given = f"{AS_ASKED} --value-format protobuf --value-schema {tmp_path}/cart.desc"
     given += " --value-message shop.Cart"
@@ -246,11 +238,13 @@ def test_the_commands_of_the_document_decode_everything(
 ) -> None:
     logs, other = tmp_path / "logs", tmp_path / "other"
     for log_dir in (logs, other):
-        write_topic(log_dir, "_schemas-0", SCHEMAS)
-    write_topic(logs, "carts-0", [(b"1", b'{"id":1,"note":"a"}')])
-    write_topic(logs, "names-0", [(b"1", b"a")])
-    write_topic(logs, "plain-0", [(b"1", b"\x02")])
-    write_topic(logs, "orders-0", [(b"1", behind_id(1, b"\x02")), (b"2", behind_id(3, b"\x04\0"))])
+        write_records(log_dir, "_schemas-0", SCHEMAS)
+    write_records(logs, "carts-0", [(b"1", b'{"id":1,"note":"a"}')])
+    write_records(logs, "names-0", [(b"1", b"a")])
+    write_records(logs, "plain-0", [(b"1", b"\x02")])
+    write_records(
+        logs, "orders-0", [(b"1", behind_id(1, b"\x02")), (b"2", behind_id(3, b"\x04\0"))]
+    )
     (tmp_path / "order.avsc").write_text(FIRST)
     monkeypatch.chdir(tmp_path)
     assert len(COMMANDS) == 5
@@ -265,7 +259,7 @@ def test_the_commands_of_the_document_decode_everything(
 
 def test_without_its_jar_avro_says_what_to_add(tmp_path: Path) -> None:
     # A session of its own, without the jars that the tests' one has.
-    write_topic(tmp_path, "plain-0", [(b"1", b"\x02")])
+    write_records(tmp_path, "plain-0", [(b"1", b"\x02")])
     job, output = str(ROOT / "jobs" / "reconstruct_state.py"), str(tmp_path / "out")
     given = [*AS_ASKED.split(), "--output", output, "--value-format", "avro"]
     environment = {name: text for name, text in os.environ.items() if "SPARK" not in name}

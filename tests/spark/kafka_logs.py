@@ -11,6 +11,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
 from tests.golden.fixture_sets import consumed, topics
 from tests.unit.storage.log_dirs import add_partition
@@ -30,6 +32,14 @@ def write_log(log_dir: Path, name: str, segments: Mapping[int, Sequence[bytes]])
         for file, content in write_segment(batches, base_offset).by_name.items():
             (partition / file).write_bytes(content)
     return partition
+
+
+def write_records(
+    log_dir: Path, name: str, pairs: Sequence[tuple[bytes | None, bytes | None]]
+) -> Path:
+    """A partition's directory with one batch: keys and values from offset 0 on."""
+    records = [Record(offset, 1000, 0, key, value) for offset, (key, value) in enumerate(pairs)]
+    return write_log(log_dir, name, {0: [write_batch(records, BatchFields(leader_epoch=0))]})
 
 
 def variants_as_partitions(variants: Path, log_dir: Path) -> Path:
