@@ -1,0 +1,111 @@
+"""The state job's tables in every format, its words and its exit codes. Rules: F270, F271, F275."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.sql import SparkSession
+
+from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.records import Record
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import needs_delta, written_schema
+from tests.jobs.state_runs import run_state
+from tests.spark.kafka_logs import write_log
+from tests.unit.storage.log_dirs import add_meta_properties
+
+pytestmark = pytest.mark.spark
+
+RECORDS = [
+    Record(0, 5000, 0, b"a", b"late in time, not in the log"),
+    Record(1, 1000, 0, b"a", b""),
+    Record(2, 2000, 0, b"b", b"gone"),
+    Record(3, 3000, 0, b"b", None),
+    Record(4, 4000, 0, None, b"no key"),
+    Record(5, -1, 0, b"", b"empty key", (("trace", None),)),
+]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    place = tmp_path / "logs"
+    add_meta_properties(place)
+    write_log(place, "orders-0", {0: [write_batch(RECORDS, BatchFields())]})
+    return place
+
+
+@pytest.mark.parametrize(
+    "table_format", ["parquet", "json", pytest.param("delta", marks=needs_delta)]
+)
+def test_both_tables_in_every_format(
+    table_format: str, logs: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    arguments = f"--format {table_format} --keep-tombstones"
+    assert run_state(logs, output=tmp_path, arguments=arguments) == ExitCode.DONE
+    origin = ("cluster", 1, str(logs), "orders", 0)
+    first_s, third_s = (datetime.fromtimestamp(seconds, UTC) for seconds in (1, 3))
+    expected = {
+        "state": [
+            (*origin, b"a", b"", None, 1, first_s, 1000, "CreateTime", False),
+            (*origin, b"b", None, None, 3, third_s, 3000, "CreateTime", True),
+            (*origin, b"", b"empty key", [("trace", None)], 5, None, None, "CreateTime", False),
+        ],
+        "state_partitions": [
+            ("cluster", 1, str(logs), "orders", "AAAAAAAAAAAAAAAAAAAAAQ", 0, 0, 6, "log_end", 6,
+             None, 0, True),
+        ],
+    }  # fmt: skip
+    for name, rows in expected.items():
+        schema = written_schema(name)
+        reader = spark.read.format(table_format)
+        if table_format == "json":
+            reader = reader.schema(schema)
+        found = reader.load(str(tmp_path / name))
+        assert found.schema == schema  # with the comment on every column
+        wanted = spark.createDataFrame(rows, schema)  # type: ignore[arg-type]
+        assert_df_equality(found, wanted, ignore_row_order=True)
+
+
+def test_deletes_are_no_rows_by_default(
+    logs: Path, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_state(logs, output=tmp_path) == ExitCode.DONE
+    rows = spark.read.parquet(str(tmp_path / "state")).collect()
+    assert {bytes(row.key) for row in rows} == {b"a", b""}
+    assert "2 keys in the table; read 6 offsets" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("--as-of-offset 3", ExitCode.WRONG_ARGUMENTS, "all of orders-0, users-0"),
+        ("--subscribe orders --as-of-offset 7", ExitCode.UNREADABLE_INPUT, "offset 7 of orders-0"),
+        ('--as-of-offset {"orders":{"0":3}}', ExitCode.WRONG_ARGUMENTS, "orders-0, users-0"),
+        ("--subscribe payments", ExitCode.WRONG_ARGUMENTS, "payments"),
+    ],
+)
+def test_what_is_asked_for_wrongly_is_said_before_anything_is_read(
+    arguments: str,
+    code: ExitCode,
+    said: str,
+    logs: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_log(logs, "users-0", {0: [write_batch(RECORDS, BatchFields())]})
+    asked = f"--format parquet {arguments}"
+    assert run_state(logs, output=tmp_path / "tables", arguments=asked) == code
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "tables").exists()
+
+
+def test_one_file_of_a_partition_has_no_state(
+    logs: Path, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = logs / "orders-0" / f"{0:020d}.log"
+    assert run_state(file, output=tmp_path / "tables") == ExitCode.UNREADABLE_INPUT
+    assert f"give the directory {file.parent}" in capsys.readouterr().err
