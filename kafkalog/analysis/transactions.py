@@ -1,5 +1,5 @@
 """Transactions with the names and states that their coordinators have for them, from the views
-`transactions`, `stable_offsets` and `messages`. Rule: docs/format.md F216.
+`transactions`, `stable_offsets` and `transaction_states`. Rule: docs/format.md F216.
 """
 
 from __future__ import annotations
@@ -9,21 +9,6 @@ from pyspark.sql import functions as F
 
 from kafkalog.schemas import table_fields
 
-# By TransactionStatus, of a record in __transaction_state.
-TRANSACTION_STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
-_VALUE = (
-    "producerId BIGINT, transactionStatus INT, "
-    "transactionPartitions ARRAY<STRUCT<topic STRING, partitionIds ARRAY<INT>>>"
-)
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 
 
@@ -37,8 +22,8 @@ def transaction_report(
 ) -> DataFrame:
     """A row per transaction and partition: schemas/tables/transaction_report.json.
 
-    `states` are the rows of `__transaction_state` in view `messages`; None where the input does not
-    have that topic: then no transaction is called hanging.
+    `states` is view `transaction_states`; None where the input does not have that topic: then no
+    transaction is called hanging.
     """
     holders = stable_offsets.select(*_LOG, F.col("holder_producer_id").alias("holder"))
     named = transactions.join(holders, _same(transactions, holders, _LOG), "left").select(
@@ -71,36 +56,30 @@ def _without_states(transactions: DataFrame) -> DataFrame:
     )
 
 
-def _with_states(transactions: DataFrame, messages: DataFrame) -> DataFrame:
+def _with_states(transactions: DataFrame, records: DataFrame) -> DataFrame:
     """With the transactional id of each producer, and what its coordinator knows of it now."""
-    records = messages.select(
-        "cluster_id",
-        "offset",
-        F.get_json_object("key", "$.transactionalId").alias("transactional_id"),
-        F.from_json("value", _VALUE).alias("state"),
-    ).where(F.col("transactional_id").isNotNull())
+    now = F.struct(F.col("producer_id").alias("producer_now"), "state", "partitions")
     by_id = records.groupBy("cluster_id", "transactional_id").agg(
-        F.max_by(F.struct("state"), "offset")["state"].alias("state"),
-        F.max("offset").alias("offset"),
-        F.collect_set("state.producerId").alias("producers"),
+        F.max_by(now, "record_offset").alias("now"),
+        F.max("record_offset").alias("record_offset"),
+        F.collect_set("producer_id").alias("producers"),
     )
     # A producer id belongs to one transactional id; where two claim it, the later record counts.
     states = (
         by_id.withColumn("producer_id", F.explode("producers"))
         .groupBy("cluster_id", "producer_id")
-        .agg(F.max_by(F.struct("transactional_id", "state"), "offset").alias("known"))
+        .agg(F.max_by(F.struct("transactional_id", "now.*"), "record_offset").alias("known"))
         .select("cluster_id", "producer_id", "known.*")
     )
     joined = transactions.join(
         states, _same(transactions, states, ("cluster_id", "producer_id")), "left"
     )
-    names = F.array(*map(F.lit, TRANSACTION_STATES))
     return joined.select(
         transactions["*"],
         states["transactional_id"],
-        F.get(names, F.col("state.transactionStatus")).alias("transaction_state"),
+        F.col("state").alias("transaction_state"),
         F.when(
-            F.coalesce(F.col("state.producerId") != transactions["producer_id"], F.lit(True)),
+            F.coalesce(F.col("producer_now") != transactions["producer_id"], F.lit(True)),
             "no_transactional_id",
         )
         .when(_takes_part(transactions["topic"], transactions["partition"]), "known")
@@ -113,10 +92,8 @@ def _takes_part(topic: Column, partition: Column) -> Column:
     """Whether the coordinator has the partition in the producer's transaction."""
     return F.coalesce(
         F.exists(
-            F.col("state.transactionPartitions"),
-            lambda each: (
-                (each["topic"] == topic) & F.array_contains(each["partitionIds"], partition)
-            ),
+            F.col("partitions"),
+            lambda each: (each["topic"] == topic) & F.array_contains(each["partitions"], partition),
         ),
         F.lit(False),
     )

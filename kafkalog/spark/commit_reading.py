@@ -44,7 +44,7 @@ def read_commits(
     constants = {
         "cluster_id": first.cluster_id,
         "input_path": first.input_path,
-        "offsets_partition": first.partition,
+        "internal_partition": first.partition,
     }
     commits = CommitRows(first.high_watermark)
     decided = (

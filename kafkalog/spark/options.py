@@ -39,13 +39,20 @@ class View(Enum):
     PRODUCER_SEQUENCES = "producer_sequences"
     MESSAGES = "messages"
     OFFSET_COMMITS = "offset_commits"
+    GROUP_METADATA = "group_metadata"
+    TRANSACTION_STATES = "transaction_states"
     COMPACTION_REPORT = "compaction_report"
 
 
 # Views in which `isolationLevel` leaves out what is not committed.
 ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
 # Views with a row for each record: they begin at the log start, and `mode` and `replicas` hold.
-RECORD_VIEWS = (*ISOLATED_VIEWS, View.OFFSET_COMMITS)
+RECORD_VIEWS = (
+    *ISOLATED_VIEWS,
+    View.OFFSET_COMMITS,
+    View.GROUP_METADATA,
+    View.TRANSACTION_STATES,
+)
 # What depends on the time it is asked for.
 _AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 

@@ -29,7 +29,7 @@ from kafkalog.spark.partition_views import (
 from kafkalog.spark.topics import internal_logs
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
-from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 from kafkalog.storage.offset_ranges import OffsetRange, TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import (
@@ -46,6 +46,13 @@ _logger = logging.getLogger(__name__)
 # What has a row for every byte, or for all of a certain kind.
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
 
+
+# Views about one internal topic.
+_TOPIC_OF = {
+    View.OFFSET_COMMITS: CONSUMER_OFFSETS,
+    View.GROUP_METADATA: CONSUMER_OFFSETS,
+    View.TRANSACTION_STATES: TRANSACTION_STATE,
+}
 
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead
 
@@ -91,12 +98,11 @@ def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, 
 
 
 def _chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
-    if options.view is View.MESSAGES:
-        known: Collection[str] = topic_families()
-    elif options.view is View.OFFSET_COMMITS:
-        known = (CONSUMER_OFFSETS,)
-    else:
-        return options.topics.chosen(found)
+    known: Collection[str] = topic_families()
+    if options.view is not View.MESSAGES:
+        if options.view not in _TOPIC_OF:
+            return options.topics.chosen(found)
+        known = (_TOPIC_OF[options.view],)
     return internal_logs(options.topics, found, options.view.value, known)
 
 

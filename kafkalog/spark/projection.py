@@ -36,6 +36,8 @@ _TABLES = {
     View.PRODUCER_SEQUENCES: "producer_sequences",
     View.MESSAGES: "messages",
     View.OFFSET_COMMITS: "offset_commits",
+    View.GROUP_METADATA: "group_metadata",
+    View.TRANSACTION_STATES: "transaction_states",
     View.COMPACTION_REPORT: "compaction_report",
 }
 

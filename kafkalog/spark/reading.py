@@ -5,13 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import islice
 
 import pyarrow as pa
 
 from kafkalog.columns.byte_ranges import ByteRange
+from kafkalog.columns.coordinator_rows import (
+    RECORD_COLUMNS,
+    group_rows,
+    transaction_state_rows,
+)
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.filled_records import read_filled_records
 from kafkalog.columns.message_columns import MessageColumns
@@ -157,13 +163,37 @@ def _messages(
     )
     names = messages.record_columns
     records = _records(window, segment, path, options, names, with_control_records=True)
+    return _turned(records, messages.batches)
+
+
+def _turned(records: _Read, turn: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]]) -> _Read:
+    """What is made of each record batch; returns as the read of the records does."""
     while True:
         try:
             batch = next(records)
         except StopIteration as end:
             log_end: int = end.value
             return log_end
-        yield from messages.batches(batch)
+        yield from turn(batch)
+
+
+def _coordinator_rows(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    constants = {
+        "cluster_id": segment.cluster_id,
+        "input_path": segment.input_path,
+        "internal_partition": segment.partition,
+    }
+    rows_of = group_rows if options.view is View.GROUP_METADATA else transaction_state_rows
+
+    def batches(records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        rows = rows_of(records)
+        while some := list(islice(rows, _ROWS_PER_BATCH)):
+            yield table_batch(options.view.value, some, constants, columns)
+
+    records = _records(window, segment, path, options, RECORD_COLUMNS, with_control_records=True)
+    return _turned(records, batches)
 
 
 def _oldest_records(
@@ -224,6 +254,8 @@ _VIEWS: dict[View, Callable[..., _Read]] = {
     View.RECORDS: _records,
     View.MESSAGES: _messages,
     View.OFFSET_COMMITS: partial(_records, with_control_records=True),
+    View.GROUP_METADATA: _coordinator_rows,
+    View.TRANSACTION_STATES: _coordinator_rows,
     View.BATCHES: _batches,
     View.BYTE_RANGES: _byte_ranges,
     View.FAULTS: _byte_ranges,

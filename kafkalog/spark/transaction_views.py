@@ -12,8 +12,8 @@ from kafkalog.storage.names import TRANSACTION_STATE
 
 
 class TransactionViews(NamedTuple):
-    """Views `transactions` and `stable_offsets` of all topics, and `messages` of what coordinators
-    keep: None where the input does not have that topic."""
+    """Views `transactions`, `stable_offsets` and `transaction_states`: the last one is None where
+    the input does not have the topic that coordinators keep."""
 
     transactions: DataFrame
     stable_offsets: DataFrame
@@ -25,11 +25,11 @@ def transaction_views(
 ) -> TransactionViews:
     """The views of all partitions under the log directories, internal topics included."""
 
-    def view(name: str, topics: str = "*") -> DataFrame:
-        reader = spark.read.format("kafkalog").option("view", name).option("subscribe", topics)
+    def view(name: str) -> DataFrame:
+        reader = spark.read.format("kafkalog").option("view", name).option("subscribe", "*")
         return reader.option("mode", mode).option("nowMs", at_ms).load(list(log_dirs))
 
     found = find_partitions(log_dirs, strict=False)
     has_states = any(log.topic == TRANSACTION_STATE for log in found)
-    states = view("messages", TRANSACTION_STATE) if has_states else None
+    states = view("transaction_states") if has_states else None
     return TransactionViews(view("transactions"), view("stable_offsets"), states)

@@ -33,7 +33,9 @@ def in_effect(rows: Iterator[dict[str, Any]]) -> dict[str, dict[str, dict[str, A
     """By group, then by topic and partition, what was applied last and not deleted."""
     applied = [row for row in rows if row["effect"] == "applied"]
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in sorted(applied, key=lambda row: (row["offsets_partition"], row["effective_offset"])):
+    for row in sorted(
+        applied, key=lambda row: (row["internal_partition"], row["effective_offset"])
+    ):
         offsets = found.setdefault(row["group_id"], {})
         name = f"{row['topic']}-{row['partition']}"
         if row["is_tombstone"]:
@@ -81,7 +83,7 @@ def test_a_commit_above_the_high_watermark_is_not_confirmed(
     place = next(i for i, line in enumerate(lines) if line.startswith("__consumer_offsets 4 "))
     lines[place] = "__consumer_offsets 4 100"
     checkpoint.write_text("\n".join(lines) + "\n")
-    rows = [row for row in commits(logs) if row["offsets_partition"] == 4]
+    rows = [row for row in commits(logs) if row["internal_partition"] == 4]
     assert {row["is_confirmed"] for row in rows if row["record_offset"] >= 100} == {False}
     assert {row["is_confirmed"] for row in rows if row["record_offset"] < 100} == {True}
     (logs / ".kafka_cleanshutdown").unlink()
