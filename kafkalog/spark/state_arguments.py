@@ -66,7 +66,8 @@ def with_state_arguments(parser: ArgumentParser) -> ArgumentParser:
         "--full-refresh",
         action="store_true",
         help="read everything again and replace the rows of the partitions that are read, instead "
-        "of reading what is new since the last run",
+        "of reading what is new since the last run: also after damage was mended that --mode "
+        "PERMISSIVE had passed over",
     )
     return parser
 

@@ -187,8 +187,14 @@ def _user_metadata(spark: SparkSession, text: str) -> Iterator[None]:
 
 def _any_of(keys: Iterable[TopicPartition]) -> str:
     # Topics have no character that SQL would take for its own.
-    partitions = [f"(topic = '{topic}' AND partition = {number})" for topic, number in keys]
-    return " OR ".join(sorted(partitions)) or "false"
+    numbers: dict[str, list[str]] = {}
+    for topic, partition in sorted(keys):
+        numbers.setdefault(topic, []).append(str(partition))
+    partitions = [
+        f"(topic = '{topic}' AND partition IN ({', '.join(found)}))"
+        for topic, found in numbers.items()
+    ]
+    return " OR ".join(partitions) or "false"
 
 
 def _below(log_starts: Mapping[TopicPartition, int]) -> str:
