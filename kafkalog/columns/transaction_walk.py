@@ -152,7 +152,9 @@ def stable_offset(log: PartitionLog) -> StableOffset:
     if high_watermark is not None and entries is not None:
         # A clean shutdown left the producers as they are at the end.
         return _stable(start, high_watermark, high_watermark, OpenTransactions(entries), [], None)
-    taken = newest_snapshot(log, log.segments[-1].base_offset or 0)
+    # Behind a snapshot from before the log begins, markers have gone with their segments.
+    first, last = (log.segments[number].base_offset or 0 for number in (0, -1))
+    taken = newest_snapshot(log, first, last)
     offset, entries = taken or (0, [])
     walk = TransactionWalk(log, offset, entries)
     above = [

@@ -19,11 +19,14 @@ def snapshot_entries(log: PartitionLog, offset: int) -> list[ProducerEntry] | No
         return None
 
 
-def newest_snapshot(log: PartitionLog, highest: int) -> tuple[int, list[ProducerEntry]] | None:
-    """The newest sound snapshot not above an offset, and for which offset it was taken."""
+def newest_snapshot(
+    log: PartitionLog, lowest: int, highest: int
+) -> tuple[int, list[ProducerEntry]] | None:
+    """The newest sound snapshot of those taken for these offsets, and for which it was."""
     offsets = (snapshot_offset(entry.name) for entry in list_directory(log.path))
-    for offset in sorted((found for found in offsets if found is not None), reverse=True):
-        entries = snapshot_entries(log, offset) if offset <= highest else None
+    in_range = (found for found in offsets if found is not None and lowest <= found <= highest)
+    for offset in sorted(in_range, reverse=True):
+        entries = snapshot_entries(log, offset)
         if entries is not None:
             return offset, entries
     return None

@@ -13,7 +13,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.log_dir import find_partitions
 from tests.broker.made_logs import MadeBatch, MadeLog, Transactions, flip, log_name, transactions
-from tests.committed_reads import committed_options, committed_rows
+from tests.committed_reads import committed_offsets as offsets
 
 START_MS = 1_700_000_000_000
 
@@ -33,11 +33,6 @@ def partition(made: Transactions, tmp_path: Path) -> Path:
 def write(log: MadeLog, log_dir: Path) -> Path:
     log.write(log_dir / "orders-0", 4096)
     return log_dir / "orders-0"
-
-
-def offsets(*paths: Path, **options: str) -> list[int]:
-    rows = committed_rows(committed_options(paths, **options), columns=("offset",))
-    return [offset for (offset,) in rows]
 
 
 def offsets_of(*batches: MadeBatch) -> list[int]:
@@ -211,3 +206,18 @@ def test_plain_batches_of_a_producer_are_never_aborted(tmp_path: Path) -> None:
     between = log.add(2)
     log.end(7, ABORT, producer_epoch=1)
     assert offsets(write(log, tmp_path)) == offsets_of(plain, between)
+
+
+def test_a_snapshot_from_before_the_log_begins_holds_nothing_back(tmp_path: Path) -> None:
+    # F214: the marker of what was open then is gone with its segment, as a copy of a log has it.
+    log = MadeLog(START_MS)
+    log.add(3, 7, in_transaction=True)
+    log.roll()
+    marker = log.end(7, COMMIT)
+    log.roll()
+    kept = log.add(3)
+    partition = write(log, tmp_path)
+    for path in partition.iterdir():
+        if path.name not in (log_name(kept.segment), log_name(marker.segment, ".snapshot")):
+            path.unlink()
+    assert offsets(partition) == offsets_of(kept)
