@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkalog.spark.options import ReadOptions, read_options
-from kafkalog.spark.planning import planned_groups
+from kafkalog.spark.planning import Read, planned_groups
 from kafkalog.spark.reading import read_segment
 from kafkalog.storage.read_plan import SegmentRead
 
@@ -30,14 +30,32 @@ def committed_rows(
 ) -> list[Row]:
     """The rows in the order of topic, partition and offset, every segment a task of its own, or
     several of them, each with as many of its offsets."""
+    return sorted(
+        rows_of(planned_groups(options), options, columns, pieces), key=lambda row: row[:3]
+    )
+
+
+def committed_offsets(*paths: Path, **options: str) -> list[int]:
+    """The offsets of the committed records of one partition."""
+    rows = committed_rows(committed_options(paths, **options), columns=("offset",))
+    return [offset for (offset,) in rows]
+
+
+def rows_of(
+    groups: Sequence[tuple[Read, ...]],
+    options: ReadOptions,
+    columns: tuple[str, ...],
+    pieces: int = 1,
+) -> list[Row]:
+    """The rows of what was planned, in the order of the tasks."""
     rows: list[Row] = []
-    for group in planned_groups(options):
+    for group in groups:
         for read in group:
             assert isinstance(read, SegmentRead)
             for piece in _split(read, pieces):
                 for batch in read_segment(piece, options, columns):
                     rows += zip(*(column.to_pylist() for column in batch.columns), strict=True)
-    return sorted(rows, key=lambda row: row[:3])
+    return rows
 
 
 def _split(read: SegmentRead, pieces: int) -> Iterator[SegmentRead]:

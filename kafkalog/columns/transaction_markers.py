@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 
@@ -75,18 +75,26 @@ class _Ends:
 
 class MarkerWalk:
     """The markers of a log from the segment on in which `asked` begins, read as far as they are
-    asked for, of transactions with batches in `asked`.
+    asked for, of transactions with batches in `asked`. What is not below `agreed_end` counts for
+    nothing.
 
-    What damage may have hidden is in `damages`, in order; a log that ends below `stable_offset`
-    or has lost a segment is damaged as well. `segments` are those walked so far.
+    `damages` is what damage may have hidden, `lost` what no file has, to the end of a log that ends
+    below `end_offset`; both in order. `segments` are those walked so far.
     """
 
     def __init__(
-        self, log: PartitionLog, asked: OffsetSpan, stable_offset: int, *, check_crcs: bool
+        self,
+        log: PartitionLog,
+        asked: OffsetSpan,
+        end_offset: int,
+        agreed_end: int,
+        *,
+        check_crcs: bool,
     ) -> None:
         bases = [segment.base_offset or 0 for segment in log.segments]
         self._log = log
-        self._stable_offset = stable_offset
+        self._end_offset = end_offset
+        self._agreed_end = agreed_end
         self._segments = log.segments[max(bisect_right(bases, asked.start) - 1, 0) :]
         self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
         self._ends: dict[int, _Ends] = {}
@@ -95,6 +103,7 @@ class MarkerWalk:
         self._last_offsets: dict[int, int] = {}
         self._steps = self._walked()
         self.damages: list[OffsetSpan] = []
+        self.lost: list[OffsetSpan] = []
         self.segments: list[SegmentFile] = []
 
     def look_for(self, last_offsets: Mapping[int, int]) -> None:
@@ -103,24 +112,27 @@ class MarkerWalk:
         while wanted and next(self._steps, None) is not None:
             wanted = self._without_end(wanted)
 
-    def ends_after(self, producer_id: int, offsets: LongArray) -> tuple[LongArray, BoolArray]:
-        """Of each offset the producer's next marker behind it, LARGEST_OFFSET for none, and whether
-        that is an abort's."""
-        ends = self._ends.get(producer_id, _Ends())
-        markers = np.array([*ends.offsets, LARGEST_OFFSET], dtype=np.int64)
-        aborts = np.array([*ends.aborts, False])
-        numbers = np.searchsorted(markers[:-1], offsets, side="right")
-        return markers[numbers], aborts[numbers]
+    def end_after(self, producer_id: int, offset: int) -> tuple[int, bool]:
+        """The producer's next marker behind an offset, LARGEST_OFFSET for none, and whether that
+        is an abort's."""
+        ends = self._ends.get(producer_id)
+        number = bisect_right(ends.offsets, offset) if ends else 0
+        if ends is None or number == len(ends.offsets):
+            return LARGEST_OFFSET, False
+        return ends.offsets[number], ends.aborts[number]
 
     def aborts_in(self, segment: SegmentFile) -> set[tuple[int, int]]:
         """The producers and offsets of the abort markers found in a segment."""
         start, end = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
-        return {
-            (producer_id, offset)
-            for producer_id, ends in self._ends.items()
-            for offset, is_abort in zip(ends.offsets, ends.aborts, strict=True)
-            if is_abort and start <= offset < end
-        }
+        found = set()
+        for producer_id, ends in self._ends.items():
+            first, after = (bisect_left(ends.offsets, offset) for offset in (start, end))
+            found |= {
+                (producer_id, ends.offsets[number])
+                for number in range(first, after)
+                if ends.aborts[number]
+            }
+        return found
 
     def close(self) -> None:
         """Close the file that is being read."""
@@ -136,32 +148,42 @@ class MarkerWalk:
 
     def _walked(self) -> Generator[bool, None, None]:
         """True after each piece that was read."""
-        next_offset = LARGEST_OFFSET
+        next_offset = self._asked.start
         for segment in self._segments:
+            base_offset = segment.base_offset or 0
+            if base_offset >= self._agreed_end:
+                break
             self.segments.append(segment)
-            self._note_gap(next_offset, segment.base_offset or 0)
-            if (segment.base_offset or 0) >= self._asked.end and self._has_no_end(segment):
-                next_offset = segment.next_base_offset or LARGEST_OFFSET
+            self._note_gap(next_offset, base_offset)
+            next_offset = segment.next_base_offset or LARGEST_OFFSET
+            if base_offset >= self._asked.end and self._has_no_end(segment):
                 continue
-            with opened(segment.path) as file:
+            try:
+                file = opened(segment.path)
+            except FileNotFoundError:
+                self.lost.append(OffsetSpan(base_offset, next_offset))
+                continue
+            with file:
                 options = SegmentOptions(segment.base_offset, segment.next_base_offset)
                 batches = self._walk_class(FileWindow(file), options)
                 for chunk in batches.chunks():
                     self._note(file, chunk.table)
                     yield True
             next_offset = batches.next_offset
-        if next_offset < self._stable_offset:
-            self.damages.append(OffsetSpan(next_offset, LARGEST_OFFSET))
+        next_offset = min(next_offset, self._agreed_end)
+        if next_offset < self._end_offset:
+            self.lost.append(OffsetSpan(next_offset, LARGEST_OFFSET))
 
     def _note_gap(self, start: int, end: int) -> None:
-        # Only cleaning leaves gaps between segments.
-        if start < end and self._log.topic_partition not in self._log.log_dir.cleaner_checkpoints:
-            self.damages.append(OffsetSpan(start, end))
+        # Between segments, cleaning leaves gaps; a log that begins behind what is asked has one.
+        is_cleaned = self._log.topic_partition in self._log.log_dir.cleaner_checkpoints
+        if start < end and (len(self.segments) == 1 or not is_cleaned):
+            self.lost.append(OffsetSpan(start, end))
 
     def _has_no_end(self, segment: SegmentFile) -> bool:
         """Whether the producers' state behind a segment says that all transactions of asked batches
-        that have no marker so far were still open then (F213)."""
-        if segment.next_base_offset is None:
+        that have no marker so far were still open then (F213). Which those are damage may hide."""
+        if segment.next_base_offset is None or self.damages or self.lost:
             return False
         entries = snapshot_entries(self._log, segment.next_base_offset)
         open_since = {
@@ -184,7 +206,7 @@ class MarkerWalk:
             except CorruptDataError:
                 table[number, FAULT] = Fault.RECORDS
                 continue
-            if marker is not None:
+            if marker is not None and row[BASE_OFFSET] < self._agreed_end:
                 ends = self._ends.setdefault(row[PRODUCER_ID], _Ends())
                 ends.offsets.append(row[BASE_OFFSET])
                 ends.aborts.append(marker.type == ABORT)

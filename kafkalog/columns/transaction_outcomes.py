@@ -6,9 +6,11 @@ log looks ahead from there, and never has to know what came before.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from operator import attrgetter
 
 import numpy as np
 
@@ -28,6 +30,9 @@ from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import read_bytes
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.replicas import OffsetSpan
+
+# A segment's aborted transactions by producer, in their order.
+_Aborted = dict[int, list[AbortedTransaction]]
 
 
 class Outcome(IntEnum):
@@ -56,68 +61,85 @@ class TransactionOutcomes:
         rows = rows[table[rows, BASE_OFFSET] < end_offset]
         if not len(rows):
             return
-        outcomes = self._outcomes(table[rows, PRODUCER_ID], table[rows, LAST_OFFSET])
+        outcomes = self._outcomes(
+            table[rows, PRODUCER_ID].tolist(), table[rows, LAST_OFFSET].tolist()
+        )
         table[rows[outcomes == Outcome.ABORTED], RECORDS_COUNT] = 0
         table[rows[outcomes == Outcome.UNKNOWN], FAULT] = Fault.TRANSACTION
 
-    def _outcomes(self, producers: LongArray, offsets: LongArray) -> LongArray:
+    def _outcomes(self, producers: list[int], offsets: list[int]) -> LongArray:
+        """The outcomes of batches by the offsets they end with, which rise."""
         outcomes = np.full(len(offsets), Outcome.UNKNOWN, dtype=np.int64)
         for walk in self._walks:
-            unknown = np.flatnonzero(outcomes == Outcome.UNKNOWN)
-            if not len(unknown):
-                break
-            outcomes[unknown] = _outcomes(walk, producers[unknown], offsets[unknown])
+            unknown = np.flatnonzero(outcomes == Outcome.UNKNOWN).tolist()
+            walk.look_for({producers[row]: offsets[row] for row in unknown})
+            found = _Outcomes(walk)
+            for row in unknown:
+                outcomes[row] = found.of(producers[row], offsets[row])
         return outcomes
 
 
-def _outcomes(walk: MarkerWalk, producers: LongArray, offsets: LongArray) -> LongArray:
-    """The outcomes by one log. Offsets rise."""
-    last_offsets = dict(zip(producers.tolist(), offsets.tolist(), strict=True))
-    walk.look_for(last_offsets)
-    outcomes = np.zeros(len(offsets), dtype=np.int64)
-    for producer_id in last_offsets:
-        rows = np.flatnonzero(producers == producer_id)
-        ends, aborted = walk.ends_after(producer_id, offsets[rows])
-        outcomes[rows] = np.where(aborted, Outcome.ABORTED, Outcome.NOT_ABORTED)
-        if walk.damages:
-            for row, end in zip(rows.tolist(), ends.tolist(), strict=True):
-                offset = int(offsets[row])
-                if _is_damaged(walk, offset, end):
-                    outcomes[row] = _by_indexes(walk, producer_id, offset, end)
-    return outcomes
+class _Outcomes:
+    """The outcomes by one log, as far as it has been walked now."""
 
+    def __init__(self, walk: MarkerWalk) -> None:
+        self._walk = walk
+        self._indexes: dict[str, _Aborted | None] = {}
 
-def _is_damaged(walk: MarkerWalk, offset: int, end: int) -> bool:
-    return any(damage.start < end and damage.end > offset for damage in walk.damages)
-
-
-def _by_indexes(walk: MarkerWalk, producer_id: int, offset: int, end: int) -> Outcome:
-    """What the transaction indexes say, those of the segments with damage or the marker."""
-    for segment in walk.segments:
-        start, follower = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
-        if follower <= offset or start > end:
-            continue
-        has_marker = start <= end < follower
-        if not has_marker and not _is_damaged(walk, max(offset, start), min(end, follower)):
-            continue
-        entries = _sound_index(walk, segment)
-        if entries is None:
+    def of(self, producer_id: int, offset: int) -> Outcome:
+        """What became of the batch that ends with an offset."""
+        end, is_abort = self._walk.end_after(producer_id, offset)
+        is_lost = _overlaps(self._walk.lost, offset, end)
+        if is_lost or _overlaps(self._walk.damages, offset, end):
+            return self._by_indexes(producer_id, offset, end, is_lost=is_lost)
+        if end == LARGEST_OFFSET:
             return Outcome.UNKNOWN
-        if any(
-            entry.producer_id == producer_id and entry.first_offset <= offset < entry.last_offset
-            for entry in entries
-        ):
-            return Outcome.ABORTED
-    return Outcome.NOT_ABORTED
+        return Outcome.ABORTED if is_abort else Outcome.NOT_ABORTED
+
+    def _by_indexes(self, producer_id: int, offset: int, end: int, *, is_lost: bool) -> Outcome:
+        """What the transaction indexes say, those of the segments with damage or the marker. That
+        a transaction was not aborted none says of a part of the log that no file has."""
+        is_unknown = is_lost
+        for segment in self._walk.segments:
+            start, follower = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
+            if follower <= offset or start > end:
+                continue
+            has_marker = start <= end < follower
+            part = max(offset, start), min(end, follower)
+            if not has_marker and not _overlaps(self._walk.damages, *part):
+                continue
+            aborted = self._index(segment)
+            if aborted is None:
+                is_unknown = True
+            elif _is_in(aborted.get(producer_id, ()), offset):
+                return Outcome.ABORTED
+        return Outcome.UNKNOWN if is_unknown else Outcome.NOT_ABORTED
+
+    def _index(self, segment: SegmentFile) -> _Aborted | None:
+        if segment.path not in self._indexes:
+            self._indexes[segment.path] = _sound_index(self._walk, segment)
+        return self._indexes[segment.path]
 
 
-def _sound_index(walk: MarkerWalk, segment: SegmentFile) -> list[AbortedTransaction] | None:
+def _is_in(aborted: Sequence[AbortedTransaction], offset: int) -> bool:
+    """Whether a producer's batch that ends with an offset is of one of its aborted transactions."""
+    number = bisect_right(aborted, offset, key=attrgetter("last_offset"))
+    return number < len(aborted) and aborted[number].first_offset <= offset
+
+
+def _overlaps(spans: Sequence[OffsetSpan], offset: int, end: int) -> bool:
+    """Whether one of the spans, which are in order, lies between a batch and a marker."""
+    number = bisect_right(spans, offset, key=attrgetter("end"))
+    return number < len(spans) and spans[number].start < end
+
+
+def _sound_index(walk: MarkerWalk, segment: SegmentFile) -> _Aborted | None:
     """The segment's transaction index; None if it is missing, damaged, or lacks an abort that the
-    log has."""
+    log has, and if it is empty: brokers write one with its first abort, and a crash can leave it
+    so."""
+    path = segment.path.removesuffix(".log") + ".txnindex"
     try:
-        entries = read_transaction_index(
-            read_bytes(segment.path.removesuffix(".log") + ".txnindex")
-        )
+        entries = read_transaction_index(read_bytes(path))
     except (FileNotFoundError, CorruptDataError):
         return None
     start, end = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
@@ -127,16 +149,29 @@ def _sound_index(walk: MarkerWalk, segment: SegmentFile) -> list[AbortedTransact
         for entry in entries
     ) and lasts == sorted(set(lasts))
     known = {(entry.producer_id, entry.last_offset) for entry in entries}
-    return entries if is_sound and walk.aborts_in(segment) <= known else None
+    if not entries or not is_sound or not walk.aborts_in(segment) <= known:
+        return None
+    aborted: _Aborted = {}
+    for entry in entries:
+        aborted.setdefault(entry.producer_id, []).append(entry)
+    return aborted
 
 
 @contextmanager
 def transaction_outcomes(
-    logs: Sequence[PartitionLog], asked: OffsetSpan, stable_offset: int, *, check_crcs: bool
+    logs: Sequence[tuple[PartitionLog, int]],
+    asked: OffsetSpan,
+    end_offset: int,
+    *,
+    check_crcs: bool,
 ) -> Iterator[TransactionOutcomes]:
-    """The outcomes of the batches in a range that lies below `stable_offset`; files that are open
+    """The outcomes of the batches in a range, by logs and by up to where each of them counts;
+    `end_offset` is where the log ended when its last stable offset was found. Files that are open
     are closed at the end."""
-    walks = [MarkerWalk(log, asked, stable_offset, check_crcs=check_crcs) for log in logs]
+    walks = [
+        MarkerWalk(log, asked, end_offset, agreed_end, check_crcs=check_crcs)
+        for log, agreed_end in logs
+    ]
     try:
         yield TransactionOutcomes(walks)
     finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,32 +16,40 @@ from kafkalog.storage.read_plan import CommittedRead
 _logger = logging.getLogger(__name__)
 
 
-def committed_read(logs: Sequence[PartitionLog], options: ReadOptions) -> CommittedRead | None:
-    """How committed records are read from a log, which is the first of its replicas; None where
-    all records are asked for, or where there are no transactions.
+def committed_read(
+    logs: Sequence[tuple[PartitionLog, int]], options: ReadOptions
+) -> CommittedRead | None:
+    """How committed records are read from a log, which is the first of its replicas, each given
+    with the offset up to which it is of that one's lineage; None where all records are asked for,
+    or where there are no transactions.
 
     What keeps the last stable offset from the end is logged. Raises CorruptDataError where damage
     behind it may hide that it is further on, in mode FAILFAST.
     """
     if options.isolation is Isolation.READ_UNCOMMITTED or options.view not in ISOLATED_VIEWS:
         return None
-    if is_oldest_layout(logs[0]):
+    log = logs[0][0]
+    if is_oldest_layout(log):
         return None
-    whole = [_whole(log) for log in logs]
-    stable = stable_offset(whole[0])
+    whole = _whole(log)
+    stable = stable_offset(whole or log)
     if stable.holders:
         oldest = stable.holders[0]
         _logger.warning(
             "read_committed: %s is read up to its last stable offset %d: producer %d has a "
             "transaction open since offset %s",
-            logs[0].name,
+            log.name,
             stable.offset,
             oldest.producer_id,
             oldest.first_offset,
         )
         if stable.damage is not None:
             _report(stable.damage, options.mode)
-    return CommittedRead(tuple(map(_for_task, whole)), stable.offset)
+    for_tasks = [(with_own_checkpoints(log), agreed_end) for log, agreed_end in logs]
+    if whole is not None:
+        # Small enough for every task: the segments can be listed there again.
+        for_tasks = [(replace(log, segments=()), agreed_end) for log, agreed_end in for_tasks]
+    return CommittedRead(tuple(for_tasks), stable.offset, stable.end_offset)
 
 
 def _report(damage: CorruptDataError, mode: Mode) -> None:
@@ -59,18 +66,11 @@ def _report(damage: CorruptDataError, mode: Mode) -> None:
     _logger.warning("read_committed: damage may hide the end of a transaction: %s", damage)
 
 
-def _whole(log: PartitionLog) -> PartitionLog:
-    """The log with the segments that were not asked for as well: transactions go on in them."""
+def _whole(log: PartitionLog) -> PartitionLog | None:
+    """The log with the segments that were not asked for as well, for transactions go on in them;
+    None for files that a broker would not load."""
+    if log.is_live:
+        return log
     now = with_segments_of_now(log, log.path)
     asked = {segment.path for segment in log.segments}
-    return now if asked <= {segment.path for segment in now.segments} else log
-
-
-def _for_task(log: PartitionLog) -> PartitionLog:
-    """Small enough for every task: the segments of a directory can be listed there again."""
-    own = with_own_checkpoints(log)
-    is_in_directory = all(
-        os.path.dirname(segment.path) == log.path and segment.base_offset is not None
-        for segment in log.segments
-    )
-    return replace(own, segments=()) if is_in_directory else own
+    return now if asked <= {segment.path for segment in now.segments} else None

@@ -125,7 +125,7 @@ def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) ->
 
 
 def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]:
-    committed = committed_read([log], options)
+    committed = committed_read([(log, LARGEST_OFFSET)], options)
     offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
     return segment_reads(log, offsets, committed)
 
@@ -162,7 +162,7 @@ def best_ranges(
     replicas = replica_sets(logs)
     _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
     for found in replicas:
-        committed = committed_read(found.logs, options)
+        committed = committed_read(found.logs_and_ends, options)
         lookup, end = _time_lookup(found), _end_of(committed)
         yield found, offset_range(found.best, options.offsets, lookup, end), committed
 

@@ -7,6 +7,7 @@ import os
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -30,7 +31,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
-from kafkalog.storage.log_dir import with_segments_of_now
+from kafkalog.storage.log_dir import PartitionLog, SegmentFile, with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
@@ -135,18 +136,31 @@ def _outcomes(
     committed = segment.committed
     if committed is None:
         return nullcontext()
-    # The directory of the file that is read may have been renamed since the read was planned.
-    places = [os.path.dirname(path), *(log.path for log in committed.logs[1:])]
     logs = [
-        log if log.segments else with_segments_of_now(log, place)
-        for log, place in zip(committed.logs, places, strict=True)
-        if log.segments or os.path.isdir(place)
+        (
+            _log_of_now(log, segment, path) if number == 0 else with_segments_of_now(log, log.path),
+            end,
+        )
+        for number, (log, end) in enumerate(committed.logs)
     ]
     follower = segment.next_base_offset
     asked = OffsetSpan(
         segment.base_offset or 0, segment.end_offset if follower is None else follower
     )
-    return transaction_outcomes(logs, asked, committed.stable_offset, check_crcs=options.check_crcs)
+    return transaction_outcomes(logs, asked, committed.end_offset, check_crcs=options.check_crcs)
+
+
+def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> PartitionLog:
+    """The log with the segment whose file is now at `path`, and those that follow it. Its directory
+    may have been renamed since the read was planned, its file as well, or cleaned together with
+    others."""
+    own = SegmentFile(
+        path, segment.base_offset, segment.next_base_offset, segment.size, segment.input_path
+    )
+    now = log if log.segments else with_segments_of_now(log, os.path.dirname(path))
+    behind = segment.next_base_offset or (segment.base_offset or 0) + 1
+    later = (found for found in now.segments if (found.base_offset or 0) >= behind)
+    return replace(now, segments=(own, *later))
 
 
 def _messages(

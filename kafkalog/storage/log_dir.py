@@ -131,9 +131,13 @@ def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
 
 
 def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
-    """The log with all live segments that its directory, now at `path`, has: what a task needs that
-    was given a log without them."""
-    return _partition(path, list_directory(path), log.log_dir, path)
+    """The log with all live segments that its directory, now at `path`, has, none where that is
+    gone: what a task needs that was given a log without them."""
+    try:
+        entries = list_directory(path)
+    except FileNotFoundError:
+        return replace(log, path=path, segments=())
+    return replace(log, path=path, segments=_partition(path, entries, log.log_dir, path).segments)
 
 
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
@@ -227,9 +231,9 @@ class _Search:
         others.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
         if live:
             self.found.append(replace(whole, segments=tuple(live)))
-        if others:
-            log_dir = without_checkpoints(whole.log_dir)
-            self.found.append(replace(whole, segments=tuple(others), log_dir=log_dir))
+        log_dir = without_checkpoints(whole.log_dir)
+        # Nothing says that such files are of one log.
+        self.found += [replace(whole, segments=(other,), log_dir=log_dir) for other in others]
 
     def _log_dir(self, path: str) -> LogDir:
         if path not in self._log_dirs:

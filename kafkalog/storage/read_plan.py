@@ -21,11 +21,13 @@ class CommittedRead:
     """That only records of committed transactions are wanted, of offsets below `stable_offset`.
 
     `logs` are the replicas in which to look for the ends of transactions, the one that is read
-    first; one without segments has those that are in its directory.
+    first, and up to where each of them is of its lineage; one without segments has those that are
+    in its directory. `end_offset` is where the log ended when its stable offset was found.
     """
 
-    logs: tuple[PartitionLog, ...]
+    logs: tuple[tuple[PartitionLog, int], ...]
     stable_offset: int
+    end_offset: int
 
 
 @dataclass(frozen=True, slots=True)

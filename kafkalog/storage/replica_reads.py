@@ -59,6 +59,20 @@ class ReplicaSet:
         return end if divergence is None else min(end, divergence)
 
     @property
+    def logs_and_ends(self) -> tuple[tuple[PartitionLog, int], ...]:
+        """The replicas, each with the offset up to which it is of the best one's lineage."""
+        ends = [self.agreed_end(number) for number in range(len(self.logs))]
+        ends[0] = self._own_end
+        return tuple(zip(self.logs, ends, strict=True))
+
+    @property
+    def _own_end(self) -> int:
+        """Up to where the best replica itself counts. Where nothing speaks against its own end,
+        whatever is sound behind it counts as well."""
+        end = self.agreed_end(0)
+        return LARGEST_OFFSET if end == self.facts[0].log_end else end
+
+    @property
     def lineage_end(self) -> int:
         """Where the best lineage ends, in whichever replica."""
         return max(self.agreed_end(number) for number in range(len(self.logs)))
@@ -84,12 +98,9 @@ class ReplicaSet:
             for other in _overlapping(log.segments, segment.base_offset or 0, end)
         )
         is_last = segment.next_base_offset is None
-        agreed_end = self.agreed_end(0)
-        # Where nothing speaks against its own end, whatever is sound behind it counts as well.
-        has_own_end = is_last and agreed_end == self.facts[0].log_end
         return Filling(
             others,
-            LARGEST_OFFSET if has_own_end else min(end, agreed_end),
+            self._own_end if is_last else min(end, self._own_end),
             end,
             fills_gaps=not self.is_compacted,
             end_is_known=not is_last or self._has_sound_end,
