@@ -30,8 +30,7 @@ from kafkalog.format.batch_header import (
     CONTROL_BIT,
     NO_VALUE,
     TRANSACTIONAL_BIT,
-    computed_crc,
-    read_header,
+    V2_CHECKSUM_START,
 )
 from kafkalog.format.faults import Fault
 from kafkalog.format.segment import LARGEST_OFFSET
@@ -41,6 +40,7 @@ from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.log_snapshots import snapshot_entries
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan
+from kafkalog.wire.checksums import crc32c
 
 
 def is_transactional(table: LongArray, *, control: bool) -> BoolArray:
@@ -59,7 +59,7 @@ def marker_of(file: InputFile, row: list[int]) -> TransactionMarker | None:
     """The marker in a control batch, given its row of the batch table; None for another control
     record. Raises CorruptDataError where the batch is not what was written."""
     data = file.read(row[POSITION], row[SIZE])
-    if computed_crc(data, 0, read_header(data, 0)) != row[CRC]:
+    if crc32c(memoryview(data)[V2_CHECKSUM_START:]) != row[CRC]:
         raise CorruptDataError("checksum", "of a control batch", position=row[POSITION])
     marker = read_marker(data)
     return marker if marker.type in (ABORT, COMMIT) else None
