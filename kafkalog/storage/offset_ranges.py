@@ -106,7 +106,8 @@ def offset_range(
     bounds = log_bounds(log, request.end_rule)
     if stable_offset is not None:
         ends = [stable_offset] if bounds.end_offset is None else [stable_offset, bounds.end_offset]
-        bounds = LogBounds(bounds.start_offset, min(ends))
+        # A segment's file that is asked for by itself can lie behind the stable offset.
+        bounds = LogBounds(bounds.start_offset, max(bounds.start_offset, min(ends)))
     start, asked_start = _start(log, request, bounds, lookup)
     end, asked_end = _end(log, request, bounds, lookup)
     if start is None:

@@ -47,6 +47,16 @@ def test_a_deleted_file_is_read_with_its_own_markers(partition: Path) -> None:
     assert committed_offsets(partition / log_name(0, ".log.deleted")) == [4, 5, 6]
 
 
+def test_a_file_behind_the_last_stable_offset_has_no_rows(tmp_path: Path) -> None:
+    # F214: its log has an open transaction in an earlier segment.
+    log = MadeLog(START_MS)
+    log.add(2, 7, in_transaction=True)
+    log.roll()
+    behind = log.add(2)
+    log.write(tmp_path / "orders-0", 4096)
+    assert committed_offsets(tmp_path / "orders-0" / log_name(behind.segment)) == []
+
+
 def test_a_segment_that_retention_takes_meanwhile_keeps_its_markers(partition: Path) -> None:
     # F210, F94
     options = committed_options([partition])
