@@ -12,7 +12,14 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from kafkalog.analysis.salvage import lost_ranges, salvage_totals
-from kafkalog.spark.job import ExitCode, announced_inputs, exit_code, job_parser, run_job
+from kafkalog.spark.job import (
+    ExitCode,
+    announced_inputs,
+    exit_code,
+    job_parser,
+    refuse_inside,
+    run_job,
+)
 from kafkalog.spark.salvage import salvage, salvageable
 from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings, salvage_verdict
 from kafkalog.spark.session import job_session
@@ -25,6 +32,7 @@ _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset",
 def run(args: Namespace) -> ExitCode:
     """Write the new log directory and both tables, and say what is not in it."""
     inputs = announced_inputs(args)
+    refuse_inside("--output", args.output, [args.salvage_to])
     logs = salvageable(find_partitions(inputs, strict=args.mode == "FAILFAST"))
     settings = salvage_settings(args, logs, time.time_ns() // 1_000_000)
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import IntEnum
 
@@ -15,7 +16,7 @@ from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
-from kafkalog.storage.log_dir import find_partitions, input_paths
+from kafkalog.storage.log_dir import PartitionLog, find_partitions, input_paths
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 
 _EPILOG = """\
@@ -137,17 +138,43 @@ def exit_code(args: argparse.Namespace, *, has_findings: bool) -> ExitCode:
 def announced_inputs(args: argparse.Namespace) -> list[str]:
     """The paths to read, globs resolved; says on stderr how much there is in them.
 
-    Raises LogDirError before a session is started for what cannot be read.
+    Raises, before a session is started, LogDirError for what cannot be read, and OptionError for
+    an output in what is read.
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
+    inputs = [path for log_dir in args.log_dirs for path in input_paths(log_dir)]
+    refuse_inside("--output", args.output, _directories_read(inputs, logs))
     segments = [segment for log in logs for segment in log.segments]
     size = sum(segment.size for segment in segments)
     print(
-        f"reading {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
-        f"{counted(size, 'byte')}, to the end of every file",
+        f"found {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
+        f"{counted(size, 'byte')}",
         file=sys.stderr,
     )
-    return [path for log_dir in args.log_dirs for path in input_paths(log_dir)]
+    return inputs
+
+
+def refuse_inside(option: str, path: str, directories: Iterable[str]) -> None:
+    """Raise OptionError for a path to write to that is one of the directories or lies in one.
+
+    A broker does not start with a directory in its log directory that is no partition's.
+    """
+    target = os.path.realpath(path)
+    for directory in directories:
+        place = os.path.realpath(directory)
+        if os.path.commonpath([target, place]) == place:
+            raise OptionError(option, path, f"a directory outside of {directory}")
+
+
+def _directories_read(inputs: Iterable[str], logs: Iterable[PartitionLog]) -> list[str]:
+    """The directories that were given, and those that the given partitions and files are in."""
+    found = dict.fromkeys(path for path in inputs if os.path.isdir(path))
+    for log in logs:
+        if log.topic_partition is not None:
+            found[log.path] = None
+        if log.log_dir.broker_id is not None:
+            found[log.log_dir.path] = None
+    return list(found)
 
 
 def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:

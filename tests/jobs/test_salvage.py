@@ -99,6 +99,18 @@ def test_log_dirs_of_several_disks_are_salvaged_one_by_one(
     assert "one log directory is salvaged at a time" in capsys.readouterr().err
 
 
+def test_tables_are_not_written_into_the_new_log_dir(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A broker takes each directory in its log directory for a partition, and would not start.
+    given = arguments(tmp_path, DAMAGED)
+    given[given.index("--output") + 1] = str(tmp_path / "new" / "tables")
+    assert main(given) == ExitCode.WRONG_ARGUMENTS
+    said = f"option --output: got '{tmp_path}/new/tables', allowed: a directory outside of"
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
 def test_tables_of_other_inputs_are_refused_before_anything_is_written(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

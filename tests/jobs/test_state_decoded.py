@@ -80,10 +80,12 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
         (b"f", b"{}"),
         (b"\xff", behind_id(1, b"\x02\x00")),
     ]
-    write_records(tmp_path, "_schemas-0", SCHEMAS)
-    write_records(tmp_path, "orders-0", orders)
+    write_records(tmp_path / "logs", "_schemas-0", SCHEMAS)
+    write_records(tmp_path / "logs", "orders-0", orders)
     arguments = f"{AS_ASKED} --subscribe orders --key-format string --value-format confluent-avro"
-    assert run_state(tmp_path, output=tmp_path / "out", arguments=arguments) == ExitCode.DONE
+    assert (
+        run_state(tmp_path / "logs", output=tmp_path / "out", arguments=arguments) == ExitCode.DONE
+    )
     assert decoded(spark, tmp_path / "out") == [
         ("a", None, (1, None), None, 1),
         ("b", None, (2, (5,)), None, 3),
@@ -96,7 +98,9 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
     state = spark.read.parquet(str(tmp_path / "out" / "state"))
     assert state.schema == written_schema("state")
     by_first = f"{arguments} --value-schema-id 1"
-    assert run_state(tmp_path, output=tmp_path / "first", arguments=by_first) == ExitCode.DONE
+    assert (
+        run_state(tmp_path / "logs", output=tmp_path / "first", arguments=by_first) == ExitCode.DONE
+    )
     values = [row.value_decoded for row in decoded(spark, tmp_path / "first")]
     assert values == [(1,), (2,), (3,), None, None, None, None]
 
@@ -121,9 +125,9 @@ def test_json_by_the_registrys_json_schema(spark: SparkSession, tmp_path: Path) 
 def test_what_was_decoded_is_shown(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_records(tmp_path, "carts-0", [(b"1", b'{"id":1}'), (b"2", b"{")])
+    write_records(tmp_path / "logs", "carts-0", [(b"1", b'{"id":1}'), (b"2", b"{")])
     given = f"{AS_ASKED} --value-format json --value-schema id:BIGINT --show 2"
-    assert run_state(tmp_path, output=tmp_path / "out", arguments=given) == ExitCode.DONE
+    assert run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given) == ExitCode.DONE
     shown = [
         line.split("|")[3:] for line in capsys.readouterr().out.splitlines() if "carts" in line
     ]
@@ -165,9 +169,9 @@ def test_schemas_that_cannot_be_used_are_wrong_arguments(
     arguments: str,
     said: str,
 ) -> None:
-    write_records(tmp_path, "carts-0", [(b"1", b"2")])
+    write_records(tmp_path / "logs", "carts-0", [(b"1", b"2")])
     given = f"{AS_ASKED} {arguments}"
-    done = run_state(tmp_path, output=tmp_path / "out", arguments=given)
+    done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
     assert (done, said in capsys.readouterr().err) == (ExitCode.WRONG_ARGUMENTS, True)
     assert not (tmp_path / "out").exists()
 
@@ -188,10 +192,10 @@ def test_ids_that_lead_to_no_schema_are_wrong_arguments(
     arguments: str,
     said: str,
 ) -> None:
-    write_records(tmp_path, "_schemas-0", SCHEMAS)
-    write_records(tmp_path, "orders-0", [(b"1", behind_id(9, b"2"))])
+    write_records(tmp_path / "logs", "_schemas-0", SCHEMAS)
+    write_records(tmp_path / "logs", "orders-0", [(b"1", behind_id(9, b"2"))])
     given = f"{AS_ASKED} --subscribe orders --value-format confluent-avro {arguments}"
-    done = run_state(tmp_path, output=tmp_path / "out", arguments=given)
+    done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
     assert (done, said in capsys.readouterr().err) == (ExitCode.WRONG_ARGUMENTS, True)
 
 
@@ -199,11 +203,11 @@ def test_ids_that_lead_to_no_schema_are_wrong_arguments(
 def test_avro_schemas_that_spark_cannot_use_are_wrong_arguments(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_records(tmp_path, "carts-0", [(b"1", b"2")])
+    write_records(tmp_path / "logs", "carts-0", [(b"1", b"2")])
     within_itself = '{"type":"record","name":"N","fields":[{"name":"n","type":["null","N"]}]}'
     for schema in (within_itself, '{"type":"record"}'):
         given = f"{AS_ASKED} --value-format avro --value-schema {schema}"
-        done = run_state(tmp_path, output=tmp_path / "out", arguments=given)
+        done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
         assert done == ExitCode.WRONG_ARGUMENTS
     said = capsys.readouterr().err
     assert "recursive reference" in said
@@ -213,11 +217,11 @@ def test_avro_schemas_that_spark_cannot_use_are_wrong_arguments(
 def test_without_its_jar_protobuf_says_what_to_add(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_records(tmp_path, "carts-0", [(b"1", b"2")])
+    write_records(tmp_path / "logs", "carts-0", [(b"1", b"2")])
     (tmp_path / "cart.desc").write_bytes(b"")
     given = f"{AS_ASKED} --value-format protobuf --value-schema {tmp_path}/cart.desc"
     given += " --value-message shop.Cart"
-    done = run_state(tmp_path, output=tmp_path / "out", arguments=given)
+    done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
     said = capsys.readouterr().err
     assert done == ExitCode.WRONG_ARGUMENTS
     assert "option --value-format: got 'protobuf', allowed: needs the jar" in said
@@ -259,12 +263,12 @@ def test_the_commands_of_the_document_decode_everything(
 
 def test_without_its_jar_avro_says_what_to_add(tmp_path: Path) -> None:
     # A session of its own, without the jars that the tests' one has.
-    write_records(tmp_path, "plain-0", [(b"1", b"\x02")])
+    write_records(tmp_path / "logs", "plain-0", [(b"1", b"\x02")])
     job, output = str(ROOT / "jobs" / "reconstruct_state.py"), str(tmp_path / "out")
     given = [*AS_ASKED.split(), "--output", output, "--value-format", "avro"]
     environment = {name: text for name, text in os.environ.items() if "SPARK" not in name}
     done = subprocess.run(
-        [sys.executable, job, str(tmp_path), *given, "--value-schema", '"long"'],
+        [sys.executable, job, str(tmp_path / "logs"), *given, "--value-schema", '"long"'],
         env=environment,
         capture_output=True,
         text=True,

@@ -205,7 +205,7 @@ def test_inputs_are_announced_and_globs_resolved(
     assert announced_inputs(args) == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
     assert capsys.readouterr() == (
         "",
-        "reading 4 segments of 3 partitions, 2,510 bytes, to the end of every file\n",
+        "found 4 segments of 3 partitions, 2,510 bytes\n",
     )
 
 
@@ -215,7 +215,7 @@ def test_a_single_file_is_announced(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert announced_inputs(args) == [str(partition / log_name(0))]
     assert capsys.readouterr() == (
         "",
-        "reading 1 segment of 1 partition, 1 byte, to the end of every file\n",
+        "found 1 segment of 1 partition, 1 byte\n",
     )
 
 
@@ -259,3 +259,35 @@ def test_a_bad_checkpoint_stops_a_job_that_stops_at_damage(
 )
 def test_counts_are_words(count: int, noun: str, expected: str) -> None:
     assert counted(count, noun) == expected
+
+
+@pytest.mark.parametrize(
+    ("read", "output"),
+    [
+        ("", "tables"),
+        ("", "."),
+        ("", "orders-0"),
+        ("", "orders-0/../tables/of/today"),
+        ("orders-0", "orders-0/tables"),
+        ("orders-0", "tables"),
+        ("orders-0/*.log", "orders-0"),
+        ("", "../linked/tables"),
+    ],
+)
+def test_an_output_in_what_is_read_is_refused(read: str, output: str, tmp_path: Path) -> None:
+    log_dir = tmp_path / "disk"
+    add_partition(log_dir, "orders-0", 0)
+    (log_dir / "meta.properties").write_text("version=1\nnode.id=1\n")
+    (tmp_path / "linked").symlink_to(log_dir)
+    args = parsed(str(log_dir / read), "--output", str(log_dir / output))
+    with pytest.raises(OptionError, match=r"option --output: .* a directory outside of .*disk"):
+        announced_inputs(args)
+
+
+@pytest.mark.parametrize(("read", "output"), [("disk", "disk-tables"), ("orders-0", "tables")])
+def test_an_output_beside_what_is_read_is_taken(read: str, output: str, tmp_path: Path) -> None:
+    # A partition's directory by itself is in no broker's log directory.
+    add_partition(tmp_path / "disk", "orders-0", 0)
+    add_partition(tmp_path, "orders-0", 0)
+    args = parsed(str(tmp_path / read), "--output", str(tmp_path / output))
+    assert announced_inputs(args) == [str(tmp_path / read)]
