@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -49,7 +50,7 @@ def replace_rows(
     """Write the rows of `inputs` into the table, in place of those it has of them; its path.
 
     A Delta table keeps the rows of other inputs. Parquet and JSON tables are replaced as a whole,
-    and therefore refused where they hold rows of other inputs.
+    and therefore refused where they hold rows of other inputs, or what is no such table.
     """
     path = os.path.join(output, table)
     frame = with_table_schema(frame, table)
@@ -78,10 +79,20 @@ def refuse_other_inputs(
     spark: SparkSession, output: str, table: str, table_format: str, inputs: Sequence[str]
 ) -> None:
     """Raise KafkaLogError where `replace_rows` would, for jobs that do much before they call it."""
+    if table_format == "delta":
+        return
     path = os.path.join(output, table)
+    # Its files would go too, and with them its history.
     others = (
-        [] if table_format == "delta" else _other_inputs(spark, path, table_format, table, inputs)
+        None
+        if os.path.isdir(os.path.join(path, "_delta_log"))
+        else (_other_inputs(spark, path, table_format, table, inputs))
     )
+    if others is None:
+        raise KafkaLogError(
+            f"{path} is there and holds no table {table} in {table_format}: writing would delete "
+            "what it holds; give another --output"
+        )
     if others:
         raise KafkaLogError(
             f"{path} holds rows of {', '.join(others)}: writing {table_format} would replace them; "
@@ -96,12 +107,17 @@ def _quoted(text: str) -> str:
 
 def _other_inputs(
     spark: SparkSession, path: str, table_format: str, table: str, inputs: Sequence[str]
-) -> list[str]:
+) -> list[str] | None:
+    """Inputs that a table has rows of, but for those given; None for what is no such table."""
     try:
         old = spark.read.format(table_format).schema(table_schema(table)).load(path)
+        other = old.where(~F.coalesce(F.col(INPUT_COLUMN).isin(list(inputs)), F.lit(False)))
+        rows = other.select(INPUT_COLUMN).distinct().limit(3).collect()
     except AnalysisException as error:
         if error.getCondition() == "PATH_NOT_FOUND":
             return []
         raise
-    other = old.where(~F.col(INPUT_COLUMN).isin(list(inputs))).select(INPUT_COLUMN).distinct()
-    return sorted(row[INPUT_COLUMN] for row in other.limit(3).collect())
+    except Py4JJavaError:  # a file of another format
+        return None
+    found = [row[INPUT_COLUMN] for row in rows]
+    return None if None in found else sorted(found)

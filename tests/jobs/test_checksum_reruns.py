@@ -77,3 +77,31 @@ def test_a_parquet_table_that_holds_another_inputs_rows_is_left_alone(
     assert said.startswith(f"error: {output / 'checksum_report'} holds rows of {DAMAGED}: ")
     assert {path: path.read_bytes() for path in output.rglob("*.parquet")} == before
     assert faults_of(table(spark, output, "faults")) == DAMAGED_FAULTS
+
+
+@pytest.mark.parametrize(
+    ("table_format", "name", "text"),
+    [
+        ("json", "notes.json", '{"a": 1}\n'),
+        ("json", "notes.txt", "the only copy\n"),
+        ("parquet", "notes.txt", "the only copy\n"),
+        ("parquet", "_delta_log/00000000000000000000.json", "{}\n"),
+    ],
+)
+def test_what_is_no_table_is_not_deleted_to_write_one(
+    table_format: str,
+    name: str,
+    text: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "checksum_report" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    code = run(DAMAGED, output=tmp_path, arguments=f"--format {table_format}")
+    assert code == ExitCode.UNREADABLE_INPUT
+    (_, said) = capsys.readouterr().err.splitlines()
+    place = tmp_path / "checksum_report"
+    assert said.startswith(f"error: {place} is there and holds no table checksum_report in ")
+    assert file.read_text() == text
