@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import IntEnum
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import KafkaLogError, OptionError
@@ -185,7 +186,7 @@ def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namesp
         return _failed(str(error), ExitCode.WRONG_ARGUMENTS)
     except (KafkaLogError, OSError) as error:
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         kind, message = _last_words(error)
         is_option = kind == OptionError.__name__
         return _failed(
@@ -198,11 +199,14 @@ def _failed(message: str, code: ExitCode) -> int:
     return code
 
 
-def _last_words(error: PySparkException) -> tuple[str, str]:
+def _last_words(error: PySparkException | Py4JJavaError) -> tuple[str, str]:
     """The error that a Python worker raised, without the way that it took through Spark."""
     prefix = "kafkalog.errors."
     lines = [line for line in str(error).splitlines() if line.startswith(prefix)]
     if not lines:
+        if isinstance(error, Py4JJavaError):
+            # What PySpark has no error of its own for; the JVM's stack is below the first line.
+            return type(error).__name__, str(error.java_exception).partition("\n")[0]
         return type(error).__name__, str(error)
     kind, _, message = lines[-1].removeprefix(prefix).partition(": ")
     return kind, message

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import (
@@ -187,6 +188,27 @@ def test_what_spark_itself_says_is_told_whole(capsys: pytest.CaptureFixture[str]
     error = PySparkException("[PATH_NOT_FOUND] Path does not exist: tables")
     assert run_job(running(error), Namespace()) == 3
     assert capsys.readouterr().err == "error: [PATH_NOT_FOUND] Path does not exist: tables\n"
+
+
+class JavaException:
+    """An exception of the JVM, as far as a message needs it: py4j has no way to make one."""
+
+    _target_id = "o7"
+    _gateway_client = None
+
+    def __str__(self) -> str:
+        return "org.apache.spark.SparkException: [TASK_WRITE_FAILED] disk full\n\tat A.b(A.java:7)"
+
+
+def test_of_an_error_in_the_jvm_only_its_first_line_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is no finding either: a traceback ends with 1, as jobs with findings do.
+    monkeypatch.setattr(Py4JJavaError, "__str__", lambda error: f"called o7: {JavaException()}")
+    error = Py4JJavaError("An error occurred while calling o1.collect.", JavaException())
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    told = "error: org.apache.spark.SparkException: [TASK_WRITE_FAILED] disk full\n"
+    assert capsys.readouterr().err == told
 
 
 def test_wrong_options_found_in_a_worker_are_wrong_arguments() -> None:
