@@ -31,6 +31,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
+from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile, with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
@@ -73,6 +74,18 @@ def read_segment(
             f"which holds {segment.log_start} up to {log_end}",
             fail=options.offsets.fail_on_data_loss,
         )
+
+
+def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) -> None:
+    """Do what `mode` says with damage behind the last sound batch of a log: it held the newest
+    records. A read that ends at the log end does not get there."""
+    segment = log.segments[-1]
+    damage = _Damage(segment.path, options.mode)
+    asked = SegmentOptions(segment.base_offset, segment.next_base_offset, first_offset=log_end)
+    with InputFile(segment.path) as file:
+        for _ in read_records(FileWindow(file), asked, ("offset",), {}, damage.report):
+            pass
+    damage.summarise()
 
 
 def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:

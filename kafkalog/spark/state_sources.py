@@ -17,6 +17,7 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Isolation, Mode, ReadOptions
 from kafkalog.spark.planning import best_ranges
+from kafkalog.spark.reading import report_damage_behind
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
@@ -30,7 +31,8 @@ def state_sources(options: ReadOptions) -> list[StateSource]:
     """What there is under the paths of a read of view `records`, by topic and partition.
 
     Reads checkpoints, batch headers for times, and of each partition the last segment. Raises
-    LogDirError for what is not a whole partition, OptionError and DataLossError as the read would.
+    LogDirError for what is not a whole partition, OptionError, DataLossError and CorruptDataError
+    as the read would.
     """
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     # The oldest messages have no keys.
@@ -72,8 +74,11 @@ def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
 def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) -> StateSource:
     log = replicas.best
     topic, partition = log.topic_partition or ("", 0)
-    log_end = log_end_offset(log) if len(replicas.logs) == 1 else replicas.lineage_end
+    is_only_copy = len(replicas.logs) == 1
+    log_end = log_end_offset(log) if is_only_copy else replicas.lineage_end
     end, end_from = _end(log, offsets, log_end, options)
+    if is_only_copy and log.segments and (offsets.end is None or offsets.end > log_end):
+        report_damage_behind(log, log_end, options)
     return StateSource(
         topic=topic,
         partition=partition,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -109,3 +110,25 @@ def test_one_file_of_a_partition_has_no_state(
     file = logs / "orders-0" / f"{0:020d}.log"
     assert run_state(file, output=tmp_path / "tables") == ExitCode.UNREADABLE_INPUT
     assert f"give the directory {file.parent}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variant", ["garbage-middle", "zeroed-tail-overwritten"])
+def test_damage_in_the_newest_records_is_told(
+    variant: str,
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    # A broker cuts the log there at its next start (golden/recovery.json tells the new end), so the
+    # sound bytes end there too; what was behind is lost all the same.
+    log_dir = unpacked("unclean.logs") / "variants" / variant / "log-dirs"
+    assert run_state(log_dir, output=tmp_path / "tables") == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"error: {log_dir}/e.w-0/00000000000000002663.log: position ")
+    asked = "--format parquet --mode PERMISSIVE"
+    assert run_state(log_dir, output=tmp_path / "tables", arguments=asked) == ExitCode.DONE
+    skipped = [text for text in caplog.messages if text.endswith("; skipped")]
+    assert skipped
+    assert all("00000000000000002663.log: position " in text for text in skipped)
