@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from kafkalog.errors import OptionError
 from kafkalog.spark.job import argument_time_ms
@@ -20,6 +21,11 @@ EXAMPLE = """\
 The first, run again, reads what is new since; the second is the state of that moment."""
 
 _AS_OF_OFFSET = "--as-of-offset"
+_ARGUMENTS = {
+    "endingOffsets": _AS_OF_OFFSET,
+    "endingTimestamp": "--as-of-time",
+    "subscribe": "--subscribe",
+}
 
 
 def with_state_arguments(parser: ArgumentParser) -> ArgumentParser:
@@ -77,6 +83,17 @@ def state_settings(args: Namespace) -> StateSettings:
     return StateSettings(args.isolation_level, args.keep_tombstones)
 
 
+@contextmanager
+def named_as_arguments() -> Iterator[None]:
+    """Let an OptionError name the argument that an option came from."""
+    try:
+        yield
+    except OptionError as error:
+        name = _ARGUMENTS.get(error.name, error.name)
+        raise OptionError(name, error.value, error.allowed) from error
+
+
+@named_as_arguments()
 def state_options(args: Namespace, inputs: Sequence[str]) -> ReadOptions:
     """The arguments as options of view `records`. Raises OptionError."""
     given = {

@@ -18,6 +18,7 @@ from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Isolation, Mode, ReadOptions
 from kafkalog.spark.planning import best_ranges
 from kafkalog.spark.reading import report_damage_behind
+from kafkalog.spark.state_arguments import named_as_arguments
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
@@ -27,6 +28,7 @@ from kafkalog.storage.replica_reads import ReplicaSet
 from kafkalog.storage.state_positions import StateRun, StateSource, by_topic
 
 
+@named_as_arguments()
 def state_sources(options: ReadOptions) -> list[StateSource]:
     """What there is under the paths of a read of view `records`, by topic and partition.
 

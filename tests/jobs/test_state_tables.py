@@ -85,7 +85,8 @@ def test_deletes_are_no_rows_by_default(
         ("--as-of-offset 3", ExitCode.WRONG_ARGUMENTS, "all of orders-0, users-0"),
         ("--subscribe orders --as-of-offset 7", ExitCode.UNREADABLE_INPUT, "offset 7 of orders-0"),
         ('--as-of-offset {"orders":{"0":3}}', ExitCode.WRONG_ARGUMENTS, "orders-0, users-0"),
-        ("--subscribe payments", ExitCode.WRONG_ARGUMENTS, "payments"),
+        ("--as-of-offset {", ExitCode.WRONG_ARGUMENTS, "option --as-of-offset: got '{'"),
+        ("--subscribe payments", ExitCode.WRONG_ARGUMENTS, "option --subscribe: got 'payments'"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_said_before_anything_is_read(
