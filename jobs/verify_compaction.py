@@ -28,7 +28,7 @@ def build(spark: SparkSession, log_dirs: Sequence[str], args: Namespace) -> Data
     return reader.options(**job.config_options(args)).load(list(log_dirs))
 
 
-def verdict(totals: Row) -> str:
+def verdict(totals: Row, before: str | None) -> str:
     """Whether the promises are kept; how much a cleaning would free; what was not looked at."""
     said = [job.counted(totals.partitions, "compacted partition")]
     kept = f"{job.counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"
@@ -38,6 +38,8 @@ def verdict(totals: Row) -> str:
     said.append(kept)
     freeable = f"a cleaning would free {job.counted(totals.freeable_bytes, 'byte')}"
     said.append(f"{freeable}, {job.counted(totals.due_partitions, 'partition')} due")
+    if before is not None:
+        said.append(f"{job.counted(totals.compared, 'partition')} compared with the earlier copy")
     if totals.unread_bytes:
         said.append(f"{job.counted(totals.unread_bytes, 'byte')} of damage not looked at")
     return "; ".join(said)
@@ -56,8 +58,7 @@ def run(args: Namespace) -> job.ExitCode:
         ]
         if args.show and not findings.isEmpty():
             findings.select(*_SHOWN).show(args.show, truncate=False)
-    print(verdict(totals))
-    print("tables:", *paths)
+    print(verdict(totals, args.before), f"tables: {' '.join(paths)}", sep="\n")
     return job.exit_code(args, has_findings=bool(totals.faulty_partitions))
 
 

@@ -14,12 +14,13 @@ def compaction_findings(report: DataFrame) -> DataFrame:
 
 
 def compaction_totals(report: DataFrame) -> DataFrame:
-    """One row: partitions, those with findings, and sums."""
+    """One row: partitions, those with findings, due, compared with an earlier copy; and sums."""
     is_faulty = (F.col("errors") > 0) | (F.col("warnings") > 0)
     return report.agg(
         F.count("*").alias("partitions"),
         F.count_if(is_faulty).alias("faulty_partitions"),
         F.count_if("is_due").alias("due_partitions"),
+        F.count("before_directory").alias("compared"),
         *(
             F.coalesce(F.sum(name), F.lit(0)).alias(name)
             for name in (

@@ -86,13 +86,20 @@ def test_keys_that_were_lost_since_an_earlier_copy(
     log_dir = add_users(tmp_path / "logs", b"a", b"c", checkpoint=1)
     given = (log_dir, "--fail-on-findings", "--before", before)
     assert run(*given) == ExitCode.FINDINGS
-    assert "lost_key" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "lost_key" in said
+    assert "; 1 partition compared with the earlier copy\n" in said
     rows = table(spark, tmp_path / "tables", "compaction_findings").collect()
     assert [(row.kind, bytes(row.key), row.offset) for row in rows] == [
         ("lost_key", b"b", 1),
         ("unknown_record", b"c", 1),
     ]
     assert run(log_dir, "--before", tmp_path / "nowhere") == ExitCode.UNREADABLE_INPUT
+    other = tmp_path / "before" / "orders"
+    shutil.copytree(before / "orders-0", other / "orders-0")
+    assert run(log_dir, "--before", other) == ExitCode.DONE
+    assert "; 0 partitions compared with the earlier copy\n" in capsys.readouterr().out
+    shutil.rmtree(other)
     (before / "meta.properties").write_text("version=1\ncluster.id=cluster\nnode.id=2\n")
     shutil.copytree(before, tmp_path / "before" / "other")
     (tmp_path / "before" / "other" / "meta.properties").write_text(
