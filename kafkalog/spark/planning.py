@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from kafkalog.columns.log_offsets import earliest_local_offset, earliest_offset
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
 from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
 from kafkalog.columns.time_lookup import offset_for_time
@@ -30,7 +31,7 @@ from kafkalog.spark.topics import internal_logs
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from kafkalog.storage.offset_ranges import OffsetRange, TimeLookup, offset_range
+from kafkalog.storage.offset_ranges import Everything, OffsetRange, TimeLookup, offset_range
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import (
     CommittedRead,
@@ -160,7 +161,10 @@ def best_ranges(
     """Of every partition the replicas, what view `records` reads of them, and how where only
     committed records are wanted."""
     replicas = replica_sets(logs)
-    _report_missing_high_watermarks(options.offsets.end_rule, [found.best for found in replicas])
+    best = [found.best for found in replicas]
+    _report_missing_high_watermarks(options.offsets.end_rule, best)
+    if isinstance(options.offsets.starting, Everything):
+        _report_tiered_storage(best)
     for found in replicas:
         committed = committed_read(found.logs_and_ends, options)
         lookup, end = _time_lookup(found), _end_of(committed)
@@ -186,3 +190,16 @@ def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog])
             "clean shutdown: %s",
             ", ".join(unknown),
         )
+
+
+def _report_tiered_storage(logs: Iterable[PartitionLog]) -> None:
+    """Say which logs begin in tiered storage, of which nothing is read."""
+    for log in logs:
+        start, local_start = earliest_offset(log), earliest_local_offset(log)
+        if start < local_start:
+            _logger.warning(
+                "%s is read from offset %d on: those from %d are in tiered storage only",
+                log.name,
+                local_start,
+                start,
+            )

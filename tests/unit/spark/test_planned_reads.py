@@ -6,6 +6,7 @@ Rules: F94 to F98, T31, T32.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +314,20 @@ def test_a_file_gone_after_planning_is_logged_where_that_is_asked(
     assert [offset for (offset,) in found] == list(range(30, END))
     (record,) = caplog.records
     assert str(data / "orders-0" / log_name(0)) in record.getMessage()
+
+
+def test_what_lies_in_tiered_storage_is_told(
+    unpacked: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    # As kafka-get-offsets answered: --time earliest 0, --time earliest-local what follows.
+    log_dir = unpacked("tiered43.logs") / "log-dirs"
+    told = [
+        f"{name} is read from offset {offset} on: those from 0 are in tiered storage only"
+        for name, offset in (("tier.tiered-0", 331), ("tier.tiered-1", 508))
+    ]
+    planned(log_dir, subscribe="tier.tiered,tier.local")
+    assert [record.getMessage() for record in caplog.records] == told
+    caplog.clear()
+    asked = '{"tier.tiered":{"0":331,"1":508}}'
+    planned(log_dir, subscribe="tier.tiered", startingOffsets=asked)
+    assert not caplog.records
