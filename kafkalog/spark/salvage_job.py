@@ -67,7 +67,7 @@ def compacted_topics(
         )
     settings = {topic: configs.compaction(topic) for topic in topics}
     if by_policy and not named and not any(each.is_compacted for each in settings.values()):
-        allowed = "where a topic's policy is known: --topic-config, --server-properties"
+        allowed = "topics with one, by --topic-config, --server-properties or --compact-topics"
         raise OptionError("--compact", "no cleanup.policy with compact", allowed)
     return {
         topic: each.delete_retention_ms
