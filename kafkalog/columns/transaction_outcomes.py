@@ -99,7 +99,9 @@ class _Outcomes:
     def _by_indexes(self, producer_id: int, offset: int, end: int, *, is_lost: bool) -> Outcome:
         """What the transaction indexes say, those of the segments with damage or the marker. That
         a transaction was not aborted none says of a part of the log that no file has."""
-        is_unknown = is_lost
+        # A damaged batch, sound in another replica, can be of a transaction that is still open.
+        is_open = end == LARGEST_OFFSET and _overlaps(self._walk.damages, offset, offset + 1)
+        is_unknown = is_lost or is_open
         for segment in self._walk.segments:
             start, follower = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
             if follower <= offset or start > end:

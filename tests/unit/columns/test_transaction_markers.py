@@ -139,3 +139,16 @@ def test_a_segment_is_not_passed_over_where_damage_may_hide_whose_transactions_e
     dirs = replicas(tmp_path, log, log)
     flip(dirs[0] / "orders-0", damaged)
     assert best_offsets(*dirs) == offsets_of(open_for_long, before, behind, last)
+
+
+def test_an_open_transaction_that_only_another_replica_shows_makes_no_rows(tmp_path: Path) -> None:
+    # F212: the best replica has no batch there, and a whole index that is silent about it.
+    log = MadeLog(START_MS)
+    before = log.add(2)
+    log.add(2, 8, in_transaction=True)
+    still_open = log.add(3, 7, in_transaction=True)
+    log.end(8, ABORT)
+    behind = log.add(1)
+    dirs = replicas(tmp_path, log, log)
+    flip(dirs[0] / "orders-0", still_open, at=16)
+    assert best_offsets(*dirs) == offsets_of(before, behind)
