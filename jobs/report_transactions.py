@@ -33,7 +33,7 @@ def verdict(totals: Mapping[str, int], held_back: int) -> str:
     """How the transactions ended, and how many partitions an open one keeps back."""
     outcomes = ("committed", "aborted", "open", "hanging")
     ends = ", ".join(f"{totals.get(outcome, 0):,} {outcome}" for outcome in outcomes)
-    head = counted(sum(totals.values()), "transaction")
+    head = f"{counted(sum(totals.values()), 'transaction')}, counted in each partition"
     return f"{head}: {ends}; {counted(held_back, 'partition')} held back"
 
 
@@ -55,9 +55,10 @@ def run(args: Namespace) -> ExitCode:
             replace_rows(report, args.output, "transaction_report", args.format, inputs),
             replace_rows(stable, args.output, "stable_offsets", args.format, inputs),
         ]
-        if args.show:
-            open_transactions(report).show(args.show, truncate=False)
         totals = {row.outcome: row.transactions for row in outcome_totals(report).collect()}
+        if args.show and (totals.get("open") or totals.get("hanging")):
+            print("transactions that have not ended:")
+            open_transactions(report).show(args.show, truncate=False)
         held_back = stable.where("offsets_held_back > 0").count()
     print(verdict(totals, held_back), f"tables: {' '.join(paths)}", sep="\n")
     is_found = bool(totals.get("hanging"))

@@ -32,6 +32,8 @@ def verdict(totals: Row, before: str | None) -> str:
     """Whether the promises are kept; how much a cleaning would free; what was not looked at."""
     said = [job.counted(totals.partitions, "compacted partition")]
     kept = f"{job.counted(totals.cleaned_records, 'cleaned record')} as the cleaner promises"
+    if not totals.cleaned_records:
+        kept = "nothing of them is cleaned, so far as checkpoints tell"
     if totals.faulty_partitions:
         faults = f"{job.counted(totals.errors, 'error')}, {job.counted(totals.warnings, 'warning')}"
         kept = f"BROKEN: {faults} in {job.counted(totals.faulty_partitions, 'partition')}"

@@ -4,24 +4,30 @@ schemas/tables/stable_offsets.json.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
+from kafkalog.errors import CorruptDataError
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.log_snapshots import snapshot_entries
 from kafkalog.storage.transactions import Transaction
 
 
-def transaction_rows(log: PartitionLog, now_ms: int) -> Iterator[TableRow]:
+def transaction_rows(
+    log: PartitionLog, now_ms: int, on_damage: Callable[[CorruptDataError], None]
+) -> Iterator[TableRow]:
     """A row per transaction of the log, those that have ended in the order of their markers, then
-    the open ones. `now_ms` is 0 where the time of the report is not given."""
+    the open ones. `now_ms` is 0 where the time of the report is not given. `on_damage` hears of
+    what was passed over, and may raise; payloads are not looked at."""
     if not log.segments:
         return
     base_offset = log.segments[0].base_offset or 0
     walk = TransactionWalk(log, base_offset, snapshot_entries(log, base_offset) or ())
     for ended in walk.ended():
         yield _row(ended, "aborted" if ended.is_aborted else "committed", now_ms)
+    for damage in walk.damages:
+        on_damage(damage)
     for still_open in walk.still_open.by_producer.values():
         yield _row(still_open, "open", now_ms)
 

@@ -141,9 +141,10 @@ class StableOffset:
     damage: CorruptDataError | None = None
 
 
-def stable_offset(log: PartitionLog) -> StableOffset:
+def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> StableOffset:
     """The last stable offset of a log: from the newest sound producer snapshot and the batch
-    headers behind it, or from all headers if there is no snapshot (F214)."""
+    headers behind it, or from all headers if there is no snapshot (F214). To look for damage takes
+    another pass with checksums where a transaction is open."""
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     if not log.segments:
@@ -163,7 +164,8 @@ def stable_offset(log: PartitionLog) -> StableOffset:
         if high_watermark is not None and (ended.marker_offset or 0) >= high_watermark
     ]
     end = walk.log_end if high_watermark is None else min(high_watermark, walk.log_end)
-    damage = _first_damage(log, offset) if walk.still_open.by_producer else None
+    is_held = looks_for_damage and walk.still_open.by_producer
+    damage = _first_damage(log, offset) if is_held else None
     return _stable(start, end, high_watermark, walk.still_open, above, damage)
 
 

@@ -32,7 +32,7 @@ def committed_read(
     if is_oldest_layout(log):
         return None
     whole = _whole(log)
-    stable = stable_offset(whole or log)
+    stable = stable_offset(whole or log, looks_for_damage=options.mode is Mode.FAILFAST)
     if stable.holders:
         oldest = stable.holders[0]
         _logger.warning(
@@ -44,7 +44,7 @@ def committed_read(
             oldest.first_offset,
         )
         if stable.damage is not None:
-            _report(stable.damage, options.mode)
+            raise _hiding(stable.damage)
     for_tasks = [(with_own_checkpoints(log), agreed_end) for log, agreed_end in logs]
     if whole is not None:
         # Small enough for every task: the segments can be listed there again.
@@ -52,18 +52,16 @@ def committed_read(
     return CommittedRead(tuple(for_tasks), stable.offset, stable.end_offset)
 
 
-def _report(damage: CorruptDataError, mode: Mode) -> None:
-    if mode is Mode.FAILFAST:
-        raise CorruptDataError(
-            damage.fault,
-            f"{damage.detail}; it may hide the end of a transaction, and what is behind the last "
-            "stable offset is not read",
-            position=damage.position,
-            path=damage.path,
-            base_offset=damage.base_offset,
-            advice="mode=PERMISSIVE reads up to that offset",
-        )
-    _logger.warning("read_committed: damage may hide the end of a transaction: %s", damage)
+def _hiding(damage: CorruptDataError) -> CorruptDataError:
+    return CorruptDataError(
+        damage.fault,
+        f"{damage.detail}; it may hide the end of a transaction, and what is behind the last "
+        "stable offset is not read",
+        position=damage.position,
+        path=damage.path,
+        base_offset=damage.base_offset,
+        advice="mode=PERMISSIVE reads up to that offset",
+    )
 
 
 def _whole(log: PartitionLog) -> PartitionLog | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,10 +16,16 @@ from kafkalog.columns.retention_account import retention_rows
 from kafkalog.columns.segment_account import segment_rows
 from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.columns.transaction_account import stable_offset_row, transaction_rows
-from kafkalog.spark.options import ReadOptions, Shutdown, View
+from kafkalog.errors import CorruptDataError
+from kafkalog.spark.options import Mode, ReadOptions, Shutdown, View
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
 from kafkalog.storage.topic_configs import CompactionSettings, RetentionSettings, TopicConfigs
+
+_logger = logging.getLogger(__name__)
+
+# Of so many damaged places in one log each has a line in the log; the rest is counted.
+_LOGGED_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +121,27 @@ def _compaction_report(read: PartitionRead, options: ReadOptions) -> Iterator[Ta
     yield from compaction_rows(read.log, read.compaction, options.now_ms, read.before)
 
 
+def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    found = 0
+
+    def on_damage(damage: CorruptDataError) -> None:
+        nonlocal found
+        if options.mode is Mode.FAILFAST:
+            raise damage
+        found += 1
+        if options.mode is Mode.PERMISSIVE and found <= _LOGGED_FAULTS:
+            _logger.warning("%s; transactions may end, or have batches, there", damage)
+
+    yield from transaction_rows(read.log, options.now_ms, on_damage)
+    if found > _LOGGED_FAULTS:
+        _logger.warning("%s: %d damaged places in all", read.log.name, found)
+
+
 PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
     View.SEGMENTS: lambda read, _: segment_rows(read.log),
     View.RECOVERY_PLAN: _recovery_plan,
     View.RETENTION_PLAN: _retention_plan,
-    View.TRANSACTIONS: lambda read, options: transaction_rows(read.log, options.now_ms),
+    View.TRANSACTIONS: _transactions,
     View.STABLE_OFFSETS: lambda read, _: iter([stable_offset_row(read.log)]),
     View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),
     View.COMPACTION_REPORT: _compaction_report,

@@ -72,7 +72,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
-        before = _copies_before(options)
+        before = _copies_before(options, logs)
         partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
         return packed(partitions, options.max_partition_bytes, cores)
     if options.view is View.REPLICAS:
@@ -135,7 +135,21 @@ def _end_of(committed: CommittedRead | None) -> int | None:
     return None if committed is None else committed.stable_offset
 
 
-def _copies_before(options: ReadOptions) -> dict[TopicPartition | None, PartitionLog]:
+def _refuse_other_clusters(
+    before: str, earlier: Sequence[PartitionLog], found: Sequence[PartitionLog]
+) -> None:
+    """Raise OptionError for earlier copies that are of another cluster's logs."""
+    ids, before_ids = (
+        {log.log_dir.cluster_id for log in logs} - {None} for logs in (found, earlier)
+    )
+    if ids and before_ids and not ids & before_ids:
+        given = f"{before} of cluster {', '.join(sorted(map(str, before_ids)))}"
+        raise OptionError("before", given, f"logs of cluster {', '.join(sorted(map(str, ids)))}")
+
+
+def _copies_before(
+    options: ReadOptions, found: Sequence[PartitionLog]
+) -> dict[TopicPartition | None, PartitionLog]:
     """The earlier copies of partitions, if any are given."""
     if options.before is None:
         return {}
@@ -144,6 +158,7 @@ def _copies_before(options: ReadOptions) -> dict[TopicPartition | None, Partitio
     copies: dict[TopicPartition | None, PartitionLog] = {
         log.topic_partition: log for log in logs if log.is_live and log.topic_partition
     }
+    _refuse_other_clusters(options.before, logs, found)
     if len(copies) < sum(log.topic_partition in copies for log in logs if log.is_live):
         raise OptionError("before", options.before, "one copy of each partition")
     return copies

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.transaction_account import transaction_rows
+from kafkalog.errors import CorruptDataError
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 
 SETS = ("kafka44", "kafka39zk")
@@ -18,6 +19,10 @@ _ENTRY = re.compile(r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+)")
 _PRODUCER = re.compile(
     r"producerId=(\d+), producerEpoch=(\d+), .*currentTransactionStartOffset=OptionalLong\[(\d+)\]"
 )
+
+
+def raised(damage: CorruptDataError) -> None:
+    raise damage
 
 
 def _logs(place: Path) -> list[PartitionLog]:
@@ -44,7 +49,7 @@ def test_aborted_transactions_are_those_of_the_transaction_indexes(
         }
         found = {
             (row["producer_id"], row["first_offset"], row["marker_offset"])
-            for row in transaction_rows(log, 0)
+            for row in transaction_rows(log, 0, raised)
             if row["outcome"] == "aborted" and row["first_offset"] is not None
         }
         assert found == indexed, log.name
@@ -62,7 +67,7 @@ def test_every_marker_ends_one_transaction(name: str, unpacked: Callable[[str], 
             for line in _printed(golden, "batches", log, ".log.txt")
             if "isTransactional: true isControl: true" in line and " count: 1 " in line
         ]
-        rows = list(transaction_rows(log, 0))
+        rows = list(transaction_rows(log, 0, raised))
         assert [row["marker_offset"] for row in rows if row["outcome"] != "open"] == markers
         data = [
             (int(fields["count:"]), int(fields["size:"]))
@@ -91,7 +96,7 @@ def test_open_transactions_are_those_the_admin_client_described(
     found = {
         (log.name, row["producer_id"], row["producer_epoch"], row["first_offset"])
         for log in _logs(unpacked(f"{name}.logs"))
-        for row in transaction_rows(log, 0)
+        for row in transaction_rows(log, 0, raised)
         if row["outcome"] == "open" and log.name in told
     }
     assert found == expected

@@ -112,3 +112,16 @@ def test_without_the_coordinators_topic_nothing_is_called_hanging(
     assert run(hung / "orders-0", tmp_path, "--fail-on-findings") == ExitCode.DONE
     report = table(spark, tmp_path, "transaction_report")
     assert outcomes(report)[-1] == (12, "open", "unknown")
+
+
+def test_damage_stops_failfast_and_is_named_otherwise(
+    spark: SparkSession, hung: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = hung / "orders-0" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[20:60] = bytes(40)  # the first batch's header
+    data[8:12] = b"\xff" * 4
+    log.write_bytes(data)
+    assert run(hung, tmp_path, "--mode", "FAILFAST") == ExitCode.UNREADABLE_INPUT
+    assert f"{log}: position 0" in capsys.readouterr().err
+    assert run(hung, tmp_path) == ExitCode.DONE

@@ -107,6 +107,9 @@ def test_keys_that_were_lost_since_an_earlier_copy(
     )
     assert run(log_dir, "--before", tmp_path / "before" / "*") == ExitCode.WRONG_ARGUMENTS
     assert "one copy of each partition" in capsys.readouterr().err
+    (before / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=1\n")
+    assert run(log_dir, "--before", before) == ExitCode.WRONG_ARGUMENTS
+    assert "of cluster other', allowed: logs of cluster cluster" in capsys.readouterr().err
 
 
 def test_cleaned_logs_of_a_real_broker(
