@@ -30,7 +30,7 @@ def test_the_terminal_gets_the_faults_a_verdict_and_the_places_of_the_tables(
     assert run(DAMAGED, output=tmp_path) == ExitCode.DONE
     size = sum(path.stat().st_size for path in DAMAGED.rglob("*.log"))
     told = capsys.readouterr()
-    announced = f"reading 7 segments of 1 partition, {size:,} bytes"
+    announced = f"found 7 segments of 1 partition, {size:,} bytes"
     assert told.err.startswith(announced)
     lines = told.out.splitlines()
     verdict = (
