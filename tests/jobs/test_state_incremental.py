@@ -97,6 +97,7 @@ def test_a_repeated_run_writes_no_version_and_history_tells_the_offsets_of_each(
     assert first[2]["next_offsets"] == {"orders": {"0": ends[0]}}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("upkeep", ["optimize", "restore", "history gone"])
 def test_upkeep_between_runs_costs_no_record(
     upkeep: str, spark: SparkSession, tmp_path: Path
