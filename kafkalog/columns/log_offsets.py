@@ -54,7 +54,7 @@ def log_end_offset(log: PartitionLog) -> int:
         return bounds.start_offset
     segment = log.segments[-1]
     with InputFile(segment.path) as file:
-        batches = SegmentBatches(FileWindow(file), _options(segment))
+        batches = SegmentBatches(FileWindow(file), SegmentOptions.of(segment))
         for _ in batches.chunks():
             pass
         return max(bounds.start_offset, batches.next_offset)
@@ -80,7 +80,7 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimedOffset | None:
     if latest is None:
         return None
     options = replace(
-        _options(latest.segment),
+        SegmentOptions.of(latest.segment),
         first_offset=latest.expected_offset,
         end_offset=latest.last_offset + 1,
     )
@@ -91,13 +91,9 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimedOffset | None:
     return TimedOffset(offset, latest.timestamp_ms)
 
 
-def _options(segment: SegmentFile) -> SegmentOptions:
-    return SegmentOptions(segment.base_offset, segment.next_base_offset)
-
-
 def _later(file: InputFile, segment: SegmentFile, latest: _Latest | None) -> _Latest | None:
     """The first batch with the largest timestamp, of those before and this segment's."""
-    for chunk in SegmentHeaders(FileWindow(file), _options(segment)).chunks():
+    for chunk in SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks():
         sound = chunk.table[chunk.table[:, FAULT] == 0]
         if not len(sound):
             continue

@@ -53,7 +53,7 @@ def sequence_rows(log: PartitionLog) -> Iterator[TableRow]:
 
 
 def _batches_with_sequences(segment: SegmentFile) -> Iterator[list[int]]:
-    options = SegmentOptions(segment.base_offset, segment.next_base_offset, check_crcs=False)
+    options = SegmentOptions.of(segment, check_crcs=False)
     with InputFile(segment.path) as file:
         for chunk in SegmentHeaders(FileWindow(file), options).chunks():
             table = chunk.table

@@ -87,7 +87,7 @@ def _lost_ranges(log: PartitionLog, plan: RecoveryPlan) -> Iterator[ByteRange]:
 
 
 def _byte_ranges(segment: SegmentFile) -> Iterator[ByteRange]:
-    options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+    options = SegmentOptions.of(segment)
     with InputFile(segment.path) as file:
         yield from read_byte_ranges(FileWindow(file), options, is_compacted=False)
 
@@ -117,7 +117,7 @@ def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
 
 
 def _headers(segment: SegmentFile) -> Iterator[LongArray]:
-    options = SegmentOptions(segment.base_offset, segment.next_base_offset, check_crcs=False)
+    options = SegmentOptions.of(segment, check_crcs=False)
     with InputFile(segment.path) as file:
         for chunk in SegmentHeaders(FileWindow(file), options).chunks():
             yield chunk.table

@@ -91,7 +91,7 @@ def _sound_and_damaged(file: InputFile, segment: SegmentFile) -> tuple[LongArray
     none. Zeros are room that a broker has made for what is to come."""
     tables: list[LongArray] = []
     damaged_at = -1
-    for chunk in SegmentHeaders(FileWindow(file), _options(segment)).chunks():
+    for chunk in SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks():
         faults = chunk.table[:, FAULT]
         tables.append(chunk.table[faults == 0].copy())
         is_damaged = (faults != 0) & (faults != Fault.ZEROS)
@@ -122,12 +122,8 @@ def batch_facts(rows: LongArray) -> Iterator[BatchFact]:
 def sound_rows(segment: SegmentFile) -> Iterator[LongArray]:
     """Batch tables of a segment, checksums looked at, records not."""
     with InputFile(segment.path) as file:
-        for chunk in SegmentBatches(FileWindow(file), _options(segment)).chunks():
+        for chunk in SegmentBatches(FileWindow(file), SegmentOptions.of(segment)).chunks():
             yield chunk.table
-
-
-def _options(segment: SegmentFile) -> SegmentOptions:
-    return SegmentOptions(segment.base_offset, segment.next_base_offset)
 
 
 def _is_sound(file: InputFile, row: LongArray) -> bool:

@@ -44,7 +44,7 @@ def _first_late_offset(
     replicas: ReplicaSet, segment: SegmentFile, start_offset: int, timestamp_ms: int
 ) -> int | None:
     """The first offset of a late record as the segment is read, what is missing filled."""
-    options = SegmentOptions(segment.base_offset, segment.next_base_offset, start_offset)
+    options = SegmentOptions.of(segment, first_offset=start_offset)
     earliest: list[int] = []
     with opened(segment.path) as file:
         for batch in read_filled_records(

@@ -84,7 +84,7 @@ def _settings_columns(settings: RetentionSettings) -> TableRow:
 
 def _walked(segment: SegmentFile) -> tuple[int, int]:
     """The offset after the last batch of a segment, and the largest timestamp in it."""
-    options = SegmentOptions(segment.base_offset, segment.next_base_offset, check_crcs=False)
+    options = SegmentOptions.of(segment, check_crcs=False)
     latest_ms = NO_VALUE
     with InputFile(segment.path) as file:
         headers = SegmentHeaders(FileWindow(file), options)

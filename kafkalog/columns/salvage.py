@@ -181,7 +181,7 @@ class _Salvage:
         if self.segments:
             self.writer.roll(segment.base_offset or self.writer.next_offset)
         self.segments += 1
-        options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+        options = SegmentOptions.of(segment)
         with InputFile(segment.path) as file:
             self.source_bytes += file.size
             batches = SegmentBatches(FileWindow(file), options)

@@ -53,6 +53,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.resync import Bounds, Damage, Finder
 from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
+from kafkalog.storage.log_dir import SegmentFile
 from kafkalog.wire.checksums import crc32, crc32c
 
 # About what a core's second-level cache holds, so that bytes are still there when the records are
@@ -87,6 +88,18 @@ class SegmentOptions:
     end_offset: int = LARGEST_OFFSET
     check_crcs: bool = True
     max_batch_bytes: int = MAX_BATCH_BYTES
+
+    @classmethod
+    def of(
+        cls, segment: SegmentFile, *, first_offset: int = 0, check_crcs: bool = True
+    ) -> SegmentOptions:
+        """How to read a segment as it lies in its log."""
+        return cls(
+            segment.base_offset,
+            segment.next_base_offset,
+            first_offset=first_offset,
+            check_crcs=check_crcs,
+        )
 
 
 class SegmentBatches:

@@ -16,7 +16,7 @@ from kafkalog.storage.log_dir import SegmentFile
 def sound_batches(segments: Sequence[SegmentFile]) -> Iterator[PlacedBatch]:
     """The batches whose checksum, offsets and records are right, in the order of the log."""
     for segment in segments:
-        options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+        options = SegmentOptions.of(segment)
         with InputFile(segment.path) as file:
             for chunk in judged_chunks(SegmentBatches(FileWindow(file), options), options):
                 for row in chunk.table[chunk.table[:, FAULT] == 0].tolist():

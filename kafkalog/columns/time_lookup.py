@@ -44,7 +44,7 @@ def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> 
 def _in_segment(
     file: InputFile, segment: SegmentFile, start_offset: int, timestamp_ms: int
 ) -> int | None:
-    options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+    options = SegmentOptions.of(segment)
     late = _first_late_batch(SegmentHeaders(FileWindow(file), options), start_offset, timestamp_ms)
     if late is None:
         return None

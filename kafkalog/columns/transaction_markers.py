@@ -164,7 +164,7 @@ class MarkerWalk:
                 self.lost.append(OffsetSpan(base_offset, next_offset))
                 continue
             with file:
-                options = SegmentOptions(segment.base_offset, segment.next_base_offset)
+                options = SegmentOptions.of(segment)
                 batches = self._walk_class(FileWindow(file), options)
                 for chunk in batches.chunks():
                     self._note(file, chunk.table)

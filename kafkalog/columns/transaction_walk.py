@@ -66,9 +66,8 @@ class TransactionWalk:
             follower = segment.next_base_offset
             if follower is not None and follower <= self._start_offset:
                 continue
-            options = SegmentOptions(segment.base_offset, follower)
             with opened(segment.path) as file:
-                batches = self._walk_class(FileWindow(file), options)
+                batches = self._walk_class(FileWindow(file), SegmentOptions.of(segment))
                 for chunk in batches.chunks():
                     yield from self._in_table(file, chunk.table)
                     self._note_damage(file, segment, chunk.table)

@@ -81,7 +81,7 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     records. A read that ends at the log end does not get there."""
     segment = log.segments[-1]
     damage = _Damage(segment.path, options.mode)
-    asked = SegmentOptions(segment.base_offset, segment.next_base_offset, first_offset=log_end)
+    asked = SegmentOptions.of(segment, first_offset=log_end)
     with InputFile(segment.path) as file:
         for _ in read_records(FileWindow(file), asked, ("offset",), {}, damage.report):
             pass
