@@ -57,12 +57,20 @@ def is_transactional(table: LongArray, *, control: bool) -> BoolArray:
 
 def marker_of(file: InputFile, row: list[int]) -> TransactionMarker | None:
     """The marker in a control batch, given its row of the batch table; None for another control
-    record. Raises CorruptDataError where the batch is not what was written."""
+    record, and where the cleaner has emptied the batch, keeping it for its producer's sake. Raises
+    CorruptDataError where the batch is not what was written."""
+    if row[RECORDS_COUNT] == 0:
+        return None
     data = file.read(row[POSITION], row[SIZE])
     if crc32c(memoryview(data)[V2_CHECKSUM_START:]) != row[CRC]:
         raise CorruptDataError("checksum", "of a control batch", position=row[POSITION])
     marker = read_marker(data)
     return marker if marker.type in (ABORT, COMMIT) else None
+
+
+def offsets_of(segment: SegmentFile) -> OffsetSpan:
+    """The offsets that can be in a segment, by the names of its file and the next."""
+    return OffsetSpan(segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET)
 
 
 @dataclass(slots=True)
@@ -123,7 +131,7 @@ class MarkerWalk:
 
     def aborts_in(self, segment: SegmentFile) -> set[tuple[int, int]]:
         """The producers and offsets of the abort markers found in a segment."""
-        start, end = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
+        start, end = offsets_of(segment)
         found = set()
         for producer_id, ends in self._ends.items():
             first, after = (bisect_left(ends.offsets, offset) for offset in (start, end))
@@ -150,12 +158,12 @@ class MarkerWalk:
         """True after each piece that was read."""
         next_offset = self._asked.start
         for segment in self._segments:
-            base_offset = segment.base_offset or 0
+            base_offset, segment_end = offsets_of(segment)
             if base_offset >= self._agreed_end:
                 break
             self.segments.append(segment)
             self._note_gap(next_offset, base_offset)
-            next_offset = segment.next_base_offset or LARGEST_OFFSET
+            next_offset = segment_end
             if base_offset >= self._asked.end and self._has_no_end(segment):
                 continue
             try:
@@ -199,8 +207,6 @@ class MarkerWalk:
     def _note(self, file: InputFile, table: LongArray) -> None:
         for number in np.flatnonzero(is_transactional(table, control=True)).tolist():
             row = table[number].tolist()
-            if row[RECORDS_COUNT] == 0:
-                continue  # left by the cleaner for its producer's sake; what it said is gone
             try:
                 marker = marker_of(file, row)
             except CorruptDataError:

@@ -22,7 +22,7 @@ from kafkalog.columns.batch_table import (
     RECORDS_COUNT,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.transaction_markers import MarkerWalk, is_transactional
+from kafkalog.columns.transaction_markers import MarkerWalk, is_transactional, offsets_of
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Fault
 from kafkalog.format.indexes import AbortedTransaction, read_transaction_index
@@ -103,7 +103,7 @@ class _Outcomes:
         is_open = end == LARGEST_OFFSET and _overlaps(self._walk.damages, offset, offset + 1)
         is_unknown = is_lost or is_open
         for segment in self._walk.segments:
-            start, follower = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
+            start, follower = offsets_of(segment)
             if follower <= offset or start > end:
                 continue
             has_marker = start <= end < follower
@@ -144,7 +144,7 @@ def _sound_index(walk: MarkerWalk, segment: SegmentFile) -> _Aborted | None:
         entries = read_transaction_index(read_bytes(path))
     except (FileNotFoundError, CorruptDataError):
         return None
-    start, end = segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET
+    start, end = offsets_of(segment)
     lasts = [entry.last_offset for entry in entries]
     is_sound = all(
         entry.first_offset < entry.last_offset and start <= entry.last_offset < end

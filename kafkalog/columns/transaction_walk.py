@@ -79,7 +79,7 @@ class TransactionWalk:
         for row in table[wanted].tolist():
             if not row[ATTRIBUTES] & CONTROL_BIT:
                 self._add_data(file, row)
-            elif row[RECORDS_COUNT]:
+            else:
                 try:
                     marker = marker_of(file, row)
                 except CorruptDataError as error:
