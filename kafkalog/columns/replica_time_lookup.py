@@ -27,7 +27,7 @@ def offset_for_time_in_replicas(
     agreed = [
         offset
         for number, offset in enumerate(others, start=1)
-        if offset is not None and offset < replicas.agreed_end(number)
+        if offset is not None and offset < replicas.agreed_ends[number]
     ]
     earliest = min(agreed, default=found)
     if earliest is None or (found is not None and found <= earliest):

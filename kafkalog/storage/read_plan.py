@@ -75,6 +75,7 @@ def segment_reads(
     """The segments of a log that can hold asked offsets, judged by their names."""
     is_asked = offsets.asked_start is not None or offsets.asked_end is not None
     end = LARGEST_OFFSET if offsets.end is None else offsets.end
+    high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     for segment in log.segments:
         follower = segment.next_base_offset
         is_last = follower is None
@@ -92,7 +93,7 @@ def segment_reads(
             first_offset=offsets.start,
             end_offset=end,
             log_start=offsets.log_start,
-            high_watermark=log_bounds(log, EndRule.HIGH_WATERMARK).end_offset,
+            high_watermark=high_watermark,
             cluster_id=log.log_dir.cluster_id,
             broker_id=log.log_dir.broker_id,
             input_path=segment.input_path,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
@@ -40,7 +41,7 @@ class Filling:
     end_is_known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReplicaSet:
     """The replicas of a partition, the best first, and what their files say of each."""
 
@@ -51,8 +52,13 @@ class ReplicaSet:
     def best(self) -> PartitionLog:
         return self.logs[0]
 
-    def agreed_end(self, number: int) -> int:
-        """Up to where a replica is of the best one's lineage."""
+    @cached_property
+    def agreed_ends(self) -> tuple[int, ...]:
+        """Up to where each replica is of the best one's lineage. Every segment's plan asks for it,
+        and the tails of all replicas are compared for it."""
+        return tuple(self._agreed_end(number) for number in range(len(self.logs)))
+
+    def _agreed_end(self, number: int) -> int:
         others = [facts for index, facts in enumerate(self.facts) if index != number]
         end = believed_end(self.facts[number], others)
         divergence = epoch_divergence(self.facts[number], self.facts[0])
@@ -61,21 +67,20 @@ class ReplicaSet:
     @property
     def logs_and_ends(self) -> tuple[tuple[PartitionLog, int], ...]:
         """The replicas, each with the offset up to which it is of the best one's lineage."""
-        ends = [self.agreed_end(number) for number in range(len(self.logs))]
-        ends[0] = self._own_end
+        ends = (self._own_end, *self.agreed_ends[1:])
         return tuple(zip(self.logs, ends, strict=True))
 
     @property
     def _own_end(self) -> int:
         """Up to where the best replica itself counts. Where nothing speaks against its own end,
         whatever is sound behind it counts as well."""
-        end = self.agreed_end(0)
+        end = self.agreed_ends[0]
         return LARGEST_OFFSET if end == self.facts[0].log_end else end
 
     @property
     def lineage_end(self) -> int:
         """Where the best lineage ends, in whichever replica."""
-        return max(self.agreed_end(number) for number in range(len(self.logs)))
+        return max(self.agreed_ends)
 
     @property
     def is_compacted(self) -> bool:
@@ -90,7 +95,7 @@ class ReplicaSet:
                 other.path,
                 other.base_offset,
                 other.next_base_offset,
-                self.agreed_end(number),
+                self.agreed_ends[number],
                 log.log_dir.broker_id,
             )
             for number, log in enumerate(self.logs)
@@ -110,7 +115,7 @@ class ReplicaSet:
     def _has_sound_end(self) -> bool:
         """Whether another replica reaches the end of the best lineage and has no damage there."""
         return any(
-            self.facts[number].ends_soundly and self.agreed_end(number) == self.lineage_end
+            self.facts[number].ends_soundly and self.agreed_ends[number] == self.lineage_end
             for number in range(1, len(self.logs))
         )
 
