@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,14 +17,10 @@ from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.columns.transaction_account import stable_offset_row, transaction_rows
 from kafkalog.errors import CorruptDataError
 from kafkalog.spark.options import Mode, ReadOptions, Shutdown, View
+from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
 from kafkalog.storage.topic_configs import CompactionSettings, RetentionSettings, TopicConfigs
-
-_logger = logging.getLogger(__name__)
-
-# Of so many damaged places in one log each has a line in the log; the rest is counted.
-_LOGGED_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +117,15 @@ def _compaction_report(read: PartitionRead, options: ReadOptions) -> Iterator[Ta
 
 
 def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
-    found = 0
+    passed = PassedDamage(options.mode)
 
     def on_damage(damage: CorruptDataError) -> None:
-        nonlocal found
         if options.mode is Mode.FAILFAST:
             raise damage
-        found += 1
-        if options.mode is Mode.PERMISSIVE and found <= _LOGGED_FAULTS:
-            _logger.warning("%s; transactions may end, or have batches, there", damage)
+        passed.add(f"{damage}; transactions may end, or have batches, there")
 
     yield from transaction_rows(read.log, options.now_ms, on_damage)
-    if found > _LOGGED_FAULTS:
-        _logger.warning("%s: %d damaged places in all", read.log.name, found)
+    passed.summarise(f"{read.log.name}: {passed.count} damaged places in all")
 
 
 PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {

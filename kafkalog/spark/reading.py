@@ -31,6 +31,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
+from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile, with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
@@ -46,8 +47,6 @@ _Read = Generator[pa.RecordBatch, None, int]
 _logger = logging.getLogger(__name__)
 
 _ROWS_PER_BATCH = 4096
-# Of so many damaged ranges in one segment each has a line in the log; the rest is counted.
-_LOGGED_FAULTS = 20
 
 
 def read_segment(
@@ -295,7 +294,7 @@ class _Damage:
     def __init__(self, path: str, mode: Mode) -> None:
         self._path = path
         self._mode = mode
-        self._count = 0
+        self._passed = PassedDamage(mode)
         self._bytes = 0
 
     def report(self, fault: FaultyRange) -> None:
@@ -314,10 +313,8 @@ class _Damage:
                 ),
                 advice="mode=PERMISSIVE reads the sound rest, view=faults lists all damage",
             )
-        self._count += 1
         self._bytes += fault.length
-        if self._mode is Mode.PERMISSIVE and self._count <= _LOGGED_FAULTS:
-            _logger.warning("%s: %s; skipped", self._path, _described(fault))
+        self._passed.add(f"{self._path}: {_described(fault)}; skipped")
 
     def filled(self, span: OffsetSpan, file: str) -> None:
         """Say that offsets came from another replica."""
@@ -327,13 +324,10 @@ class _Damage:
 
     def summarise(self) -> None:
         """After the segment: how much was skipped, if not every range had its own line."""
-        if self._mode is Mode.PERMISSIVE and self._count > _LOGGED_FAULTS:
-            _logger.warning(
-                "%s: %d damaged ranges of %d bytes in all skipped",
-                self._path,
-                self._count,
-                self._bytes,
-            )
+        self._passed.summarise(
+            f"{self._path}: {self._passed.count} damaged ranges of {self._bytes} bytes in all"
+            " skipped"
+        )
 
 
 def _described(fault: FaultyRange) -> str:
