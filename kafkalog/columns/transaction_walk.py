@@ -152,8 +152,10 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
     if high_watermark is not None and entries is not None:
         # A clean shutdown left the producers as they are at the end.
         return _stable(start, high_watermark, high_watermark, OpenTransactions(entries), [], None)
-    # Behind a snapshot from before the log begins, markers have gone with their segments.
+    # Behind a snapshot from before the log begins, markers have gone with their segments; one from
+    # above the high watermark has forgotten what ended there.
     first, last = (log.segments[number].base_offset or 0 for number in (0, -1))
+    last = last if high_watermark is None else min(last, high_watermark)
     taken = newest_snapshot(log, first, last)
     offset, entries = taken or (0, [])
     walk = TransactionWalk(log, offset, entries)

@@ -187,6 +187,21 @@ def test_a_marker_that_the_high_watermark_has_not_passed_decides_nothing(tmp_pat
     assert offsets(partition) == offsets_of(before)
 
 
+def test_a_snapshot_from_above_the_high_watermark_is_not_gone_by(tmp_path: Path) -> None:
+    # F214: the last segment begins, and a snapshot was taken, behind the marker.
+    log = MadeLog(START_MS)
+    log.add(4)
+    log.add(2, 7, in_transaction=True)
+    log.end(7, COMMIT)
+    log.roll()
+    log.add(1)
+    partition = write(log, tmp_path)
+    (tmp_path / ".kafka_cleanshutdown").touch()
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
+    (found,) = find_partitions([str(partition)])
+    assert stable_offset(found).offset == 4
+
+
 def test_a_marker_without_data_ends_nothing(tmp_path: Path) -> None:
     # F210
     log = MadeLog(START_MS)
