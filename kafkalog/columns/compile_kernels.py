@@ -9,10 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from kafkalog.columns.batch_table import new_table
+from kafkalog.columns.burrow_statuses import BurrowEvents, BurrowWindows
+from kafkalog.columns.lag_statuses import LagEvents, LagWindows
 from kafkalog.columns.scan import set_header_rows
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_batches, read_records
 from kafkalog.columns.window import MemoryWindow, WindowBytes
+from kafkalog.coordination.burrow import BurrowSettings
+from kafkalog.coordination.lag_status import LagSettings
 from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
@@ -22,7 +26,7 @@ from kafkalog.wire.compression import CompressionType
 
 
 def compile_kernels() -> None:
-    """Read a few records in every format, and look for a batch as after damage."""
+    """Read a few records in every format, look for a batch as after damage, judge a commit."""
     records = [Record(offset, 1, 0, b"key", b"value", (("name", None),)) for offset in range(2)]
     gzip = CompressionType.GZIP
     segments = (
@@ -42,8 +46,17 @@ def compile_kernels() -> None:
         source = WindowBytes(window)
         source.zero_run(0, source.size)
         source.next_candidate(0, source.size)
+    _compile_statuses()
     header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
     set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
+
+
+def _compile_statuses() -> None:
+    """One event, of no partition."""
+    numbers, flags = np.ones(1, dtype=np.int64), np.ones(1, dtype=np.bool_)
+    BurrowWindows(BurrowSettings()).verdicts(BurrowEvents(flags, *[numbers] * 5))
+    facts = LagEvents(flags, *[numbers] * 4, *[flags] * 3, *[numbers] * 6)
+    LagWindows(LagSettings()).verdicts(facts)
 
 
 if __name__ == "__main__":
