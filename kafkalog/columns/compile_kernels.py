@@ -55,7 +55,8 @@ def _compile_statuses() -> None:
     """One event, of no partition."""
     numbers, flags = np.ones(1, dtype=np.int64), np.ones(1, dtype=np.bool_)
     BurrowWindows(BurrowSettings()).verdicts(BurrowEvents(flags, *[numbers] * 5))
-    facts = LagEvents(flags, *[numbers] * 4, *[flags] * 3, *[numbers] * 6)
+    four, three = (numbers, numbers, numbers, numbers), (numbers, numbers, numbers)
+    facts = LagEvents(flags, *four, flags, flags, flags, *three, *three)
     LagWindows(LagSettings()).verdicts(facts)
 
 

@@ -108,10 +108,7 @@ def _judge(
         is_known = has_log[i] and is_in_log[i] and not (below[i] and not is_now[i])
         if kind[i] == COMMIT:
             left = readable[i] if is_known else NOTHING
-            count = state[_HELD]
-            if count == 0 or held[_OFFSET, count - 1] != offset[i]:
-                state[_SAME_SINCE] = timestamp_ms[i]
-            state[_HELD] = hold(held, count, offset[i], timestamp_ms[i], left)
+            _take(offset[i], timestamp_ms[i], left, held, state)
         if not has_log[i]:
             out[0, i] = _NO_LOG
         elif not is_in_log[i]:
@@ -128,6 +125,14 @@ def _judge(
             out[0, i], out[1, i], out[2, i] = _HELD_BACK, readable[i], beyond[i]
         else:
             out[0, i], out[1, i], out[2, i] = _CAUGHT_UP, readable[i], settings[1]
+
+
+@kernel
+def _take(offset: int, timestamp_ms: int, left: int, held: LongArray, state: LongArray) -> None:
+    count = state[_HELD]
+    if count == 0 or held[_OFFSET, count - 1] != offset:
+        state[_SAME_SINCE] = timestamp_ms
+    state[_HELD] = hold(held, count, offset, timestamp_ms, left)
 
 
 @kernel
