@@ -75,6 +75,12 @@ class Constant:
         return fixed_width(np.full(count, self._value), self._type)
 
 
+def integers(array: pa.Array) -> NDArray[Any]:
+    """The numbers of an array without nulls, not copied."""
+    whole = np.frombuffer(array.buffers()[1], dtype=array.type.to_pandas_dtype())
+    return whole[array.offset : array.offset + len(array)]
+
+
 def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     """An array of a few Python values, None for null."""
     nulls = np.array([value is None for value in values], dtype=bool)

@@ -7,8 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
+from kafkalog.columns.arrays import integers
 from kafkalog.columns.batch_table import EXPECTED_OFFSET, FAULT, LAST_OFFSET, MAX_TIMESTAMP
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.segment_reader import read_records
@@ -47,14 +46,16 @@ def earliest_local_offset(log: PartitionLog) -> int:
     return log_bounds(log, EndRule.LOG_END).start_offset
 
 
-def log_end_offset(log: PartitionLog) -> int:
-    """The offset that the next record will get: behind the last sound batch."""
+def log_end_offset(log: PartitionLog, *, check_crcs: bool = True) -> int:
+    """The offset that the next record will get: behind the last sound batch, judged by headers
+    alone without `check_crcs`."""
     bounds = log_bounds(log, EndRule.LOG_END)
     if not log.segments:
         return bounds.start_offset
     segment = log.segments[-1]
     with InputFile(segment.path) as file:
-        batches = SegmentBatches(FileWindow(file), SegmentOptions.of(segment))
+        walk_class = SegmentBatches if check_crcs else SegmentHeaders
+        batches = walk_class(FileWindow(file), SegmentOptions.of(segment))
         for _ in batches.chunks():
             pass
         return max(bounds.start_offset, batches.next_offset)
@@ -110,12 +111,8 @@ def _first_at(window: FileWindow, options: SegmentOptions, timestamp_ms: int) ->
     for batch in read_records(
         window, options, columns, {}, lambda fault: None, with_control_records=True
     ):
-        offsets, times = (
-            np.frombuffer(batch.column(name).buffers()[1], dtype=np.int64)[: batch.num_rows]
-            for name in columns[:2]
-        )
-        types = np.frombuffer(batch.column(columns[2]).buffers()[1], dtype=np.int32)
-        found = offsets[(times == timestamp_ms) & (types[: batch.num_rows] >= 0)]
+        offsets, times, types = (integers(batch.column(name)) for name in columns)
+        found = offsets[(times == timestamp_ms) & (types >= 0)]
         if len(found):
             return int(found[0])
     return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkalog.columns.arrays import integers
 from kafkalog.columns.batch_table import (
     BASE_OFFSET,
     EXPECTED_OFFSET,
@@ -97,10 +98,7 @@ def _first_late_offset(
     for batch in read_records(
         window, options, columns, {}, lambda fault: None, with_control_records=True
     ):
-        offsets, times = (
-            np.frombuffer(batch.column(name).buffers()[1], dtype=np.int64)[: batch.num_rows]
-            for name in columns
-        )
+        offsets, times = (integers(batch.column(name)) for name in columns)
         late = offsets[times >= timestamp_ms]
         if len(late):
             return int(late[0])

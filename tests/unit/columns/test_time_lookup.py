@@ -103,3 +103,10 @@ def test_a_damaged_batch_counts_for_nothing(tmp_path: Path) -> None:
     damaged = timed(1, 500)[:-1] + b"!"
     log = partition(tmp_path, [timed(0, 100), damaged, timed(2, 600)], bases=(0,))
     assert offset_for_time(log, 0, 400) == 2
+
+
+def test_a_batch_of_very_many_records_is_looked_through_to_its_end(tmp_path: Path) -> None:
+    # It is read in several record batches, slices of one another.
+    many = 70_000
+    log = partition(tmp_path, [timed(0, *range(many))], bases=(0,))
+    assert offset_for_time(log, 0, 69_000) == 69_000
