@@ -12,7 +12,6 @@ from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
     CRC,
-    EXPECTED_OFFSET,
     FAULT,
     LAST_OFFSET,
     MAGIC,
@@ -20,9 +19,9 @@ from kafkalog.columns.batch_table import (
     PRODUCER_ID,
     RECORDS_COUNT,
     SIZE,
-    first_offsets,
 )
 from kafkalog.columns.compiled import BoolArray, LongArray
+from kafkalog.columns.damaged_offsets import DamagedOffsets
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
@@ -110,7 +109,8 @@ class MarkerWalk:
         # Of each producer the last asked batch of a transaction.
         self._last_offsets: dict[int, int] = {}
         self._steps = self._walked()
-        self.damages: list[OffsetSpan] = []
+        self._damaged = DamagedOffsets()
+        self.damages = self._damaged.spans
         self.lost: list[OffsetSpan] = []
         self.segments: list[SegmentFile] = []
 
@@ -222,17 +222,4 @@ class MarkerWalk:
         self._last_offsets.update(
             zip(data[:, PRODUCER_ID].tolist(), data[:, LAST_OFFSET].tolist(), strict=True)
         )
-        self._note_damage(table)
-
-    def _note_damage(self, table: LongArray) -> None:
-        """What damage may hold ends only where the next sound batch begins."""
-        faulty = table[:, FAULT] != 0
-        sound = np.flatnonzero(~faulty)
-        starts = np.append(first_offsets(table)[sound], LARGEST_OFFSET)
-        if self.damages and self.damages[-1].end == LARGEST_OFFSET:
-            self.damages[-1] = self.damages[-1]._replace(end=int(starts[0]))
-        rows = np.flatnonzero(faulty)
-        ends = starts[np.searchsorted(sound, rows)]
-        for start, end in zip(table[rows, EXPECTED_OFFSET].tolist(), ends.tolist(), strict=True):
-            if start < end and (not self.damages or self.damages[-1].end < end):
-                self.damages.append(OffsetSpan(start, end))
+        self._damaged.note(table)

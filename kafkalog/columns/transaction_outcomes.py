@@ -21,7 +21,7 @@ from kafkalog.columns.batch_table import (
     PRODUCER_ID,
     RECORDS_COUNT,
 )
-from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.transaction_markers import MarkerWalk, is_transactional, offsets_of
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Fault
@@ -56,16 +56,22 @@ class TransactionOutcomes:
     def leave_out_aborted(self, table: LongArray, first_offset: int, end_offset: int) -> None:
         """Make the table's aborted batches ones without records, and set the fault of those of
         which nobody can tell. Only batches that reach into [first_offset, end_offset) matter."""
+        table[self.is_aborted(table, first_offset, end_offset), RECORDS_COUNT] = 0
+
+    def is_aborted(self, table: LongArray, first_offset: int, end_offset: int) -> BoolArray:
+        """Which batches of the table are aborted; sets the fault of those of which nobody can tell.
+        Only batches that reach into [first_offset, end_offset) matter."""
+        is_aborted = np.zeros(len(table), dtype=np.bool_)
         is_asked = (table[:, LAST_OFFSET] >= first_offset) & (table[:, RECORDS_COUNT] != 0)
         rows = np.flatnonzero(is_transactional(table, control=False) & is_asked)
         rows = rows[table[rows, BASE_OFFSET] < end_offset]
-        if not len(rows):
-            return
-        outcomes = self._outcomes(
-            table[rows, PRODUCER_ID].tolist(), table[rows, LAST_OFFSET].tolist()
-        )
-        table[rows[outcomes == Outcome.ABORTED], RECORDS_COUNT] = 0
-        table[rows[outcomes == Outcome.UNKNOWN], FAULT] = Fault.TRANSACTION
+        if len(rows):
+            outcomes = self._outcomes(
+                table[rows, PRODUCER_ID].tolist(), table[rows, LAST_OFFSET].tolist()
+            )
+            is_aborted[rows] = outcomes == Outcome.ABORTED
+            table[rows[outcomes == Outcome.UNKNOWN], FAULT] = Fault.TRANSACTION
+        return is_aborted
 
     def _outcomes(self, producers: list[int], offsets: list[int]) -> LongArray:
         """The outcomes of batches by the offsets they end with, which rise."""
