@@ -1,0 +1,82 @@
+"""Between which offsets lag is counted, now and at past moments.
+
+Rules: docs/format.md F311, F312.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.compiled import BoolArray, LongArray
+from kafkalog.columns.lag_walk import LagWalk
+from kafkalog.columns.log_offsets import earliest_offset, log_end_offset
+from kafkalog.columns.moments import end_offsets_at
+from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.log_bounds import EndRule, log_bounds
+from kafkalog.storage.log_dir import PartitionLog
+
+_BEFORE_ALL = np.iinfo(np.int64).min
+
+
+class LagBounds(NamedTuple):
+    """The log starts at `earliest_offset`, in tiered storage if that is below `start_offset`. The
+    arrays have an element for each question."""
+
+    earliest_offset: int
+    start_offset: int
+    high_watermark: LongArray
+    last_stable_offset: LongArray
+    is_before_log: BoolArray
+
+
+def lag_bounds(
+    walk: LagWalk, count: int, at_ms: LongArray | None, *, read_committed: bool
+) -> LagBounds:
+    """The bounds for `count` questions. At a moment the log ended at the first record with a later
+    timestamp, and what begins with its first record had perhaps not begun then."""
+    log = walk.log
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    high_watermark = high_watermark_of(log)
+    if at_ms is None:
+        stable = stable_offset(log, looks_for_damage=False).offset if read_committed else None
+        ends = np.full(count, high_watermark)
+        stables = ends if stable is None else np.full(count, min(stable, high_watermark))
+        is_before = np.zeros(count, dtype=np.bool_)
+    else:
+        # Of the time before all others the answer is the first record.
+        moments, numbers = np.unique(np.append(at_ms, _BEFORE_ALL), return_inverse=True)
+        with closing(walk.tables(start, high_watermark)) as tables:
+            found = end_offsets_at(tables, moments, start, high_watermark, walk.decode)
+        ends = found[numbers[:-1]]
+        stables = _stable_offsets(log, ends) if read_committed else ends
+        is_before = (ends == found[0]) & (start > 0)
+    return LagBounds(min(earliest_offset(log), start), start, ends, stables, is_before)
+
+
+def high_watermark_of(log: PartitionLog) -> int:
+    """The high watermark; where a log was not shut down cleanly, its end by its batch headers."""
+    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    return log_end_offset(log, check_crcs=False) if known is None else known
+
+
+def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:
+    """The last stable offsets of a log that ended at these offsets: where the first transaction
+    begins whose marker, if it has one, lies behind."""
+    walk = TransactionWalk(log)
+    spans = [
+        (LARGEST_OFFSET if found.marker_offset is None else found.marker_offset, found.first_offset)
+        for found in (*walk.ended(), *walk.still_open.by_producer.values())
+        if found.first_offset is not None
+    ]
+    if not spans:
+        return ends
+    markers, firsts = np.array(sorted(spans), dtype=np.int64).T
+    # Those that begin behind the end are above it all the same.
+    lowest = np.minimum.accumulate(firsts[::-1])[::-1]
+    lowest = np.append(lowest, LARGEST_OFFSET)
+    stable: LongArray = np.minimum(ends, lowest[np.searchsorted(markers, ends)])
+    return stable

@@ -1,0 +1,66 @@
+"""Where a log ended at past moments, from its batch headers and a batch for each answer.
+
+Rule: docs/format.md F312.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkalog.columns.batch_table import (
+    FAULT,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    POSITION,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.log_headers import HeaderTable
+from kafkalog.columns.offset_intervals import DecodeBatch
+
+# Of records that do not count.
+_NEVER = np.iinfo(np.int64).min
+
+
+def end_offsets_at(
+    tables: Iterator[HeaderTable],
+    moments: LongArray,
+    start_offset: int,
+    end_offset: int,
+    decode: DecodeBatch,
+) -> LongArray:
+    """For every moment, in milliseconds, in rising order, the first offset from `start_offset` on
+    whose record has a later timestamp; `end_offset` where there is none below it.
+
+    `tables` are all batches from `start_offset` on.
+    """
+    ends = np.full(len(moments), end_offset, dtype=np.int64)
+    answered = 0
+    for headers in tables:
+        table = headers.table
+        held = (table[:, FAULT] == 0) & (table[:, RECORDS_COUNT] != 0)
+        rows = table[held & (table[:, LAST_OFFSET] >= start_offset)]
+        number = 0
+        while answered < len(moments):
+            later = np.flatnonzero(rows[number:, MAX_TIMESTAMP] > moments[answered])
+            if not len(later):
+                break
+            number += int(later[0])
+            position, size = rows[number, [POSITION, SIZE]].tolist()
+            records = decode(headers, position, size)
+            number += 1
+            if records is None:
+                continue
+            latest_ms = np.maximum.accumulate(
+                np.where(records.offsets >= start_offset, records.timestamps_ms, _NEVER)
+            )
+            count = int(np.searchsorted(moments[answered:], latest_ms[-1], side="left"))
+            places = np.searchsorted(latest_ms, moments[answered : answered + count], side="right")
+            ends[answered : answered + count] = records.offsets[places]
+            answered += count
+        if answered == len(moments):
+            break
+    return np.minimum(ends, end_offset)

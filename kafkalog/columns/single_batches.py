@@ -1,0 +1,39 @@
+"""One batch of a file, decoded by itself: what is asked of a batch whose header is not enough."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.arrays import integers
+from kafkalog.columns.compiled import IntArray, LongArray
+from kafkalog.columns.fault_details import FaultyRange
+from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_reader import read_records
+from kafkalog.columns.window import MemoryWindow
+from kafkalog.storage.files import InputFile
+
+_COLUMNS = ("offset", "timestampMs", "timestampType")
+
+
+class BatchRecords(NamedTuple):
+    """Of a batch's records, control records too: offsets, timestamps in milliseconds (-1 for none)
+    and their types (0 CreateTime, 1 LogAppendTime, -1 for none). At least one record."""
+
+    offsets: LongArray
+    timestamps_ms: LongArray
+    timestamp_types: IntArray
+
+
+def batch_records(file: InputFile, position: int, size: int) -> BatchRecords | None:
+    """The records of the batch at a position; None if it is damaged, or has none."""
+    data = np.frombuffer(bytearray(file.read(position, size)), dtype=np.uint8)
+    faults: list[FaultyRange] = []
+    read = read_records(
+        MemoryWindow(data), SegmentOptions(), _COLUMNS, {}, faults.append, with_control_records=True
+    )
+    found = [[integers(batch.column(name)).copy() for name in _COLUMNS] for batch in read]
+    if faults or not found:
+        return None
+    return BatchRecords(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
