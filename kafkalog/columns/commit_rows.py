@@ -72,16 +72,15 @@ class CommitRows:
 
     def last_rows(self) -> Iterator[TableRow]:
         """At the end of the log: the commits whose transactions are open."""
-        yield from self._decided(self._replay.still_open())
+        yield from self._decided(self._replay.still_open(), None)
 
     def _taken(self, record: _Record) -> Iterator[TableRow]:
         if record.is_control:
             marker = read_control_record(record.key, record.value)
             if marker.record_type in (ABORT, COMMIT):
                 is_commit = marker.record_type == COMMIT
-                yield from self._decided(
-                    self._replay.marker(record.producer_id, record.offset, is_commit=is_commit)
-                )
+                ended = self._replay.marker(record.producer_id, record.offset, is_commit=is_commit)
+                yield from self._decided(ended, record.timestamp_ms)
             return
         message = read_internal_record(CONSUMER_OFFSETS, record.key, record.value)
         if message.record_type not in _COMMIT_TYPES:
@@ -91,7 +90,8 @@ class CommitRows:
             yield self._waiting.pop(record.offset)
             return
         key = CommitKey(row["group_id"], row["topic"], row["partition"])
-        yield from self._decided(self._decisions(record, key, is_tombstone=message.is_tombstone))
+        decisions = self._decisions(record, key, is_tombstone=message.is_tombstone)
+        yield from self._decided(decisions, record.timestamp_ms)
 
     def _decisions(
         self, record: _Record, key: CommitKey, *, is_tombstone: bool
@@ -103,11 +103,16 @@ class CommitRows:
             return [] if replaced is None else [replaced]
         return [self._replay.commit(key, record.offset)]
 
-    def _decided(self, decisions: Iterable[Decision]) -> Iterator[TableRow]:
+    def _decided(
+        self, decisions: Iterable[Decision], timestamp_ms: int | None
+    ) -> Iterator[TableRow]:
+        """The rows that the record with a timestamp decides."""
         for decision in decisions:
             row = self._waiting.pop(decision.record_offset)
             row["effect"] = decision.effect.value
             row["effective_offset"] = decision.effective_offset
+            if decision.effective_offset is not None:
+                row["effective_timestamp_ms"] = _unless(timestamp_ms, NO_VALUE)
             yield row
 
     def _row(self, record: _Record, message: InternalRecord) -> dict[str, Any]:

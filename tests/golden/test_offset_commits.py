@@ -70,6 +70,12 @@ def test_an_aborted_and_an_open_commit_are_told_apart(unpacked: Callable[[str], 
     assert effects == ["aborted", "applied", "open"]
     applied = [row for row in transactional if row["effect"] == "applied"]
     assert all(row["effective_offset"] > row["record_offset"] for row in applied)
+    assert all(row["effective_timestamp_ms"] > row["record_timestamp_ms"] for row in applied)
+    assert all(
+        row["effective_timestamp_ms"] == row["record_timestamp_ms"]
+        for row in rows
+        if row["effect"] == "applied" and not row["is_transactional"]
+    )
 
 
 def test_a_commit_above_the_high_watermark_is_not_confirmed(
