@@ -55,7 +55,7 @@ def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
                 "group_id": key.get("group", key.get("groupId")),
                 "group_type": next((name for last, name in _GROUP_TYPES if number <= last), None),
                 "member_id": key.get("memberId"),
-                **_group_columns(value),
+                **_group_columns(key, value),
                 "members": _members(value) if "members" in value else None,
             }
 
@@ -103,9 +103,12 @@ def _internal_records(
         yield place, record
 
 
-def _group_columns(value: _Values) -> dict[str, object]:
+def _group_columns(key: _Values, value: _Values) -> dict[str, object]:
+    regex = key.get("regularExpression")
+    topics = value.get("subscribedTopicNames") if regex is None else value.get("topics")
     return {
         "epoch": next((value[name] for name in _EPOCHS if name in value), None),
+        "validated_topology_epoch": _known(value.get("validatedTopologyEpoch")),
         "protocol_type": value.get("protocolType"),
         "protocol": value.get("protocol"),
         "leader": value.get("leader"),
@@ -115,8 +118,8 @@ def _group_columns(value: _Values) -> dict[str, object]:
         "rack_id": value.get("rackId"),
         "client_id": value.get("clientId"),
         "client_host": value.get("clientHost"),
-        "subscribed_topics": value.get("subscribedTopicNames"),
-        "subscribed_topic_regex": value.get("subscribedTopicRegex"),
+        "subscribed_topics": topics,
+        "subscribed_topic_regex": value.get("subscribedTopicRegex", regex),
         "rebalance_timeout_ms": _known(value.get("rebalanceTimeoutMs")),
         "server_assignor": value.get("serverAssignor"),
         "assigned": _partitions(next((value[name] for name in _ASSIGNED if name in value), None)),

@@ -1,0 +1,141 @@
+"""Groups, members and assignments of real brokers, against what kafka-consumer-groups printed and
+the Admin client answered while these brokers ran.
+
+The brokers were stopped afterwards with their consumers still joined: a stop changes no group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkalog.analysis.commits import commits_in_effect
+from kafkalog.analysis.groups import (
+    group_members,
+    groups,
+    latest_group_records,
+    member_partitions,
+)
+from tests.golden.groups_as_told import admin_groups, told_lags, told_members, told_states
+from tests.spark.kafka_logs import kafkalog_read
+
+pytestmark = pytest.mark.spark
+
+SETS = ("kafka44", "kafka39zk", "kafka010")
+WITH_TOOLS = ("kafka44", "kafka39zk")
+Unpacked = Callable[[str], Path]
+
+
+def log_dirs(logs: Path) -> list[Path]:
+    return sorted(path.parent for path in logs.rglob("meta.properties"))
+
+
+def views(spark: SparkSession, logs: Path, *names: str) -> list[DataFrame]:
+    return [kafkalog_read(spark, *log_dirs(logs), view=name) for name in names]
+
+
+def described_groups(spark: SparkSession, logs: Path, at_ms: int | None = None) -> dict[str, Any]:
+    metadata, commits = views(spark, logs, "group_metadata", "offset_commits")
+    latest = latest_group_records(metadata, at_ms)
+    found = groups(latest, commits_in_effect(commits, at_ms)).collect()
+    by_id = {row.group_id: row.asDict() for row in found}
+    assert len(by_id) == len(found)
+    return by_id
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_states_are_those_that_kafka_consumer_groups_printed(
+    spark: SparkSession, unpacked: Unpacked, name: str
+) -> None:
+    # F320, F321
+    told = told_states(unpacked(f"{name}.golden"))
+    found = described_groups(spark, unpacked(f"{name}.logs"))
+    assert {
+        group: (found[group]["assignor"], found[group]["state"], found[group]["members"])
+        for group in told
+    } == {group: (facts.assignor, facts.state, facts.members) for group, facts in told.items()}
+    assert len(told) > 9
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_groups_that_are_not_dead_are_those_that_the_broker_knew(
+    spark: SparkSession, unpacked: Unpacked, name: str
+) -> None:
+    # F320, F321: deleted and expired ones are not among them.
+    told = admin_groups(unpacked(f"{name}.golden"))
+    found = described_groups(spark, unpacked(f"{name}.logs"))
+    known = {group: facts for group, facts in found.items() if facts["state"] != "Dead"}
+    # Share groups are not listed by this call.
+    assert {group for group, facts in known.items() if facts["group_type"] != "share"} == set(told)
+    for group, facts in told.items():
+        text = facts["describe"]["text"].lower()
+        assert f"type={found[group]['group_type']}" in text
+        assert found[group]["state"] == facts["describe"]["state"]
+        is_simple = "issimpleconsumergroup=true" in text
+        assert (found[group]["is_simple"], group) == (is_simple, group)
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_members_are_those_that_kafka_consumer_groups_printed(
+    spark: SparkSession, unpacked: Unpacked, name: str
+) -> None:
+    # F322
+    (metadata,) = views(spark, unpacked(f"{name}.logs"), "group_metadata")
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for row in group_members(latest_group_records(metadata)).collect():
+        partitions = sum(len(each.partitions) for each in row.assigned)
+        who = (row.member_id, row.instance_id, row.client_host, row.client_id, partitions)
+        found.setdefault(row.group_id, []).append(who)
+    told = told_members(unpacked(f"{name}.golden"))
+    assert {group: sorted(members) for group, members in found.items()} == told
+    assert len(told) >= 2
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_partition_has_the_member_that_kafka_consumer_groups_printed(
+    spark: SparkSession, unpacked: Unpacked, name: str
+) -> None:
+    # F322: topic ids in assignments are resolved by partition.metadata.
+    metadata, segments = views(spark, unpacked(f"{name}.logs"), "group_metadata", "segments")
+    members = group_members(latest_group_records(metadata))
+    found = {
+        (row.group_id, row.topic, row.partition): (row.member_id, row.client_host, row.client_id)
+        for row in member_partitions(members, segments).collect()
+    }
+    told = {
+        key: (lag.member_id, lag.host, lag.client_id)
+        for key, lag in told_lags(unpacked(f"{name}.golden")).items()
+        if lag.member_id is not None
+    }
+    assert found == told
+    assert len(told) > 3
+
+
+def test_the_epochs_of_consumer_groups_are_those_printed(
+    spark: SparkSession, unpacked: Unpacked
+) -> None:
+    # F321, F322: CURRENT-EPOCH and TARGET-EPOCH of each member.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    (metadata,) = views(spark, logs, "group_metadata")
+    lines = (golden / "tools" / "groups_members.txt").read_text().splitlines()
+    printed = re.compile(r" (?P<member>\S{22}) .* (?P<epoch>\d+) +\S+:\S+ +(?P<target>\d+) +\S+ *")
+    told = {
+        match["member"]: (int(match["epoch"]), int(match["target"]))
+        for match in map(printed.search, lines)
+        if match is not None
+    }
+    targets = {
+        group: facts["target_epoch"] for group, facts in described_groups(spark, logs).items()
+    }
+    found = {
+        row.member_id: (row.member_epoch, targets[row.group_id])
+        for row in group_members(latest_group_records(metadata)).collect()
+        if row.group_type == "consumer"
+    }
+    assert found == told
+    assert len(told) == 3
