@@ -10,7 +10,6 @@ from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.interval_answers import first_in, largest, last_in, sums
 from kafkalog.columns.lag_bounds import LagBounds, lag_bounds
 from kafkalog.columns.lag_walk import LagWalk, LagWork
-from kafkalog.columns.log_headers import BatchPlace
 from kafkalog.columns.offset_intervals import (
     COUNT,
     FINAL_MS,
@@ -67,18 +66,19 @@ def lag_accounts(
 
     Reads batch headers, and of batches only those in which an asked offset lies, the first and the
     last one that is asked for, those that decide where the log ended at a moment, and compressed
-    ones of the old formats. Raises OSError where a file cannot be read.
+    ones of the old formats; a segment that turns out to be damaged is read whole. Raises OSError
+    where a file cannot be read.
     """
-    unreadable: set[BatchPlace] = set()
+    read_whole: frozenset[int] = frozenset()
     work = LagWork()
     while True:
-        # A batch that turns out to be damaged must count for nothing in any of the answers.
-        walk = LagWalk(log, frozenset(unreadable), work)
+        walk = LagWalk(log, read_whole, work)
         bounds = lag_bounds(walk, len(committed_offsets), at_ms, read_committed=read_committed)
         accounts = _accounts(walk, committed_offsets, bounds, read_committed=read_committed)
-        if not walk.unreadable:
+        if not walk.doubtful:
             return accounts
-        unreadable |= walk.unreadable
+        # What is damaged must count for nothing in any of the answers.
+        read_whole |= walk.doubtful
 
 
 def _accounts(

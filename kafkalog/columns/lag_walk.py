@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkalog.columns.batch_table import new_table
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.log_headers import BatchPlace, HeaderTable, LogHeaders
+from kafkalog.columns.log_headers import HeaderTable, LogHeaders
 from kafkalog.columns.offset_intervals import (
     BATCH_POSITION,
     BATCH_SIZE,
@@ -22,7 +22,7 @@ from kafkalog.columns.offset_intervals import (
     OffsetIntervals,
     set_records,
 )
-from kafkalog.columns.single_batches import BatchRecords, batch_records
+from kafkalog.columns.single_batches import BatchRecords, batch_records, is_message_set
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes, transaction_outcomes
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_dir import PartitionLog
@@ -34,35 +34,41 @@ _NO_ROWS = new_table(0)
 
 @dataclass(slots=True)
 class LagWork:
-    """What was read to answer: batch headers, and batches that were decoded."""
+    """What was read to answer: batch headers, batches that were decoded, and compressed messages of
+    the old formats, which are sets of messages whose headers do not count them."""
 
     headers: int = 0
     decoded_batches: int = 0
+    decompressed_sets: int = 0
 
 
 class LagWalk:
-    """Walks a log. `unreadable` are batches that turned out to be damaged and were not known to be:
-    with these, answers are wrong."""
+    """Walks a log, of which the segments with the numbers in `read_whole` are read whole. As long
+    as others turn out to be `doubtful`, answers can be wrong."""
 
-    def __init__(self, log: PartitionLog, known: frozenset[BatchPlace], work: LagWork) -> None:
+    def __init__(self, log: PartitionLog, read_whole: frozenset[int], work: LagWork) -> None:
         self.log = log
         self.work = work
-        self.unreadable: set[BatchPlace] = set()
-        self._known = known
+        self.doubtful: set[int] = set()
+        self._read_whole = read_whole
         self._bases = [segment.base_offset or 0 for segment in log.segments]
         self._damaged: list[OffsetSpan] = []
 
     def tables(self, start_offset: int, end_offset: int) -> Generator[HeaderTable, None, None]:
         """The batches from the segment on that an offset lies in."""
         numbers = range(self._segment_of(start_offset), len(self._bases))
-        yield from self._counted(LogHeaders(self.log, self._known).tables(numbers, end_offset))
+        yield from self._walked(LogHeaders(self.log, self._read_whole), numbers, end_offset)
 
     def decode(self, headers: HeaderTable, position: int, size: int) -> BatchRecords | None:
         """The records of a batch of the table's file."""
-        self.work.decoded_batches += 1
-        records = batch_records(headers.file, position, size)
+        data = headers.file.read(position, size)
+        if is_message_set(data):
+            self.work.decompressed_sets += 1
+        else:
+            self.work.decoded_batches += 1
+        records = batch_records(data)
         if records is None:
-            self.unreadable.add(BatchPlace(headers.segment, position))
+            self._doubt({headers.segment})
         return records
 
     def intervals(
@@ -128,10 +134,16 @@ class LagWalk:
     def _segment_of(self, offset: int) -> int:
         return max(bisect_right(self._bases, offset) - 1, 0)
 
-    def _counted(self, tables: Iterator[HeaderTable]) -> Iterator[HeaderTable]:
-        for headers in tables:
+    def _walked(
+        self, walk: LogHeaders, numbers: Iterable[int], end_offset: int
+    ) -> Generator[HeaderTable, None, None]:
+        for headers in walk.tables(numbers, end_offset):
             self.work.headers += len(headers.table)
+            self._doubt(walk.doubtful)
             yield headers
+
+    def _doubt(self, segments: set[int]) -> None:
+        self.doubtful |= segments - self._read_whole
 
     def _walk(
         self,
@@ -142,15 +154,15 @@ class LagWalk:
         committed_end: int | None,
     ) -> list[OffsetSpan]:
         """Add the batches of some segments; what damage hides of these."""
-        walked = LogHeaders(self.log, self._known)
+        walk = LogHeaders(self.log, self._read_whole)
         with self._outcomes(asked, committed_end) as outcomes:
-            for headers in self._counted(walked.tables(numbers, asked.end)):
+            for headers in self._walked(walk, numbers, asked.end):
                 table = headers.table
                 is_aborted = np.zeros(len(table), dtype=np.bool_)
                 if outcomes is not None and committed_end is not None:
                     is_aborted = outcomes.is_aborted(table, 0, committed_end)
                 intervals.add(headers, is_aborted, counted)
-        return walked.damaged.spans
+        return walk.damaged.spans
 
     @contextmanager
     def _outcomes(

@@ -1,4 +1,8 @@
-"""The batch headers of a whole log, segment after segment, and what no file of it has."""
+"""The batches of a whole log by their headers, segment after segment, and what damage hides of it.
+
+A segment that turns out to be damaged has to be read whole: without checksums a wrong length can
+hide more than is lost.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.batch_table import (
-    FAULT,
-    LAST_OFFSET,
-    POSITION,
-    RECORDS_COUNT,
-    first_offsets,
-)
+from kafkalog.columns.batch_table import FAULT, LAST_OFFSET, RECORDS_COUNT, first_offsets
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.damaged_offsets import DamagedOffsets
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.sound_batches import judged_chunks
 from kafkalog.columns.transaction_markers import offsets_of
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.faults import Fault
@@ -25,12 +24,8 @@ from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.renamed_files import opened
 
-
-class BatchPlace(NamedTuple):
-    """A batch by the number of its segment in the log and its position there."""
-
-    segment: int
-    position: int
+# How a log ends that is being written, or was when its broker stopped.
+_AT_END = (Fault.TRUNCATED, Fault.ZEROS)
 
 
 class HeaderTable(NamedTuple):
@@ -42,16 +37,18 @@ class HeaderTable(NamedTuple):
 
 
 class LogHeaders:
-    """Walks the headers of a log, where the batches `unreadable` are known to be damaged.
+    """Walks the headers of a log, and all of the segments with the numbers in `read_whole`.
 
-    `damaged` is what damage and missing files hide of the segments walked so far.
+    Of the segments walked so far, `damaged` is what damage and missing files hide, and `doubtful`
+    are those that have to be read whole.
     """
 
-    def __init__(self, log: PartitionLog, unreadable: Collection[BatchPlace] = ()) -> None:
+    def __init__(self, log: PartitionLog, read_whole: Collection[int] = ()) -> None:
         self._log = log
-        self._unreadable = unreadable
+        self._read_whole = read_whole
         self._is_cleaned = log.topic_partition in log.log_dir.cleaner_checkpoints
         self.damaged = DamagedOffsets()
+        self.doubtful: set[int] = set()
 
     def tables(
         self, numbers: Iterable[int], end_offset: int = LARGEST_OFFSET
@@ -64,24 +61,29 @@ class LogHeaders:
                 return
             options = SegmentOptions(base_offset, segment.next_base_offset, end_offset=end_offset)
             with opened(segment.path) as file:
-                headers = SegmentHeaders(FileWindow(file), options)
-                for chunk in headers.chunks():
-                    self._mark(number, chunk.table)
+                is_whole = number in self._read_whole
+                walk_class = SegmentBatches if is_whole else SegmentHeaders
+                batches = walk_class(FileWindow(file), options)
+                chunks = judged_chunks(batches, options) if is_whole else batches.chunks()
+                for chunk in chunks:
+                    if not is_whole and self._is_odd(chunk, is_last=follower == LARGEST_OFFSET):
+                        self.doubtful.add(number)
                     yield HeaderTable(number, file, chunk.table)
                     # Now, for who walks may have set faults of its own.
                     self.damaged.note(chunk.table)
             self.damaged.end_at(follower)
             is_hole = follower == LARGEST_OFFSET or not self._is_cleaned
-            if is_hole and headers.next_offset < end_offset:
-                self.damaged.add(headers.next_offset, follower)
+            if is_hole and batches.next_offset < end_offset:
+                self.damaged.add(batches.next_offset, follower)
 
-    def _mark(self, number: int, table: LongArray) -> None:
-        """Mark the batches that cannot be read, and those that cannot hold what they promise."""
+    def _is_odd(self, chunk: Chunk, *, is_last: bool) -> bool:
+        """Whether something is damaged, or a batch cannot hold what its header promises."""
+        table = chunk.table
         counts = table[:, RECORDS_COUNT]
         span = table[:, LAST_OFFSET] - first_offsets(table) + 1
-        odd = (table[:, FAULT] == 0) & ((counts > span) | (counts < -1))
-        table[odd, FAULT] = Fault.RECORD_COUNT
-        places = {place.position for place in self._unreadable if place.segment == number}
-        if places:
-            is_known = np.isin(table[:, POSITION], list(places)) & (table[:, FAULT] == 0)
-            table[is_known, FAULT] = Fault.RECORDS
+        is_sound = table[:, FAULT] == 0
+        is_false = is_sound & ((counts > span) | (counts < -1))
+        table[is_false, FAULT] = Fault.RECORD_COUNT
+        if is_last:
+            is_sound |= np.isin(table[:, FAULT], _AT_END)
+        return bool(is_false.any() or not is_sound.all())

@@ -23,6 +23,7 @@ from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.log_headers import HeaderTable
 from kafkalog.columns.single_batches import BatchRecords
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
+from kafkalog.format.faults import Fault
 from kafkalog.storage.replicas import OffsetSpan
 
 # Decodes the batch at a position of a table's file; None for one that cannot be.
@@ -109,16 +110,18 @@ class OffsetIntervals:
         pieces[:, INTERVAL], pieces[:, START] = first, starts
         pieces[is_aborted, KIND] = RecordKind.ABORTED
         parts = [pieces[~is_split]]
-        for piece in pieces[is_split]:
-            parts += self._split(headers, piece)
+        numbers = np.flatnonzero(is_held)[is_split].tolist()
+        for number, piece in zip(numbers, pieces[is_split], strict=True):
+            records = self._decode(headers, int(piece[BATCH_POSITION]), int(piece[BATCH_SIZE]))
+            if records is None:
+                table[number, FAULT] = Fault.RECORDS
+            else:
+                parts.append(self._split(records, piece))
         found = np.concatenate(parts)
         ordered: LongArray = found[np.argsort(found[:, START], kind="stable")]
         return ordered
 
-    def _split(self, headers: HeaderTable, piece: LongArray) -> list[LongArray]:
-        records = self._decode(headers, int(piece[BATCH_POSITION]), int(piece[BATCH_SIZE]))
-        if records is None:
-            return []
+    def _split(self, records: BatchRecords, piece: LongArray) -> LongArray:
         numbers = np.searchsorted(self.boundaries, records.offsets, side="right")
         intervals, firsts = np.unique(numbers, return_index=True)
         parts = np.repeat(piece[np.newaxis], len(intervals), axis=0)
@@ -128,7 +131,7 @@ class OffsetIntervals:
         parts[:, NEWEST_MS] = np.maximum.reduceat(records.timestamps_ms, firsts)
         for part, end in zip(parts, [*firsts[1:], len(numbers)], strict=True):
             set_records(part, records, end - int(part[COUNT]), end - 1)
-        return [parts]
+        return parts
 
 
 def set_records(piece: LongArray, records: BatchRecords, first: int, last: int) -> None:

@@ -12,7 +12,7 @@ from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import MemoryWindow
-from kafkalog.storage.files import InputFile
+from kafkalog.format.batch_header import COMPRESSION_BITS, FIRST_BYTES, MAGIC_POSITION
 
 _COLUMNS = ("offset", "timestampMs", "timestampType")
 
@@ -26,9 +26,19 @@ class BatchRecords(NamedTuple):
     timestamp_types: IntArray
 
 
-def batch_records(file: InputFile, position: int, size: int) -> BatchRecords | None:
-    """The records of the batch at a position; None if it is damaged, or has none."""
-    data = np.frombuffer(bytearray(file.read(position, size)), dtype=np.uint8)
+def is_message_set(batch: bytes) -> bool:
+    """Whether these are the bytes of a compressed message of format 0 or 1. F43."""
+    # Their attributes come after the magic.
+    return (
+        len(batch) > FIRST_BYTES
+        and batch[MAGIC_POSITION] < 2
+        and bool(batch[FIRST_BYTES] & COMPRESSION_BITS)
+    )
+
+
+def batch_records(batch: bytes) -> BatchRecords | None:
+    """The records in a batch's bytes; None if it is damaged, or has none."""
+    data = np.frombuffer(bytearray(batch), dtype=np.uint8)
     faults: list[FaultyRange] = []
     read = read_records(
         MemoryWindow(data), SegmentOptions(), _COLUMNS, {}, faults.append, with_control_records=True
