@@ -30,6 +30,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 # What kernels are made of: their callees, and constants from elsewhere.
 _KERNEL_SOURCES = (
     "columns/*.py",
+    "coordination/*.py",
     "format/batch_header.py",
     "format/faults.py",
     "wire/compression.py",
