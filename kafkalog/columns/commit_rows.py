@@ -4,13 +4,16 @@ schemas/tables/offset_commits.json. Rules: docs/format.md F300 to F303.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from kafkalog.columns.commit_columns import CommitColumns, Commits
 from kafkalog.columns.record_metadata import IS_CONTROL
-from kafkalog.columns.table_rows import TableRow
+from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.coordination.offset_commits import CommitKey, Decision, OffsetCommitReplay
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.transaction_marker import ABORT, COMMIT
@@ -36,6 +39,7 @@ RECORD_COLUMNS = (
 )
 # Record types of commits, the older one of a coordinator before Kafka 0.9 as well.
 _COMMIT_TYPES = (0, 1)
+_ROWS_PER_BATCH = 4096
 
 
 class _Record(NamedTuple):
@@ -52,27 +56,66 @@ class _Record(NamedTuple):
 
 class CommitRows:
     """Takes the records of one partition of `__consumer_offsets`, control records included, in the
-    order of their offsets, and gives rows of the view as soon as their effect is known.
+    order of their offsets, and gives Arrow batches of the view's `columns` as soon as the effect of
+    commits is known; those of one batch of records in no certain order.
 
-    `high_watermark` is that of the partition, None where it is not known. Memory grows with the
-    keys that are committed, and with the commits of open transactions.
+    `high_watermark` is that of the partition, None where it is not known; `constants` are columns
+    with one value for all of it. Memory grows with the commits of open transactions, and with the
+    keys that are committed while there are any.
     """
 
-    def __init__(self, high_watermark: int | None) -> None:
+    def __init__(
+        self,
+        high_watermark: int | None,
+        constants: Mapping[str, str | int | None],
+        columns: tuple[str, ...],
+    ) -> None:
         self._high_watermark = high_watermark
+        self._constants = constants
+        self._columns = columns
+        self._plain = CommitColumns(high_watermark, constants, columns)
         self._replay = OffsetCommitReplay()
         self._waiting: dict[int, dict[str, object]] = {}
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[TableRow]:
-        """The rows that are decided by these records."""
-        for batch in batches:
-            columns = [batch.column(name).to_pylist() for name in RECORD_COLUMNS]
-            for values in zip(*columns, strict=True):
-                yield from self._taken(_Record(*values))
+    def batches(self, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What is decided by these records."""
+        for batch in records:
+            commits = Commits(batch)
+            if commits.is_plain.any():
+                yield self._plain.batch(commits)
+            yield from self._batches_of(self._rows(commits))
 
-    def last_rows(self) -> Iterator[TableRow]:
+    def last_batches(self) -> Iterator[pa.RecordBatch]:
         """At the end of the log: the commits whose transactions are open."""
-        yield from self._decided(self._replay.still_open(), None)
+        yield from self._batches_of(self._decided(self._replay.still_open(), None))
+
+    def _batches_of(self, rows: Iterator[TableRow]) -> Iterator[pa.RecordBatch]:
+        while some := list(islice(rows, _ROWS_PER_BATCH)):
+            yield table_batch("offset_commits", some, self._constants, self._columns)
+
+    def _rows(self, commits: Commits) -> Iterator[TableRow]:
+        """What is not plain or waited for a transaction's end. Plain records matter to it only
+        while any waits."""
+        done = 0
+        for place in np.flatnonzero(commits.is_special).tolist():
+            yield from self._passed(commits, done, place)
+            columns = [commits.records.column(name)[place].as_py() for name in RECORD_COLUMNS]
+            yield from self._taken(_Record(*columns))
+            done = place + 1
+        yield from self._passed(commits, done, len(commits.is_plain))
+
+    def _passed(self, commits: Commits, begin: int, end: int) -> Iterator[TableRow]:
+        """Waiting commits that the plain records between two places decide."""
+        if not self._replay.is_waiting:
+            return
+        for place in (begin + np.flatnonzero(commits.is_plain[begin:end])).tolist():
+            key, offset = commits.key(place), int(commits.offsets[place])
+            if not commits.is_tombstone(place):
+                self._replay.commit(key, offset)
+                continue
+            decisions = self._replay.tombstone(key, offset)
+            others = (each for each in decisions if each.record_offset != offset)
+            yield from self._decided(others, None)
 
     def _taken(self, record: _Record) -> Iterator[TableRow]:
         if record.is_control:

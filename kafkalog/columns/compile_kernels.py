@@ -7,10 +7,13 @@ that cannot be written, in the user's cache directory.
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
 from kafkalog.columns.batch_table import new_table
 from kafkalog.columns.burrow_statuses import BurrowEvents, BurrowWindows
+from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
 from kafkalog.columns.lag_statuses import LagEvents, LagWindows
+from kafkalog.columns.record_metadata import IS_CONTROL, record_schema
 from kafkalog.columns.scan import set_header_rows
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_batches, read_records
@@ -47,6 +50,7 @@ def compile_kernels() -> None:
         source.zero_run(0, source.size)
         source.next_candidate(0, source.size)
     _compile_statuses()
+    _compile_commits()
     header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
     set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
 
@@ -58,6 +62,17 @@ def _compile_statuses() -> None:
     four, three = (numbers, numbers, numbers, numbers), (numbers, numbers, numbers)
     facts = LagEvents(flags, *four, flags, flags, flags, *three, *three)
     LagWindows(LagSettings()).verdicts(facts)
+
+
+def _compile_commits() -> None:
+    """One tombstone."""
+    record = {"key": bytes(10), "value": None, "offset": 0, "timestampMs": 0}
+    flags = {IS_CONTROL: False, "isTransactional": False}
+    records = pa.RecordBatch.from_pylist(
+        [{**record, **flags}], schema=record_schema(RECORD_COLUMNS)
+    )
+    for _ in CommitRows(None, {}, ("group_id",)).batches([records]):
+        pass
 
 
 if __name__ == "__main__":

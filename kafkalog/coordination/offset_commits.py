@@ -42,13 +42,20 @@ class OffsetCommitReplay:
     """Takes the records of a partition in their order and tells what becomes of each."""
 
     def __init__(self) -> None:
-        # Of each key the offset of the record that is in effect.
+        # Of each key the offset of the record that took effect since any commit waits: who comes
+        # to wait later is behind all that took effect before.
         self._applied: dict[CommitKey, int] = {}
         self._pending: dict[int, dict[CommitKey, int]] = {}
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether any transaction is open: only then records outside of them matter to others."""
+        return bool(self._pending)
+
     def commit(self, key: CommitKey, record_offset: int) -> Decision:
         """A commit outside of transactions."""
-        self._applied[key] = record_offset
+        if self._pending:
+            self._applied[key] = record_offset
         return Decision(record_offset, Effect.APPLIED, record_offset)
 
     def transactional_commit(
@@ -79,6 +86,8 @@ class OffsetCommitReplay:
             else:
                 self._applied[key] = record_offset
                 yield Decision(record_offset, Effect.APPLIED, offset)
+        if not self._pending:
+            self._applied.clear()
 
     def still_open(self) -> Iterator[Decision]:
         """At the end: the commits whose transactions have not ended."""

@@ -6,17 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
+from itertools import groupby
 
 import pyarrow as pa
 
 from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
-from kafkalog.columns.table_rows import table_batch
 from kafkalog.spark.options import ReadOptions
 from kafkalog.spark.reading import read_segment
 from kafkalog.storage.read_plan import SegmentRead
-
-_ROWS_PER_BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +43,12 @@ def read_commits(
         "input_path": first.input_path,
         "internal_partition": first.partition,
     }
-    commits = CommitRows(first.high_watermark)
-    decided = (
-        row
-        for segment in read.segments
-        for row in commits.rows(_in_order(read_segment(segment, options, RECORD_COLUMNS), segment))
-    )
-    rows = chain(decided, commits.last_rows())
-    while some := list(islice(rows, _ROWS_PER_BATCH)):
-        yield table_batch("offset_commits", some, constants, columns)
+    commits = CommitRows(first.high_watermark, constants, columns)
+    for segment in read.segments:
+        yield from commits.batches(
+            _in_order(read_segment(segment, options, RECORD_COLUMNS), segment)
+        )
+    yield from commits.last_batches()
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], segment: SegmentRead) -> Iterator[pa.RecordBatch]:

@@ -17,6 +17,7 @@ from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 
 import kafkalog.columns
+from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
 from kafkalog.columns.compile_kernels import compile_kernels
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
@@ -28,8 +29,9 @@ from kafkalog.storage.log_dir import LogDir, PartitionLog, SegmentFile
 from tests.both_readers import memory_window
 from tests.golden.fixture_sets import Segment, unique_segments
 
-RECORDS, BATCHES = (
-    tuple(field["name"] for field in table_fields(view)) for view in ("records", "batches")
+RECORDS, BATCHES, COMMITS = (
+    tuple(field["name"] for field in table_fields(view))
+    for view in ("records", "batches", "offset_commits")
 )
 CONSTANTS = {"topic": "topic", "partition": 0, "file": "file", "brokerId": 0}
 
@@ -57,6 +59,10 @@ def read_in_every_way(segment: Segment) -> None:
     window = memory_window(segment.path.read_bytes())
     for options, columns in ((whole, RECORDS), (part, RECORDS), (loose, ("offset",)), (part, ())):
         list(read_records(window, options, columns, CONSTANTS, lambda fault: None))
+    batches = read_records(
+        window, whole, RECORD_COLUMNS, CONSTANTS, lambda fault: None, with_control_records=True
+    )
+    list(CommitRows(None, {}, COMMITS).batches(batches))
     for options, columns in ((part, BATCHES), (loose, ("position",))):
         list(read_batches(window, options, columns, CONSTANTS))
     with InputFile(str(segment.path)) as file:

@@ -18,11 +18,13 @@ from tests.golden.fixture_sets import CONSUMERS
 CALLED = {
     "fill_rows",
     "first_mismatch",
+    "gather_parts",
     "group_end",
     "judge_rows",
     "most_records",
     "place_payloads",
     "scan_batches",
+    "scan_commits",
     "settle",
     "undecided_row",
     "_next_candidate",
