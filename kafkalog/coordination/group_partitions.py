@@ -8,14 +8,14 @@ from collections.abc import Collection
 def group_partition(group_id: str, partition_count: int) -> int:
     """The partition whose leader is the group's coordinator, of `partition_count` that there are.
 
-    From the hash that Java has for strings, over UTF-16 units; it wraps to 32 bits, of which the
-    sign is dropped.
+    From the hash that Java has for strings, over UTF-16 units: a signed number of 32 bits, of which
+    the absolute value counts, and 0 for the one that has none (-2**31).
     """
     data = group_id.encode("utf-16-be", "surrogatepass")
     code = 0
     for position in range(0, len(data), 2):
         code = (31 * code + int.from_bytes(data[position : position + 2])) & 0xFFFFFFFF
-    return (code & 0x7FFFFFFF) % partition_count
+    return min(code, 2**32 - code) % 2**31 % partition_count
 
 
 def partition_count(partitions: Collection[int]) -> int | None:

@@ -12,7 +12,7 @@ def test_the_hash_is_javas_over_utf_16_units() -> None:
     assert group_partition("hello", large) == 99162322
     assert group_partition("", large) == 0
     assert group_partition("\U0001d11e", large) == 31 * 0xD834 + 0xDD1E
-    # "polygenelubricants".hashCode() is Integer.MIN_VALUE: the sign is dropped, not turned.
+    # "polygenelubricants".hashCode() is Integer.MIN_VALUE, which has no absolute value in 32 bits.
     assert group_partition("polygenelubricants", large) == 0
 
 

@@ -1,0 +1,147 @@
+"""From when on a compacted log tells every state: random logs, cleaned, against the whole ones.
+
+Rule: docs/format.md F328. The cleaning is that of kafkalog.storage.compaction, which is held
+against a real broker's in tests/broker.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalog.columns.complete_from import CompleteFrom, complete_from
+from kafkalog.format.batch_header import read_header
+from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
+from kafkalog.format.records import Record
+from kafkalog.storage.compaction import CleaningRound, SourceBatch, cleaned_batches, last_offsets
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from tests.spark.kafka_logs import write_log
+from tests.unit.storage.log_dirs import checkpoint_text
+
+LONG_AGO_MS, LAST_WRITTEN_MS = 1_000, 7777
+# Cleaned again after this, tombstones go.
+DELETE_RETENTION_MS = 100
+
+State = dict[bytes, bytes]
+
+
+def drawn_batches(source: random.Random, count: int) -> list[bytes]:
+    """Batches of one to three records of few keys; times do not fall."""
+    batches, offset, now = [], 0, LONG_AGO_MS
+    for _ in range(count):
+        records = []
+        for _ in range(source.choice((1, 1, 2, 3))):
+            now += source.choice((0, 1, 50))
+            value = None if source.random() < 0.3 else b"%d" % offset
+            records.append(Record(offset, now, 0, source.choice((b"a", b"b", b"c")), value))
+            offset += 1
+        batches.append(write_batch(records, BatchFields(leader_epoch=0)))
+    return batches
+
+
+def cleaned(batches: Sequence[bytes], end_offset: int, now_ms: int) -> list[bytes]:
+    """What a cleaning of the offsets below `end_offset` leaves."""
+    sources = [SourceBatch(batch) for batch in batches]
+    next_offset = read_batch(batches[-1], 0)[-1].offset + 1
+    cleaning = CleaningRound(0, end_offset, next_offset, now_ms, DELETE_RETENTION_MS, {}, [])
+    found = cleaned_batches(sources, last_offsets(sources, cleaning), cleaning)
+    return [batch.cleaned for batch in found if batch.cleaned is not None]
+
+
+def state_at(batches: Iterable[bytes], at_ms: int) -> State:
+    state: State = {}
+    for batch in batches:
+        for record in read_batch(batch, 0):
+            if record.key is not None and record.timestamp_ms <= at_ms:
+                state.pop(record.key, None)
+                if record.value is not None:
+                    state[record.key] = record.value
+    return state
+
+
+def log_of(
+    folder: Path, batches: Sequence[bytes], cleaned_to: int | None, active: Sequence[bytes] = ()
+) -> PartitionLog:
+    """A log whose files were last written at LAST_WRITTEN_MS, with an active segment."""
+    bases = [read_header(batch, 0).base_offset for batch in active[:1]]
+    directory = write_log(folder, "t-0", {0: batches, **dict.fromkeys(bases, active)})
+    for path in directory.glob("*.log"):
+        os.utime(path, (0, LAST_WRITTEN_MS / 1000))
+    if cleaned_to is not None:
+        checkpoint = checkpoint_text({("t", 0): cleaned_to})
+        (folder / "cleaner-offset-checkpoint").write_text(checkpoint)
+    (log,) = find_partitions([str(directory)])
+    return log
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_states_from_that_time_on_are_those_of_the_whole_log(
+    seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    source = random.Random(seed)
+    whole = drawn_batches(source, source.randint(2, 9))
+    # The cleaner leaves the active segment alone.
+    active = source.randint(1, len(whole) - 1)
+    end = read_header(whole[active], 0).base_offset
+    times = sorted({record.timestamp_ms for batch in whole for record in read_batch(batch, 0)})
+    once = cleaned(whole, end, now_ms=times[-1])
+    left = cleaned(once, end, now_ms=times[-1] + DELETE_RETENTION_MS + 1)
+    count = len(whole) - active
+    folder = tmp_path_factory.mktemp("logs")
+    checkpoint = source.choice((end, end, None))
+    _, since = complete_from(log_of(folder, left[:-count], checkpoint, left[-count:]))
+    assert complete_from(log_of(folder / "whole", whole, end)) == CompleteFrom(0, None)
+    told = [time for time in times if since is None or time >= since]
+    assert [state_at(left, time) for time in told] == [state_at(whole, time) for time in told]
+    assert since is None or since <= times[-1]
+    assert times[-1] in told
+
+
+def batch(*records: tuple[int, int]) -> bytes:
+    """Records of these offsets and times."""
+    values = [Record(offset, time_ms, 0, b"k", b"v") for offset, time_ms in records]
+    return write_batch(values, BatchFields(leader_epoch=0))
+
+
+@pytest.mark.parametrize(
+    ("batches", "cleaned_to", "expected"),
+    [
+        # Nothing is gone, whatever the checkpoint says.
+        ([batch((0, 10), (1, 20)), batch((2, 30))], 2, (0, None)),
+        # Offset 0 is gone; the last one that was cleaned is there, and later than what is gone.
+        ([batch((1, 20)), batch((2, 30)), batch((3, 40))], 3, (3, 30)),
+        # Offset 2, the last one that was cleaned, is gone: it was not later than what follows.
+        ([batch((0, 10), (1, 20)), batch((3, 40))], 3, (3, 40)),
+        # Of a batch that lost a record headers do not tell which one.
+        ([batch((0, 10), (2, 30)), batch((3, 40))], 3, (3, 40)),
+        # A checkpoint that gaps contradict, none, or one behind the log's end: only the active
+        # segment is surely not cleaned, and this is the only one.
+        ([batch((0, 10)), batch((2, 30)), batch((4, 40))], 3, (4, 7777)),
+        ([batch((0, 10)), batch((2, 30))], None, (2, 7777)),
+        ([batch((0, 10)), batch((2, 30))], 9, (2, 7777)),
+        # Cleaned up to the end, where one may be gone.
+        ([batch((0, 10)), batch((2, 30), (4, 50))], 5, (5, 7777)),
+    ],
+)
+def test_the_offset_and_the_time(
+    tmp_path: Path,
+    batches: Sequence[bytes],
+    cleaned_to: int | None,
+    expected: tuple[int, int | None],
+) -> None:
+    # F328
+    assert complete_from(log_of(tmp_path, batches, cleaned_to)) == expected
+
+
+def test_without_a_checkpoint_all_but_the_active_segment_may_have_been_cleaned(
+    tmp_path: Path,
+) -> None:
+    # F328
+    closed, active = [batch((1, 20)), batch((2, 30))], [batch((3, 40)), batch((4, 50))]
+    assert complete_from(log_of(tmp_path, closed, None, active)) == (3, 30)
