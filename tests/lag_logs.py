@@ -128,7 +128,8 @@ class _Draw:
             if is_empty and not keeps_header and batch is not there[-1]:
                 gone.add(batch.first_offset)
         self._remove_markers(there, removed, gone)
-        return Compact(frozenset(removed), frozenset(gone), frozenset(converted - gone))
+        end = min(replay.first_open_offset, replay.log_end)
+        return Compact(end, frozenset(removed), frozenset(gone), frozenset(converted - gone))
 
     def _remove_markers(self, there: list[Batch], removed: set[int], gone: set[int]) -> None:
         """Those whose transactions have no batch left, nor had one in a deleted segment: snapshots
@@ -159,6 +160,15 @@ def drawn_events(seed: int) -> list[Event]:
     return list(_Draw(seed).events())
 
 
+def drawn_moments(seed: int, replay: LagReplay) -> list[int]:
+    """Before all records, after all, and some between, just before or at a timestamp."""
+    source = random.Random(seed)
+    times = {batch.time_of(offset) for batch in replay.batches for offset in batch.left}
+    known = sorted(times - {NO_VALUE}) or [START_MS]
+    some = [source.choice(known) + source.choice((-1, 0, 0, 1)) for _ in range(4)]
+    return [known[0] - 1, *some, known[-1]]
+
+
 def write_log_dir(log_dir: Path, replay: LagReplay) -> Path:
     """The directory of a broker that stopped, or was killed, with this one partition; its path."""
     log_dir.mkdir()
@@ -173,6 +183,8 @@ def write_log_dir(log_dir: Path, replay: LagReplay) -> Path:
     checkpoints = {"replication-offset-checkpoint": {key: high_watermark or 0}}
     if replay.is_start_inside:
         checkpoints["log-start-offset-checkpoint"] = {key: replay.log_start}
+    if replay.cleaned_to is not None:
+        checkpoints["cleaner-offset-checkpoint"] = {key: replay.cleaned_to}
     for name, offsets in checkpoints.items():
         (log_dir / name).write_text(write_offset_checkpoint(offsets))
     if high_watermark is not None:

@@ -50,10 +50,11 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """The cleaner takes records away: the batches `gone` with all that they had, and with `emptied`
-    those that keep a header. `converted` are of an old format and become batches of format 2.
-    Batches are told by their first offsets, and those that keep a record by neither."""
+    """The cleaner takes records away below `end`: the batches `gone` with all that they had, others
+    without a record left but for their header. Those `converted` are of an old format and become
+    batches of format 2. Batches are told by their first offsets."""
 
+    end: int
     removed: frozenset[int]
     gone: frozenset[int] = frozenset()
     converted: frozenset[int] = frozenset()
@@ -136,6 +137,7 @@ class LagReplay:
     segments: list[int] = field(default_factory=lambda: [0])
     deleted_segments: list[int] = field(default_factory=list)
     is_start_inside: bool = False
+    cleaned_to: int | None = None
     open: dict[int, Transaction] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
@@ -188,6 +190,7 @@ class LagReplay:
         self.batches.append(batch)
 
     def _compact(self, event: Compact) -> None:
+        self.cleaned_to = event.end
         for batch in self.batches:
             batch.left = [offset for offset in batch.left if offset not in event.removed]
             batch.is_gone |= batch.first_offset in event.gone
@@ -221,7 +224,7 @@ class LagReplay:
             for offset in batch.left
             if offset >= self.log_start
         }
-        end = self.log_end if self.high_watermark is None else self.high_watermark
+        end = known = self.log_end if self.high_watermark is None else self.high_watermark
         if at_ms is not None:
             later = [x for x, batch in records.items() if x < end and batch.time_of(x) > at_ms]
             end = min(later, default=end)
@@ -234,7 +237,9 @@ class LagReplay:
                 what.append("beyond_last_stable")
             else:
                 what.append(_what(records.get(offset), read_committed=read_committed))
-        return LagView(self.log_start, end, stable, what, records)
+        first = min((x for x in records if x < known), default=known)
+        is_before = at_ms is not None and end == first and self.log_start > 0
+        return LagView(self.log_start, end, stable, what, records, is_before)
 
     def _stable(self, end: int) -> int:
         """The end, or where the first transaction begins that has not ended below it. What the
@@ -268,6 +273,7 @@ class LagView:
     last_stable_offset: int
     what: list[str]
     records: dict[int, Batch]
+    is_before_log: bool
 
     def answer(self, committed: int) -> dict[str, int]:
         """The counted columns of table consumer_lag."""
@@ -279,8 +285,10 @@ class LagView:
             "lag": self.high_watermark - committed,
             **{name: left.count(name) for name in COUNTED},
             "damaged": 0,
+            "in_tiered_storage": 0,
             "ahead_of_log": len(range(self.high_watermark, committed)),
             **self._times(committed),
+            "is_before_log": self.is_before_log,
         }
 
     def _times(self, committed: int) -> dict[str, int]:

@@ -18,6 +18,7 @@ from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.log_snapshots import snapshot_entries
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 
@@ -52,7 +53,7 @@ def lag_bounds(
         with closing(walk.tables(start, high_watermark)) as tables:
             found = end_offsets_at(tables, moments, start, high_watermark, walk.decode)
         ends = found[numbers[:-1]]
-        stables = _stable_offsets(log, ends) if read_committed else ends
+        stables = np.maximum(_stable_offsets(log, ends), start) if read_committed else ends
         is_before = (ends == found[0]) & (start > 0)
     return LagBounds(min(earliest_offset(log), start), start, ends, stables, is_before)
 
@@ -65,8 +66,10 @@ def high_watermark_of(log: PartitionLog) -> int:
 
 def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:
     """The last stable offsets of a log that ended at these offsets: where the first transaction
-    begins whose marker, if it has one, lies behind."""
-    walk = TransactionWalk(log)
+    begins whose marker, if it has one, lies behind. What was open where the log begins now is known
+    if its first segment has a snapshot."""
+    base_offset = log.segments[0].base_offset or 0 if log.segments else 0
+    walk = TransactionWalk(log, base_offset, snapshot_entries(log, base_offset) or ())
     spans = [
         (LARGEST_OFFSET if found.marker_offset is None else found.marker_offset, found.first_offset)
         for found in (*walk.ended(), *walk.still_open.by_producer.values())

@@ -3,63 +3,97 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kafkalog.columns.lag_account import LagAccounts, lag_accounts
 from kafkalog.columns.transaction_walk import stable_offset
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.log_reader import LogReader
-from tests.lag_logs import drawn_events, write_log_dir
-from tests.lag_replay import LagReplay, replayed
+from tests.lag_logs import drawn_events, drawn_moments, write_log_dir
+from tests.lag_replay import COUNTED, LagReplay, replayed
 
-LOGS = [range(first, first + 100) for first in range(0, 1000, 100)]
+STEP = 100
+USUAL = [range(first, first + STEP) for first in range(0, 1000, STEP)]
+FURTHER = [range(first, first + STEP) for first in range(1000, 6000, STEP)]
+COLUMNS = (
+    "log_start_offset",
+    "high_watermark",
+    "last_stable_offset",
+    "lag",
+    *COUNTED,
+    "in_tiered_storage",
+    "damaged",
+    "ahead_of_log",
+    "next_offset",
+    "next_timestamp_ms",
+    "timestamp_type",
+    "newest_timestamp_ms",
+    "consumed_timestamp_ms",
+    "is_before_log",
+)
+Columns = dict[str, list[int]]
 
 
-def block_name(seeds: range) -> str:
-    return f"{seeds[0]} to {seeds[-1]}"
+def assert_files_are_as_replayed(replay: LagReplay, log: PartitionLog) -> None:
+    """By the plain reader: the writer wrote what the events say."""
+    reader = LogReader(log)
+    found = {
+        record.offset: (record.timestamp_ms, record.timestamp_type)
+        for chunk in reader.chunks(reader.start_offset, 2**20)
+        for record in chunk.records()
+    }
+    view = replay.at(None, read_committed=True)
+    assert found == {
+        offset: (batch.time_of(offset), batch.timestamp_type)
+        for offset, batch in view.records.items()
+    }
+    assert (reader.start_offset, reader.end_offset()) == (replay.log_start, replay.log_end)
+    assert stable_offset(log).offset == view.last_stable_offset
 
 
-@pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as made:
-        yield Path(made)
+def answers(accounts: LagAccounts) -> Columns:
+    """All columns."""
+    return {name: getattr(accounts, name).tolist() for name in COLUMNS}
 
 
-def written(seed: int, folder: Path) -> tuple[LagReplay, PartitionLog]:
-    """The log of a seed, replayed and as found in its directory."""
-    replay = replayed(drawn_events(seed))
-    log_dir = Path(tempfile.mkdtemp(dir=folder)) / "log-dir"
-    write_log_dir(log_dir, replay)
-    (log,) = find_partitions([str(log_dir)])
-    return replay, log
+def assert_lag_is_as_replayed(seed: int, replay: LagReplay, log: PartitionLog) -> None:
+    """Every column for all positions from 0 to two behind the log's end, now and at several
+    moments, at both isolation levels."""
+    positions = range(replay.log_end + 3)
+    moments = drawn_moments(seed, replay)
+    at_ms = np.repeat(moments, len(positions))
+    for read_committed in (False, True):
+        views = [replay.at(moment, read_committed=read_committed) for moment in (None, *moments)]
+        rows = [[view.answer(position) for position in positions] for view in views]
+        now, then = rows[0], [row for answered in rows[1:] for row in answered]
+        found = lag_accounts(log, np.array(positions), read_committed=read_committed)
+        assert answers(found) == {name: [row[name] for row in now] for name in COLUMNS}
+        asked = np.tile(positions, len(moments))
+        found = lag_accounts(log, asked, at_ms, read_committed=read_committed)
+        assert answers(found) == {name: [row[name] for row in then] for name in COLUMNS}
+        for row in (*now, *then):
+            assert row["lag"] == sum(row[name] for name in COUNTED) - row["ahead_of_log"]
 
 
-@pytest.mark.parametrize("seeds", LOGS, ids=block_name)
-def test_the_files_hold_what_the_events_say(seeds: range, folder: Path) -> None:
-    # F15, F42, F46, F95, F96: by the plain reader.
+@pytest.mark.parametrize(
+    "seeds",
+    [*USUAL, *(pytest.param(seeds, marks=pytest.mark.deep) for seeds in FURTHER)],
+    ids=lambda seeds: f"{seeds[0]} to {seeds[-1]}",
+)
+def test_lag_and_what_it_is_made_of_are_what_a_replay_counts(seeds: range) -> None:
+    # F95 to F97, F214, F310 to F313, F315
     for seed in seeds:
-        replay, log = written(seed, folder)
-        reader = LogReader(log)
-        found = {
-            record.offset: (record.timestamp_ms, record.timestamp_type)
-            for chunk in reader.chunks(reader.start_offset, 2**20)
-            for record in chunk.records()
-        }
-        records = replay.at(None, read_committed=False).records
-        expected = {
-            offset: (batch.time_of(offset), batch.timestamp_type)
-            for offset, batch in records.items()
-        }
-        assert (reader.start_offset, reader.end_offset()) == (replay.log_start, replay.log_end)
-        assert found == expected, seed
-
-
-@pytest.mark.parametrize("seeds", LOGS, ids=block_name)
-def test_the_last_stable_offset_is_that_of_the_events(seeds: range, folder: Path) -> None:
-    # F214
-    for seed in seeds:
-        replay, log = written(seed, folder)
-        view = replay.at(None, read_committed=True)
-        assert stable_offset(log).offset == view.last_stable_offset, seed
+        replay = replayed(drawn_events(seed))
+        with tempfile.TemporaryDirectory() as folder:
+            log_dir = Path(folder) / "log-dir"
+            write_log_dir(log_dir, replay)
+            (log,) = find_partitions([str(log_dir)])
+            try:
+                assert_files_are_as_replayed(replay, log)
+                assert_lag_is_as_replayed(seed, replay, log)
+            except AssertionError as error:
+                error.add_note(f"the log of seed {seed}")
+                raise
