@@ -117,7 +117,7 @@ def _what_expiry_goes_by(groups: DataFrame, members: DataFrame) -> DataFrame:
     return joined_by_group(groups, subscribed).select(
         *GROUP_KEY,
         F.col("group_type").alias("expiry_type"),
-        F.nullif("protocol_type", F.lit("")).alias("expiry_protocol_type"),
+        F.col("protocol_type").alias("expiry_protocol_type"),
         F.coalesce(F.col("state") == "Empty", F.lit(False)).alias("is_empty"),
         F.col("state_timestamp_ms").alias("empty_since_ms"),
         "group_topics",

@@ -123,23 +123,27 @@ def groups(
     known = _with_member_counts(_known_groups(latest), group_members(latest))
     found = joined_by_group(known, commits.select(*GROUP_KEY).distinct(), "full")
     has_commits = F.col("of_group_id").isNotNull()
-    is_simple = F.col("kind").isNull() & has_commits
-    state = F.when(is_simple, "Empty").when(F.col("kind").isNull(), "Dead").otherwise(_state())
+    only_commits = F.col("kind").isNull() & has_commits
+    state = F.when(only_commits, "Empty").when(F.col("kind").isNull(), "Dead").otherwise(_state())
     key = [F.coalesce(F.col(name), F.col(f"of_{name}")).alias(name) for name in GROUP_KEY]
-    group_type = F.when(is_simple, "classic").otherwise(
+    group_type = F.when(only_commits, "classic").otherwise(
         F.coalesce("kind.group_type", "last_group_type")
     )
+    # What has committed but never joined has a record with an empty protocol type at times.
+    protocol_type = F.nullif("kind.protocol_type", F.lit(""))
+    is_classic = F.coalesce(F.col("kind.group_type") == "classic", F.lit(False))
+    has_no_protocol = is_classic & protocol_type.isNull()
     return found.select(
         *key,
         group_type.alias("group_type"),
         state.alias("state"),
-        "kind.protocol_type",
+        protocol_type.alias("protocol_type"),
         _assignor(default_assignor).alias("assignor"),
         "kind.epoch",
         "target_epoch",
         "kind.state_timestamp_ms",
         F.coalesce("members", F.lit(0)).cast("int").alias("members"),
-        is_simple.alias("is_simple"),
+        (only_commits | has_no_protocol).alias("is_simple"),
     )
 
 

@@ -6,6 +6,8 @@ isSubscribedToTopic) and OffsetMetadataManager.cleanupExpiredOffsets of Kafka 4.
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -27,29 +29,46 @@ def committed(spark: SparkSession, *rows: dict[str, Any], at_ms: int | None = No
     return commits_in_effect(frame(spark, "offset_commits", *rows), at_ms).collect()
 
 
-def with_status(
-    spark: SparkSession,
-    row: dict[str, Any],
-    *records: dict[str, Any],
-    waiting: dict[str, Any] | None = None,
-    topics: tuple[tuple[Any, ...], ...] = (KNOWN,),
-    at_ms: int = 50_000,
-) -> tuple[int | None, str]:
-    """When the commit expires, and its status."""
-    rows = [row] if waiting is None else [row, waiting]
-    commits = commits_in_effect(frame(spark, "offset_commits", *rows))
+@dataclass(frozen=True)
+class Case:
+    """A commit of a group of its own, records of the group, and topics: what is to come of it."""
+
+    row: dict[str, Any]
+    expires_ms: int | None
+    status: str = "current"
+    records: tuple[dict[str, Any], ...] = ()
+    waiting: tuple[dict[str, Any], ...] = ()
+    topics: tuple[tuple[Any, ...], ...] = (KNOWN,)
+
+
+def check(spark: SparkSession, *cases: Case, at_ms: int = 50_000) -> None:
+    """All cases in one query: each has a group and a topic of its own."""
+    commits, records, topics = [], [], []
+    for number, case in enumerate(cases):
+        group, topic = {"group_id": f"g{number}"}, f"t{number}"
+        commits += [{**row, **group, "topic": topic} for row in (case.row, *case.waiting)]
+        records += [{**_renamed(record, topic), **group} for record in case.records]
+        topics += [(cluster, topic, *rest) for cluster, _, *rest in case.topics]
+    in_effect = commits_in_effect(frame(spark, "offset_commits", *commits))
     latest = latest_group_records(frame(spark, "group_metadata", *records))
     found = with_commit_status(
-        commits.withColumn("high_watermark", F.lit(1000).cast("long")),
-        groups(latest, commits),
+        in_effect.withColumn("high_watermark", F.lit(1000).cast("long")),
+        groups(latest, in_effect),
         group_members(latest),
-        spark.createDataFrame(list(topics), TOPICS),
+        spark.createDataFrame(topics, TOPICS),
         at_ms=at_ms,
         retention_ms=RETENTION_MS,
     )
-    assert found.columns == [*commits.columns, "high_watermark", "expires_ms", "commit_status"]
-    (status,) = found.collect()
-    return status.expires_ms, status.commit_status
+    assert found.columns == [*in_effect.columns, "high_watermark", "expires_ms", "commit_status"]
+    told = {row.group_id: (row.expires_ms, row.commit_status) for row in found.collect()}
+    assert told == {
+        f"g{number}": (case.expires_ms, case.status) for number, case in enumerate(cases)
+    }
+
+
+def _renamed(record: dict[str, Any], topic: str) -> dict[str, Any]:
+    """With the case's own topic for t."""
+    return json.loads(json.dumps(record).replace('"t"', f'"{topic}"'))
 
 
 def classic_group(*subscribed: list[str] | None, **columns: Any) -> dict[str, Any]:
@@ -61,11 +80,18 @@ def classic_group(*subscribed: list[str] | None, **columns: Any) -> dict[str, An
     return group_record(2, 1, **{"protocol_type": "consumer", "members": members, **columns})
 
 
-def consumer_group(*subscribed: list[str]) -> list[dict[str, Any]]:
-    return [group_record(3, 1, epoch=1)] + [
+def consumer_group(*subscribed: list[str]) -> tuple[dict[str, Any], ...]:
+    members = (
         group_record(5, 2, member_id=f"m{number}", subscribed_topics=topics)
         for number, topics in enumerate(subscribed)
-    ]
+    )
+    return group_record(3, 1, epoch=1), *members
+
+
+def open_commit(record_offset: int, committed_offset: int) -> dict[str, Any]:
+    waits = {"is_transactional": True, "effect": "open"}
+    nothing = {"effective_offset": None, "effective_timestamp_ms": None}
+    return commit(record_offset, committed_offset, **waits, **nothing)
 
 
 def test_what_counts_at_a_moment(spark: SparkSession) -> None:
@@ -102,95 +128,81 @@ def test_a_commit_of_format_0_counts_from_its_own_time_on(spark: SparkSession) -
 
 def test_a_commit_that_only_waits_has_no_offset_yet(spark: SparkSession) -> None:
     # F300
-    waits = commit(
-        5,
-        10,
-        is_transactional=True,
-        effect="open",
-        effective_offset=None,
-        effective_timestamp_ms=None,
-    )
-    (row,) = committed(spark, waits)
+    (row,) = committed(spark, open_commit(5, 10))
     assert (row.group_id, row.committed_offset, row.has_open_commit) == ("g", None, True)
 
 
-@pytest.mark.parametrize(
-    ("row", "topics", "status"),
-    [
-        (commit(10, 5), (KNOWN,), "current"),
-        (commit(10, 5), (), "unknown_topic"),
-        # Another cluster's topic of that name is another topic.
-        (commit(10, 5), (("d", "t", "id-1", False),), "unknown_topic"),
-        (commit(10, 5), (("c", "t", "id-1", True),), "deleted_topic"),
-        (commit(10, 5, topic_id="id-1"), (KNOWN, ("c", "t", "id-0", True)), "current"),
-        (commit(10, 5, topic_id="id-0"), (KNOWN, ("c", "t", "id-0", True)), "recreated_topic"),
-        (commit(10, 5, topic_id="id-0"), (KNOWN,), "recreated_topic"),
-        # Where the topic's own id is not known nothing tells.
-        (commit(10, 5, topic_id="id-0"), (("c", "t", None, False),), "current"),
-        (commit(10, 1000), (KNOWN,), "current"),
-        (commit(10, 1001), (KNOWN,), "beyond_log_end"),
-        (commit(10, 5, is_confirmed=False), (KNOWN,), "unconfirmed"),
-        (commit(10, 5, is_confirmed=None), (KNOWN,), "current"),
-    ],
-)
-def test_status_of_a_commit(
-    spark: SparkSession, row: dict[str, Any], topics: tuple[Any, ...], status: str
-) -> None:
+def test_status_of_a_commit(spark: SparkSession) -> None:
     # F327, F303, T38: a commit for an earlier topic of the name, or above the log, is no lag.
-    assert with_status(spark, row, topics=topics) == (110_000, status)
+    earlier = ("c", "t", "id-0", True)
+    check(
+        spark,
+        Case(commit(10, 5), 110_000, "current"),
+        Case(commit(10, 5), 110_000, "unknown_topic", topics=()),
+        # Another cluster's topic of that name is another topic.
+        Case(commit(10, 5), 110_000, "unknown_topic", topics=(("d", "t", "id-1", False),)),
+        Case(commit(10, 5), 110_000, "deleted_topic", topics=(("c", "t", "id-1", True),)),
+        Case(commit(10, 5, topic_id="id-1"), 110_000, "current", topics=(KNOWN, earlier)),
+        Case(commit(10, 5, topic_id="id-0"), 110_000, "recreated_topic", topics=(KNOWN, earlier)),
+        Case(commit(10, 5, topic_id="id-0"), 110_000, "recreated_topic"),
+        # Where the topic's own id is not known nothing tells.
+        Case(commit(10, 5, topic_id="id-0"), 110_000, topics=(("c", "t", None, False),)),
+        Case(commit(10, 1000), 110_000, "current"),
+        Case(commit(10, 1001), 110_000, "beyond_log_end"),
+        Case(commit(10, 5, is_confirmed=False), 110_000, "unconfirmed"),
+        Case(commit(10, 5, is_confirmed=None), 110_000, "current"),
+    )
 
 
 def test_a_commit_expires_with_the_millisecond(spark: SparkSession) -> None:
-    # F325
-    row = commit(10, 5)
-    assert with_status(spark, row, at_ms=109_999) == (110_000, "current")
-    assert with_status(spark, row, at_ms=110_000) == (110_000, "expired")
-    # T36: version 1 names the time itself.
-    explicit = commit(10, 5, version=1, expire_timestamp_ms=20_000)
-    assert with_status(spark, explicit, at_ms=19_999) == (20_000, "current")
-    assert with_status(spark, explicit, at_ms=20_000) == (20_000, "expired")
+    # F325, T36: version 1 names the time itself.
+    explicit = commit(10, 5, version=1, expire_timestamp_ms=110_000)
+    for at_ms, status in ((109_999, "current"), (110_000, "expired")):
+        check(
+            spark,
+            Case(commit(10, 5), 110_000, status),
+            Case(explicit, 110_000, status),
+            # Staler things are said first.
+            Case(commit(10, 5), 110_000, "unknown_topic", topics=()),
+            at_ms=at_ms,
+        )
 
 
 def test_commits_of_classic_groups(spark: SparkSession) -> None:
     # F325, F326
-    row = commit(10, 5)
+    def case(expires_ms: int | None, *subscribed: list[str] | None, **columns: Any) -> Case:
+        return Case(commit(10, 5), expires_ms, records=(classic_group(*subscribed, **columns),))
 
-    def expires(*subscribed: list[str] | None, **columns: Any) -> int | None:
-        return with_status(spark, row, classic_group(*subscribed, **columns))[0]
+    check(
+        spark,
+        case(130_000, state_timestamp_ms=30_000),  # Empty since then
+        case(110_000, state_timestamp_ms=None),  # an older record: the commit's own time
+        case(None, ["t"]),
+        case(None, ["u"], ["t"]),
+        case(110_000, ["u"]),
+        case(None, None),
+        case(None, ["u"], None),
+        case(None, None, protocol_type="connect"),
+        case(130_000, protocol_type="connect", state_timestamp_ms=30_000),
+        case(110_000, protocol_type="", state_timestamp_ms=30_000),
+        Case(commit(10, 5, expire_timestamp_ms=20_000), None, records=(classic_group(["t"]),)),
+    )
 
-    assert expires(state_timestamp_ms=30_000) == 130_000  # Empty since then
-    assert expires(state_timestamp_ms=None) == 110_000  # an older record: the commit's own time
-    assert expires(["t"]) is None
-    assert expires(["u"], ["t"]) is None
-    assert expires(["u"]) == 110_000
-    assert expires(None) is None
-    assert expires(["u"], None) is None
-    assert expires(None, protocol_type="connect") is None
-    assert expires(protocol_type="connect", state_timestamp_ms=30_000) == 130_000
-    assert expires(protocol_type="", state_timestamp_ms=30_000) == 110_000
-    explicit = commit(10, 5, expire_timestamp_ms=20_000)
-    assert with_status(spark, explicit, classic_group(["t"]))[0] is None
 
-
-def test_commits_of_consumer_and_streams_groups(spark: SparkSession) -> None:
+def test_commits_of_groups_of_other_types(spark: SparkSession) -> None:
     # F325, F326
-    row = commit(10, 5)
-    assert with_status(spark, row, *consumer_group())[0] == 110_000
-    assert with_status(spark, row, *consumer_group(["u"]))[0] == 110_000
-    assert with_status(spark, row, *consumer_group(["u"], ["t"]))[0] is None
     streams, member = group_record(17, 1, epoch=1), group_record(19, 2, member_id="m")
-    assert with_status(spark, row, streams)[0] == 110_000
-    assert with_status(spark, row, streams, member)[0] is None
+    check(
+        spark,
+        Case(commit(10, 5), 110_000, records=consumer_group()),
+        Case(commit(10, 5), 110_000, records=consumer_group(["u"])),
+        Case(commit(10, 5), None, records=consumer_group(["u"], ["t"])),
+        Case(commit(10, 5), 110_000, records=(streams,)),
+        Case(commit(10, 5), None, records=(streams, member)),
+    )
 
 
 def test_a_commit_stays_while_another_waits_for_its_transaction(spark: SparkSession) -> None:
     # F326
-    waits = commit(
-        11,
-        6,
-        is_transactional=True,
-        effect="open",
-        effective_offset=None,
-        effective_timestamp_ms=None,
-    )
-    assert with_status(spark, commit(10, 5), waiting=waits, at_ms=200_000) == (None, "current")
+    case = Case(commit(10, 5), None, "current", waiting=(open_commit(11, 6),))
+    check(spark, case, at_ms=200_000)

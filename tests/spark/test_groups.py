@@ -89,6 +89,14 @@ def test_a_group_that_became_another_type_and_one_that_is_gone(spark: SparkSessi
     assert described(spark, gone, commits=(commit(2, 5), commit(3, None))).state == "Dead"
 
 
+def test_a_group_without_a_protocol_type_is_simple(spark: SparkSession) -> None:
+    # F320: as brokers write it when such a group is deleted or expires in parts.
+    row = described(spark, group_record(2, 0, epoch=0, protocol_type="", members=[]))
+    assert (row.state, row.protocol_type, row.is_simple) == ("Empty", None, True)
+    row = described(spark, group_record(2, 0, epoch=1, protocol_type="consumer", members=[]))
+    assert (row.state, row.protocol_type, row.is_simple) == ("Empty", "consumer", False)
+
+
 def test_a_group_at_a_past_moment(spark: SparkSession) -> None:
     # F320: records up to that moment count, the moment included.
     records = [
