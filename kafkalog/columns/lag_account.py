@@ -27,13 +27,15 @@ from kafkalog.storage.log_dir import PartitionLog
 class LagAccounts:
     """Answers to as many questions, an element each; columns of table `consumer_lag`.
 
-    Offsets and times are -1 where there is none, and where damage hides which it is.
+    `high_watermark_from` has numbers of `EndFrom`. Offsets and times are -1 where there is none,
+    and where damage hides which it is.
     `is_before_log` is True where the log begins later than what was asked for: what it was then is
     not known.
     """
 
     log_start_offset: LongArray
     high_watermark: LongArray
+    high_watermark_from: LongArray
     last_stable_offset: LongArray
     lag: LongArray
     readable_records: LongArray
@@ -58,11 +60,13 @@ def lag_accounts(
     log: PartitionLog,
     committed_offsets: LongArray,
     at_ms: LongArray | None = None,
+    reached: LongArray | None = None,
     *,
     read_committed: bool,
 ) -> LagAccounts:
     """What lies between committed offsets and the end of a partition's log, now or at the moment
-    that goes with each of them, in milliseconds.
+    that goes with each of them, in milliseconds, by when the log is known to have `reached` an
+    offset.
 
     Reads batch headers, and of batches only those in which an asked offset lies, the first and the
     last one that is asked for, those that decide where the log ended at a moment, and compressed
@@ -73,7 +77,8 @@ def lag_accounts(
     work = LagWork()
     while True:
         walk = LagWalk(log, read_whole, work)
-        bounds = lag_bounds(walk, len(committed_offsets), at_ms, read_committed=read_committed)
+        count = len(committed_offsets)
+        bounds = lag_bounds(walk, count, at_ms, reached, read_committed=read_committed)
         accounts = _accounts(walk, committed_offsets, bounds, read_committed=read_committed)
         if not walk.doubtful:
             return accounts
@@ -117,6 +122,7 @@ def _accounts(
     return LagAccounts(
         log_start_offset=np.full(len(committed), bounds.earliest_offset),
         high_watermark=high_watermark,
+        high_watermark_from=bounds.high_watermark_from,
         last_stable_offset=bounds.last_stable_offset,
         lag=high_watermark - committed,
         readable_records=readable,

@@ -6,6 +6,7 @@ Rules: docs/format.md F311, F312.
 from __future__ import annotations
 
 from contextlib import closing
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -15,12 +16,25 @@ from kafkalog.columns.lag_walk import LagWalk
 from kafkalog.columns.log_offsets import earliest_offset, log_end_offset
 from kafkalog.columns.moments import end_offsets_at
 from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
+from kafkalog.format.batch_header import LOG_APPEND_TIME
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.log_snapshots import snapshot_entries
 
 _BEFORE_ALL = np.iinfo(np.int64).min
+
+
+class EndFrom(IntEnum):
+    """What tells the high watermark: the checkpoint of a clean stop; the log's end; at a past
+    moment the timestamp of the first later record, by its type, or that more had been consumed by
+    then."""
+
+    CHECKPOINT = 0
+    LOG_END = 1
+    CREATE_TIME = 2
+    LOG_APPEND_TIME = 3
+    CONSUMED = 4
 
 
 class LagBounds(NamedTuple):
@@ -30,38 +44,73 @@ class LagBounds(NamedTuple):
     earliest_offset: int
     start_offset: int
     high_watermark: LongArray
+    high_watermark_from: LongArray
     last_stable_offset: LongArray
     is_before_log: BoolArray
 
 
 def lag_bounds(
-    walk: LagWalk, count: int, at_ms: LongArray | None, *, read_committed: bool
+    walk: LagWalk,
+    count: int,
+    at_ms: LongArray | None,
+    reached: LongArray | None,
+    *,
+    read_committed: bool,
 ) -> LagBounds:
     """The bounds for `count` questions. At a moment the log ended at the first record with a later
-    timestamp, and what begins with its first record had perhaps not begun then."""
+    timestamp, but not below an offset that it is known to have reached; whether it was longer
+    before it lost its beginning is not told."""
     log = walk.log
     start = log_bounds(log, EndRule.LOG_END).start_offset
-    high_watermark = high_watermark_of(log)
+    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    high_watermark = log_end_offset(log, check_crcs=False) if known is None else known
+    end_from = EndFrom.LOG_END if known is None else EndFrom.CHECKPOINT
     if at_ms is None:
         stable = stable_offset(log, looks_for_damage=False).offset if read_committed else None
         ends = np.full(count, high_watermark)
+        froms = np.full(count, end_from, dtype=np.int64)
         stables = ends if stable is None else np.full(count, min(stable, high_watermark))
         is_before = np.zeros(count, dtype=np.bool_)
     else:
-        # Of the time before all others the answer is the first record.
-        moments, numbers = np.unique(np.append(at_ms, _BEFORE_ALL), return_inverse=True)
-        with closing(walk.tables(start, high_watermark)) as tables:
-            found = end_offsets_at(tables, moments, start, high_watermark, walk.decode)
-        ends = found[numbers[:-1]]
+        ends, froms, first = _ends_at(walk, at_ms, start, high_watermark)
+        froms[ends == high_watermark] = end_from
+        # More than the log has now is of another log that had its name.
+        if reached is not None:
+            is_more = (reached > ends) & (reached <= high_watermark)
+            ends, froms = (
+                np.where(is_more, reached, ends),
+                np.where(is_more, EndFrom.CONSUMED, froms),
+            )
         stables = np.maximum(_stable_offsets(log, ends), start) if read_committed else ends
-        is_before = (ends == found[0]) & (start > 0)
-    return LagBounds(min(earliest_offset(log), start), start, ends, stables, is_before)
+        is_before = (ends == first) & (start > 0)
+    return LagBounds(min(earliest_offset(log), start), start, ends, froms, stables, is_before)
 
 
-def high_watermark_of(log: PartitionLog) -> int:
-    """The high watermark; where a log was not shut down cleanly, its end by its batch headers."""
-    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
-    return log_end_offset(log, check_crcs=False) if known is None else known
+def reached_by(committed_offsets: LongArray, at_ms: LongArray) -> LongArray:
+    """Of each moment the largest offset that was committed by then: the log had reached it."""
+    order = np.argsort(at_ms, kind="stable")
+    largest = np.maximum.accumulate(committed_offsets[order])
+    # What was committed in the same millisecond was there as well.
+    behind = np.searchsorted(at_ms[order], at_ms, side="right") - 1
+    reached: LongArray = largest[behind]
+    return reached
+
+
+def _ends_at(
+    walk: LagWalk, at_ms: LongArray, start: int, high_watermark: int
+) -> tuple[LongArray, LongArray, int]:
+    """The ends by the records' timestamps, and by which type; and where the first record is."""
+    # Of the time before all others the answer is the first record.
+    moments, numbers = np.unique(np.append(at_ms, _BEFORE_ALL), return_inverse=True)
+    with closing(walk.tables(start, high_watermark)) as tables:
+        found, types = end_offsets_at(tables, moments, start, high_watermark, walk.decode)
+    ends, froms = (values[numbers[:-1]] for values in (found, types))
+    is_append_time = froms == LOG_APPEND_TIME
+    return (
+        ends,
+        np.where(is_append_time, EndFrom.LOG_APPEND_TIME, EndFrom.CREATE_TIME),
+        int(found[0]),
+    )
 
 
 def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:

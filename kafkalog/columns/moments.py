@@ -20,6 +20,7 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.log_headers import HeaderTable
 from kafkalog.columns.offset_intervals import DecodeBatch
+from kafkalog.format.batch_header import NO_VALUE
 
 # Of records that do not count.
 _NEVER = np.iinfo(np.int64).min
@@ -31,13 +32,15 @@ def end_offsets_at(
     start_offset: int,
     end_offset: int,
     decode: DecodeBatch,
-) -> LongArray:
+) -> tuple[LongArray, LongArray]:
     """For every moment, in milliseconds, in rising order, the first offset from `start_offset` on
-    whose record has a later timestamp; `end_offset` where there is none below it.
+    whose record has a later timestamp, and that one's type; `end_offset` and -1 where there is none
+    below it.
 
     `tables` are all batches from `start_offset` on.
     """
     ends = np.full(len(moments), end_offset, dtype=np.int64)
+    types = np.full(len(moments), NO_VALUE, dtype=np.int64)
     answered = 0
     for headers in tables:
         table = headers.table
@@ -60,7 +63,8 @@ def end_offsets_at(
             count = int(np.searchsorted(moments[answered:], latest_ms[-1], side="left"))
             places = np.searchsorted(latest_ms, moments[answered : answered + count], side="right")
             ends[answered : answered + count] = records.offsets[places]
+            types[answered : answered + count] = records.timestamp_types[places]
             answered += count
         if answered == len(moments):
             break
-    return np.minimum(ends, end_offset)
+    return np.minimum(ends, end_offset), types

@@ -48,14 +48,11 @@ from kafkalog.storage.files import (
     read_text,
 )
 from kafkalog.storage.log_dir import PartitionLog
-from kafkalog.storage.names import snapshot_offset
+from kafkalog.storage.names import CLUSTER_METADATA, snapshot_offset
 from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segments
 from kafkalog.storage.temporary_files import CLEANED
 
 SOUND, FINDINGS = "sound", "findings"
-# The log of the cluster's metadata is not closed as others are, nor are those on their way out: a
-# marker of a clean shutdown does not speak of them.
-_NEVER_CLOSED = ("__cluster_metadata",)
 
 
 def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
@@ -164,8 +161,10 @@ def _indexes(log: PartitionLog, segment: FoundSegment) -> SegmentIndexes:
         timeindex=timeindex,
         txnindex=txnindex,
         is_active=is_last and segment.name.mark in ("", CLEANED),
+        # The log of the cluster's metadata is not closed as others are, nor are those on their way
+        # out: a marker of a clean shutdown does not speak of them.
         is_trimmed=(
-            log.log_dir.is_clean_shutdown and log.is_live and log.topic not in _NEVER_CLOSED
+            log.log_dir.is_clean_shutdown and log.is_live and log.topic != CLUSTER_METADATA
         ),
     )
 

@@ -10,13 +10,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafkalog.columns.arrays import fixed_width, integers
-from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.arrays import chosen, fixed_width, integers
+from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.lag_account import LagAccounts, lag_accounts
+from kafkalog.columns.lag_bounds import EndFrom, reached_by
 from kafkalog.columns.replica_facts import replica_sets
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.spark.tables import table_schema
-from kafkalog.storage.log_dir import find_partitions, topic_id
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.oldest_log import is_oldest_layout
 
 _LOG = ("topic", "partition")
@@ -25,6 +26,7 @@ _LOG_PATH = "log_path"
 ACCOUNT_COLUMNS = (
     "log_start_offset",
     "high_watermark",
+    "high_watermark_from",
     "last_stable_offset",
     "lag",
     "readable_records",
@@ -42,20 +44,20 @@ ACCOUNT_COLUMNS = (
     "newest_timestamp_ms",
     "consumed_timestamp_ms",
 )
+_LOG_START, _, _END_FROM, _ = _ABOUT_LOG = ACCOUNT_COLUMNS[:4]
 # Those in which -1 stands for none.
 _OPTIONAL = ACCOUNT_COLUMNS[ACCOUNT_COLUMNS.index("next_offset") :]
 
 
-def log_places(spark: SparkSession, log_dirs: Sequence[str], *, strict: bool) -> DataFrame:
-    """The partitions in log directories, of replicas the best: `topic`, `partition`, `log_path`,
-    `log_topic_id` and `log_broker_id`. Raises LogDirError as `find_partitions` does."""
-    logs = [log for log in find_partitions(log_dirs, strict=strict) if not is_oldest_layout(log)]
+def log_places(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
+    """Where the partitions are, of replicas the best: `topic`, `partition`, `log_path`,
+    `log_broker_id`."""
+    found = replica_sets([log for log in logs if log.is_live and not is_oldest_layout(log)])
     rows = [
-        (best.topic, best.partition, best.path, topic_id(best), best.log_dir.broker_id)
-        for best in (replicas.best for replicas in replica_sets(logs))
-        if best.is_live
+        (best.topic, best.partition, best.path, best.log_dir.broker_id)
+        for best in (replicas.best for replicas in found)
     ]
-    schema = "topic string, partition int, log_path string, log_topic_id string, log_broker_id int"
+    schema = "topic string, partition int, log_path string, log_broker_id int"
     return spark.createDataFrame(rows, schema)
 
 
@@ -66,54 +68,73 @@ def with_lag(
     account (`ACCOUNT_COLUMNS`; rules: docs/format.md F310 to F317).
 
     `at` names a column with the moment, in milliseconds, that a row is about; without it that is
-    now. Account columns are null where there is no log, and where it begins later than the moment.
+    now. Account columns are null where there is no log, and where it begins later than the moment;
+    of rows without a committed offset all but those about the log.
     """
     fields = {field.name: field for field in table_schema("consumer_lag")}
-    account = StructType([fields[name] for name in ACCOUNT_COLUMNS])
+    account = [fields[name] for name in ACCOUNT_COLUMNS]
     placed = commits.join(F.broadcast(places), list(_LOG), "left")
-    absent = placed.where(F.col(_LOG_PATH).isNull()).select(
-        "*", *(F.lit(None).cast(field.dataType).alias(field.name) for field in account)
-    )
     # As many as this, for otherwise few rows are given to one task, however large their logs are.
     tasks = max(2 * placed.sparkSession.sparkContext.defaultParallelism, 16)
-    counted = (
-        placed.where(F.col(_LOG_PATH).isNotNull())
-        .repartition(tasks, _LOG_PATH)
+    return (
+        placed.repartition(tasks, _LOG_PATH)
         .groupBy(_LOG_PATH)
         .applyInArrow(
             _counting(read_committed=read_committed, at=at),
-            StructType([*placed.schema.fields, *account.fields]),
+            StructType([*placed.schema.fields, *account]),
         )
     )
-    return counted.unionByName(absent)
 
 
 def _counting(*, read_committed: bool, at: str | None) -> Callable[[pa.Table], pa.Table]:
     def count(rows: pa.Table) -> pa.Table:
-        (log,) = find_partitions([rows.column(_LOG_PATH)[0].as_py()], strict=False)
-        accounts = lag_accounts(
-            log,
-            _numbers(rows, "committed_offset"),
-            None if at is None else _numbers(rows, at),
-            read_committed=read_committed,
+        path = rows.column(_LOG_PATH)[0].as_py()
+        if path is None:
+            for name in ACCOUNT_COLUMNS:
+                rows = rows.append_column(name, pa.nulls(len(rows), _data_type(name)))
+            return rows
+        (log,) = find_partitions([path], strict=False)
+        moments = None if at is None else _numbers(rows, at)
+        committed = _numbers(rows, "committed_offset")
+        reached = None if moments is None else reached_by(committed, moments)
+        accounts = lag_accounts(log, committed, moments, reached, read_committed=read_committed)
+        is_uncommitted = np.concatenate(
+            [_is_null(chunk) for chunk in rows.column("committed_offset").chunks]
         )
         for name in ACCOUNT_COLUMNS:
-            rows = rows.append_column(name, _account_column(accounts, name))
+            column = _account_column(accounts, name, is_uncommitted)
+            rows = rows.append_column(name, column)
         return rows
 
     return count
 
 
 def _numbers(rows: pa.Table, name: str) -> LongArray:
-    return np.concatenate([integers(chunk) for chunk in rows.column(name).chunks])
+    """The numbers of a column, 0 for null."""
+    return np.concatenate([integers(chunk) for chunk in rows.column(name).fill_null(0).chunks])
 
 
-def _account_column(accounts: LagAccounts, name: str) -> pa.Array:
+def _is_null(chunk: pa.Array) -> BoolArray:
+    is_null: BoolArray = chunk.is_null().to_numpy(zero_copy_only=False)
+    return is_null
+
+
+def _data_type(name: str) -> pa.DataType:
+    if name == _END_FROM:
+        return pa.string()
+    return pa.int32() if name == "timestamp_type" else pa.int64()
+
+
+def _account_column(accounts: LagAccounts, name: str, is_uncommitted: BoolArray) -> pa.Array:
     values = getattr(accounts, name)
-    if name == "log_start_offset":
-        return fixed_width(values, pa.int64())
-    is_null = accounts.is_before_log
+    data_type = _data_type(name)
+    if name == _END_FROM:
+        return chosen([each.name.lower() for each in EndFrom], values, accounts.is_before_log)
+    if name == _LOG_START:
+        return fixed_width(values, data_type)
+    is_null = accounts.is_before_log.copy()
+    if name not in _ABOUT_LOG:
+        is_null |= is_uncommitted
     if name in _OPTIONAL:
-        is_null = is_null | (values == NO_VALUE)
-    data_type = pa.int32() if name == "timestamp_type" else pa.int64()
+        is_null |= values == NO_VALUE
     return fixed_width(values, data_type, is_null)

@@ -23,11 +23,11 @@ from kafkalog.format.checkpoints import (
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import read_text
 from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, topic_id, with_own_checkpoints
+from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import new_directory, write_file
 
 _SCRATCH = ".salvage-"
-_METADATA_TOPIC = "__cluster_metadata"
 # What is copied from the source: offsets that are still right, as far as the new log goes.
 _LOG_STARTS, _CLEANED = "log-start-offset-checkpoint", "cleaner-offset-checkpoint"
 # What is written anew: all that was salvaged is on disk and was on all replicas that there are.
@@ -40,7 +40,7 @@ def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
     Raises LogDirError for logs of several log directories: they belong into as many new ones;
     UnsupportedFormatError for files of the oldest layout.
     """
-    chosen = [log for log in logs if log.is_live and log.topic != _METADATA_TOPIC]
+    chosen = [log for log in logs if log.is_live and log.topic != CLUSTER_METADATA]
     places = sorted({log.log_dir.path for log in chosen})
     if len(places) != 1:
         found = ", ".join(places) or "no partition"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
+CLUSTER_METADATA = "__cluster_metadata"
 INTERNAL_TOPICS = frozenset(
-    (CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state", "__cluster_metadata")
+    (CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state", CLUSTER_METADATA)
 )
 
 # What a file system allows a name.

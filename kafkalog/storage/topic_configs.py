@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from kafkalog.errors import OptionError
 from kafkalog.format.properties import read_properties
-from kafkalog.storage.names import INTERNAL_TOPICS
+from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
 from kafkalog.storage.retention import UNLIMITED, RetentionLimits
 
 SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
@@ -21,8 +21,6 @@ TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 
 # Topics that brokers create with settings of their own, which no broker's settings tell.
 _OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
-# KRaft's own log is cleaned by its snapshots, not by retention.
-_WITHOUT_RETENTION = "__cluster_metadata"
 # Brokers create these with `compact`.
 _COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
 _AS_RETENTION = -2
@@ -83,7 +81,7 @@ class TopicConfigs:
     def retention(self, topic: str | None) -> RetentionSettings:
         """The settings for a topic. Raises OptionError for a value that Kafka would refuse."""
         own = (self.topics or {}).get(topic) if topic else None
-        if topic in (None, _WITHOUT_RETENTION) or (own is None and topic in _OWN_SETTINGS):
+        if topic in (None, CLUSTER_METADATA) or (own is None and topic in _OWN_SETTINGS):
             return TopicConfigs()._retention({})
         return self._retention(own or {})
 

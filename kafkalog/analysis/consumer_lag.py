@@ -1,0 +1,120 @@
+"""Consumer lag of all groups, a row per group, topic and partition, from commits with accounts of
+their lag. Rules: docs/format.md F310 to F327.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from kafkalog.analysis.groups import GROUP_KEY, joined_by_group
+from kafkalog.schemas import table_fields
+
+_PARTITION = ("topic", "partition")
+_MEMBER = ("member_id", "instance_id", "client_id", "client_host")
+# Parts of a lag that nobody will read any more, or cannot be read here.
+_LOST = ("below_log_start", "damaged")
+
+
+def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataFrame:
+    """A row for each commit, with the member that has its partition, and for each partition that a
+    member has and nothing is committed for.
+
+    `commits` is what commits_in_effect gives, `assignments` what member_partitions does. Of several
+    members that claim a partition, as happens where one has died, the last by its id is named.
+    """
+    members = (
+        assignments.where("topic IS NOT NULL")
+        .groupBy(*GROUP_KEY, *_PARTITION)
+        .agg(F.max(F.struct(*_MEMBER)).alias("member"))
+    )
+    names = (*GROUP_KEY, *_PARTITION)
+    others = members.withColumnsRenamed({name: f"of_{name}" for name in names})
+    same = F.lit(True)
+    for name in names:
+        same = same & F.col(name).eqNullSafe(F.col(f"of_{name}"))
+    rest = [name for name in commits.columns if name not in names]
+    return commits.join(others, same, "full").select(
+        *(F.coalesce(name, f"of_{name}").alias(name) for name in names), *rest, "member.*"
+    )
+
+
+def consumer_lag(
+    counted: DataFrame, groups: DataFrame, leaders: DataFrame | None, *, at_ms: int
+) -> DataFrame:
+    """The rows of table `consumer_lag`: schemas/tables/consumer_lag.json.
+
+    `counted` are rows of commits_and_assignments with accounts and statuses; `groups` is what
+    analysis.groups gives; `leaders` what partition_leaders does, None where nothing tells.
+    """
+    described = groups.select(
+        *GROUP_KEY,
+        "group_type",
+        F.col("state").alias("group_state"),
+        F.col("epoch").alias("group_epoch"),
+        "assignor",
+        F.col("members").alias("member_count"),
+    )
+    rows = joined_by_group(counted, described)
+    is_committed = F.col("committed_offset").isNotNull()
+    status = F.when(is_committed, F.col("commit_status")).otherwise("no_commit")
+    wait = F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms")
+    found = (
+        _with_coordinators(rows, leaders)
+        .withColumn("at_ms", F.lit(at_ms).cast("long"))
+        .withColumn("commit_status", status)
+        .withColumn("time_lag_ms", _time_lag(at_ms))
+        .withColumn("freshness_ms", F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"))
+        .withColumn("wait_before_commit_ms", wait)
+    )
+    return found.select(*(field["name"] for field in table_fields("consumer_lag")))
+
+
+def _time_lag(at_ms: int) -> Column:
+    left = sum(
+        (F.col(name) for name in ("in_tiered_storage", "damaged")), F.col("readable_records")
+    )
+    return F.when(left == 0, F.lit(0)).otherwise(at_ms - F.col("next_timestamp_ms")).cast("long")
+
+
+def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
+    if leaders is None:
+        return rows.withColumn("coordinator_broker_id", F.lit(None).cast("int"))
+    of_groups = leaders.where("topic = '__consumer_offsets'").select(
+        F.col("cluster_id").alias("leader_cluster_id"),
+        F.col("partition").alias("leader_partition"),
+        F.col("leader").alias("coordinator_broker_id"),
+    )
+    same = (F.col("internal_partition") == F.col("leader_partition")) & F.col(
+        "cluster_id"
+    ).eqNullSafe(F.col("leader_cluster_id"))
+    return rows.join(F.broadcast(of_groups), same, "left")
+
+
+def lag_totals(lag: DataFrame) -> DataFrame:
+    """One row: groups and partitions; of those whose commit counts how many are behind, the records
+    left to read, in one partition at most, and the greatest lag in time; how many commits are
+    stale; how many partitions have offsets that were deleted unread, or that damage hides."""
+    counts = F.col("commit_status").isin("current", "unconfirmed")
+    is_behind = counts & (F.col("readable_records") > 0)
+    return lag.agg(
+        F.countDistinct("cluster_id", "group_id").alias("groups"),
+        F.count("*").alias("partitions"),
+        F.count_if(is_behind).alias("behind"),
+        F.coalesce(F.sum(F.when(counts, F.col("readable_records"))), F.lit(0)).alias("records"),
+        F.max(F.when(is_behind, F.col("readable_records"))).alias("most_records"),
+        F.max(F.when(is_behind, F.col("time_lag_ms"))).alias("time_lag_ms"),
+        F.count_if(~counts & (F.col("commit_status") != "no_commit")).alias("stale"),
+        *(F.count_if(counts & (F.col(name) > 0)).alias(name) for name in _LOST),
+    )
+
+
+def most_behind(lag: DataFrame) -> DataFrame:
+    """The rows with most to read first, in the columns for a terminal."""
+    return lag.orderBy(
+        F.col("readable_records").desc_nulls_last(), "group_id", "topic", "partition"
+    ).select(
+        *("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag"),
+        *("readable_records", "time_lag_ms", "commit_status", "group_state"),
+        *("member_id", "client_host"),
+    )

@@ -1,0 +1,64 @@
+"""The arguments of the jobs about consumer lag."""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+from kafkalog.spark.job import argument_time_ms
+from kafkalog.spark.options import Isolation
+
+# Kafka's default of `offsets.retention.minutes`: a week.
+OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
+
+
+def add_group_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which groups and topics, and what a consumer of them reads."""
+    for name in ("groups", "topics"):
+        parser.add_argument(
+            f"--{name}",
+            metavar="REGEX",
+            type=_pattern,
+            help=f"only {name} in whose name this is found (default: all)",
+        )
+    parser.add_argument(
+        "--isolation-level",
+        choices=[level.value for level in Isolation],
+        default=Isolation.READ_UNCOMMITTED.value,
+        help="what the consumers read: read_committed counts aborted records, and what is beyond "
+        "the last stable offset, apart (default: read_uncommitted)",
+    )
+
+
+def add_lag_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those and at which moment, and what counts as stale and as too much."""
+    add_group_arguments(parser)
+    parser.add_argument(
+        "--as-of",
+        metavar="TIME",
+        type=argument_time_ms,
+        help="a past moment: such as 2026-11-21T12:00:00Z, or milliseconds since 1970 (default: "
+        "all that is on disk, with ages as of now)",
+    )
+    parser.add_argument(
+        "--offsets-retention",
+        metavar="MINUTES",
+        type=int,
+        default=OFFSETS_RETENTION_MINUTES,
+        help="the brokers' offsets.retention.minutes, after which they drop the commits of groups "
+        f"without members (default: {OFFSETS_RETENTION_MINUTES}, a week)",
+    )
+    parser.add_argument(
+        "--max-lag",
+        metavar="RECORDS",
+        type=int,
+        help="more records to read than this in a partition are a finding (default: none is)",
+    )
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+    return text
