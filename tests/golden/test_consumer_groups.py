@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.consumer_lag import main
 from kafkalog.analysis.commits import commits_in_effect
 from kafkalog.analysis.groups import (
     group_members,
@@ -21,7 +22,13 @@ from kafkalog.analysis.groups import (
     latest_group_records,
     member_partitions,
 )
-from tests.golden.groups_as_told import admin_groups, told_lags, told_members, told_states
+from tests.golden.groups_as_told import (
+    ToldLag,
+    admin_groups,
+    told_lags,
+    told_members,
+    told_states,
+)
 from tests.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
@@ -139,3 +146,40 @@ def test_the_epochs_of_consumer_groups_are_those_printed(
     }
     assert found == told
     assert len(told) == 3
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_line_is_the_row_of_job_consumer_lag(
+    spark: SparkSession, unpacked: Unpacked, tmp_path: Path, name: str
+) -> None:
+    # F310, F322: CURRENT-OFFSET, LOG-END-OFFSET, LAG, CONSUMER-ID, HOST and CLIENT-ID.
+    paths = [str(path) for path in log_dirs(unpacked(f"{name}.logs"))]
+    assert main([*paths, "--output", str(tmp_path), "--format", "parquet"]) == 0
+    table = spark.read.parquet(str(tmp_path / "consumer_lag"))
+    rows = table.where("committed_offset IS NOT NULL OR member_id IS NOT NULL").collect()
+    found = {
+        (row.group_id, row.topic, row.partition): ToldLag(
+            row.committed_offset,
+            row.high_watermark,
+            row.lag,
+            row.member_id,
+            row.client_host,
+            row.client_id,
+        )
+        for row in rows
+    }
+    assert found == told_lags(unpacked(f"{name}.golden"))
+    states = told_states(unpacked(f"{name}.golden")) if name in WITH_TOOLS else {}
+    described = {row.group_id: row for row in rows if row.group_id in states}
+    assert {
+        group: (row.assignor, row.group_state, row.member_count) for group, row in described.items()
+    } == {
+        group: (told.assignor, told.state, told.members)
+        for group, told in states.items()
+        if group in described
+    }
+    # Who led the offsets topic is in KRaft's metadata only.
+    coordinators = {group: row.coordinator_broker_id for group, row in described.items()}
+    assert name != "kafka44" or coordinators == {
+        group: told.coordinator for group, told in states.items() if group in described
+    }
