@@ -9,24 +9,11 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
 
-from kafkalog.analysis.cluster_metadata import metadata_topics, partition_leaders, records_in_force
-from kafkalog.analysis.commits import commits_in_effect, with_commit_status
-from kafkalog.analysis.consumer_lag import (
-    commits_and_assignments,
-    consumer_lag,
-    lag_totals,
-    most_behind,
-)
-from kafkalog.analysis.groups import (
-    group_members,
-    groups,
-    latest_group_records,
-    member_partitions,
-)
+from kafkalog.analysis.consumer_lag import LagSources, lag_of_groups, lag_totals, most_behind
 from kafkalog.spark.job import (
     ExitCode,
     announced_inputs,
@@ -35,7 +22,7 @@ from kafkalog.spark.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.lag_arguments import add_lag_arguments
+from kafkalog.spark.lag_arguments import add_lag_arguments, chosen, reach
 from kafkalog.spark.lag_reading import with_lag
 from kafkalog.spark.lag_views import lag_views
 from kafkalog.spark.session import job_session
@@ -45,32 +32,22 @@ from kafkalog.spark.tables import replace_rows
 def lag_table(spark: SparkSession, args: Namespace, inputs: Sequence[str]) -> DataFrame:
     """The rows of table `consumer_lag`."""
     views = lag_views(spark, inputs, mode=args.mode)
-    at_ms = time.time_ns() // 1_000_000 if args.as_of is None else args.as_of
-    commits = commits_in_effect(views.commits, args.as_of).persist()
-    latest = latest_group_records(views.group_metadata, args.as_of).persist()
-    members, topics, leaders = group_members(latest).persist(), views.topics, None
-    if views.metadata is not None:
-        in_force = records_in_force(views.metadata, args.as_of).persist()
-        topics = topics.unionByName(metadata_topics(in_force))
-        leaders = partition_leaders(in_force)
-    known = groups(latest, commits).persist()
-    rows = commits_and_assignments(commits, member_partitions(members, topics))
-    if args.topics is not None:
-        rows = rows.where(F.col("topic").rlike(args.topics))
-    with_accounts = with_lag(
-        rows.withColumn("at_ms", F.lit(at_ms)),
-        views.places,
+    count = partial(
+        with_lag,
+        places=views.places,
         read_committed=args.isolation_level == "read_committed",
         at=None if args.as_of is None else "at_ms",
     )
-    retention_ms = args.offsets_retention * 60_000
-    # Not before, for the commits of all groups tell how far a log had come.
-    if args.groups is not None:
-        with_accounts = with_accounts.where(F.col("group_id").rlike(args.groups))
-    judged = with_commit_status(
-        with_accounts, known, members, topics, at_ms=at_ms, retention_ms=retention_ms
+    lag = lag_of_groups(
+        LagSources(
+            views.commits, views.group_metadata, views.metadata, views.topics, views.complete_from
+        ),
+        count,
+        as_of=args.as_of,
+        at_ms=time.time_ns() // 1_000_000 if args.as_of is None else args.as_of,
+        retention_ms=args.offsets_retention * 60_000,
     )
-    return consumer_lag(judged, known, leaders, at_ms=at_ms)
+    return chosen(lag, args)
 
 
 def verdict(totals: Row) -> str:
@@ -92,7 +69,7 @@ def run(args: Namespace) -> ExitCode:
         (totals,) = lag_totals(lag).collect()
         if args.show and totals.behind:
             most_behind(lag).show(args.show, truncate=False)
-    print(verdict(totals), f"table: {path}", sep="\n")
+    print(verdict(totals), reach(totals.complete_from_ms, args.as_of), f"table: {path}", sep="\n")
     is_late = args.max_lag is not None and (totals.most_records or 0) > args.max_lag
     return exit_code(args, has_findings=is_late or bool(totals.below_log_start or totals.damaged))
 

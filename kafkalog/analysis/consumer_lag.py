@@ -4,16 +4,75 @@ their lag. Rules: docs/format.md F310 to F327.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.groups import GROUP_KEY, joined_by_group
+from kafkalog.analysis.cluster_metadata import metadata_topics, partition_leaders, records_in_force
+from kafkalog.analysis.commits import commits_in_effect, with_commit_status
+from kafkalog.analysis.groups import (
+    GROUP_KEY,
+    group_members,
+    groups,
+    joined_by_group,
+    latest_group_records,
+    member_partitions,
+)
 from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
 # Parts of a lag that nobody will read any more, or cannot be read here.
 _LOST = ("below_log_start", "damaged")
+
+
+@dataclass(frozen=True)
+class LagSources:
+    """What lag is told from: views `offset_commits` and `group_metadata`, view `messages` of
+    `__cluster_metadata` or None, `topics` with cluster_id, topic, topic_id and is_deleted, and from
+    when on the commits of each internal_partition are complete, complete_from_ms."""
+
+    commits: DataFrame
+    group_metadata: DataFrame
+    metadata: DataFrame | None
+    topics: DataFrame
+    complete_from: DataFrame
+
+
+def lag_of_groups(
+    sources: LagSources,
+    count: Callable[[DataFrame], DataFrame],
+    *,
+    as_of: int | None,
+    at_ms: int,
+    retention_ms: int,
+) -> DataFrame:
+    """The rows of table `consumer_lag`, of all that is there or `as_of` a moment, ages being those
+    at `at_ms`. `count` adds accounts of lag to rows with topic, partition, committed_offset and
+    at_ms, as kafkalog.spark.lag_reading.with_lag does.
+
+    Keeps what is used several times in memory.
+    """
+    commits = commits_in_effect(sources.commits, as_of).persist()
+    latest = latest_group_records(sources.group_metadata, as_of)
+    members, topics, leaders = group_members(latest.persist()).persist(), sources.topics, None
+    if sources.metadata is not None:
+        in_force = records_in_force(sources.metadata, as_of).persist()
+        topics = topics.unionByName(metadata_topics(in_force))
+        leaders = partition_leaders(in_force)
+    known = groups(latest, commits).persist()
+    rows = commits_and_assignments(commits, member_partitions(members, topics))
+    counted = count(rows.withColumn("at_ms", F.lit(at_ms)))
+    judged = with_commit_status(
+        counted, known, members, topics, at_ms=at_ms, retention_ms=retention_ms
+    )
+    complete = sources.complete_from.groupBy("internal_partition").agg(
+        F.max("complete_from_ms").alias("commits_complete_from_ms")
+    )
+    with_reach = judged.join(F.broadcast(complete), "internal_partition", "left")
+    return consumer_lag(with_reach, known, leaders)
 
 
 def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataFrame:
@@ -39,15 +98,13 @@ def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataF
     )
 
 
-def consumer_lag(
-    counted: DataFrame, groups: DataFrame, leaders: DataFrame | None, *, at_ms: int
-) -> DataFrame:
+def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None) -> DataFrame:
     """The rows of table `consumer_lag`: schemas/tables/consumer_lag.json.
 
-    `counted` are rows of commits_and_assignments with accounts and statuses; `groups` is what
+    `counted` are rows of commits_and_assignments with at_ms, accounts and statuses; `known` is what
     analysis.groups gives; `leaders` what partition_leaders does, None where nothing tells.
     """
-    described = groups.select(
+    described = known.select(
         *GROUP_KEY,
         "group_type",
         F.col("state").alias("group_state"),
@@ -61,20 +118,23 @@ def consumer_lag(
     wait = F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms")
     found = (
         _with_coordinators(rows, leaders)
-        .withColumn("at_ms", F.lit(at_ms).cast("long"))
         .withColumn("commit_status", status)
-        .withColumn("time_lag_ms", _time_lag(at_ms))
+        .withColumn("time_lag_ms", _time_lag())
         .withColumn("freshness_ms", F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"))
         .withColumn("wait_before_commit_ms", wait)
     )
     return found.select(*(field["name"] for field in table_fields("consumer_lag")))
 
 
-def _time_lag(at_ms: int) -> Column:
+def _time_lag() -> Column:
     left = sum(
         (F.col(name) for name in ("in_tiered_storage", "damaged")), F.col("readable_records")
     )
-    return F.when(left == 0, F.lit(0)).otherwise(at_ms - F.col("next_timestamp_ms")).cast("long")
+    return (
+        F.when(left == 0, F.lit(0))
+        .otherwise(F.col("at_ms") - F.col("next_timestamp_ms"))
+        .cast("long")
+    )
 
 
 def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
@@ -94,7 +154,8 @@ def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
 def lag_totals(lag: DataFrame) -> DataFrame:
     """One row: groups and partitions; of those whose commit counts how many are behind, the records
     left to read, in one partition at most, and the greatest lag in time; how many commits are
-    stale; how many partitions have offsets that were deleted unread, or that damage hides."""
+    stale; from when on the commits of all groups are complete; how many partitions have offsets
+    that were deleted unread, or that damage hides."""
     counts = F.col("commit_status").isin("current", "unconfirmed")
     is_behind = counts & (F.col("readable_records") > 0)
     return lag.agg(
@@ -105,6 +166,7 @@ def lag_totals(lag: DataFrame) -> DataFrame:
         F.max(F.when(is_behind, F.col("readable_records"))).alias("most_records"),
         F.max(F.when(is_behind, F.col("time_lag_ms"))).alias("time_lag_ms"),
         F.count_if(~counts & (F.col("commit_status") != "no_commit")).alias("stale"),
+        F.max("commits_complete_from_ms").alias("complete_from_ms"),
         *(F.count_if(counts & (F.col(name) > 0)).alias(name) for name in _LOST),
     )
 
@@ -115,6 +177,7 @@ def most_behind(lag: DataFrame) -> DataFrame:
         F.col("readable_records").desc_nulls_last(), "group_id", "topic", "partition"
     ).select(
         *("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag"),
-        *("readable_records", "time_lag_ms", "commit_status", "group_state"),
-        *("member_id", "client_host"),
+        "readable_records",
+        F.round(F.col("time_lag_ms") / 1000).cast("long").alias("time_lag_s"),
+        *("commit_status", "group_state", "client_id", "client_host"),
     )

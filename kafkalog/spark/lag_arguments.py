@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from kafkalog.spark.job import argument_time_ms
 from kafkalog.spark.options import Isolation
@@ -62,3 +66,25 @@ def _pattern(text: str) -> str:
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
     return text
+
+
+def chosen(rows: DataFrame, args: argparse.Namespace) -> DataFrame:
+    """The rows of the groups and topics that were asked for."""
+    for column, pattern in (("group_id", args.groups), ("topic", args.topics)):
+        if pattern is not None:
+            rows = rows.where(F.col(column).rlike(pattern))
+    return rows
+
+
+def reach(complete_from_ms: int | None, moment: int | None) -> str:
+    """How far back the commits of all groups tell what was, and whether a moment is within."""
+    if complete_from_ms is None:
+        return "commits: all that there ever were"
+    begin = f"commits: complete from {_time(complete_from_ms)} on"
+    if moment is None or moment >= complete_from_ms:
+        return begin
+    return f"{begin}: of {_time(moment)} older ones that were replaced since can be missing"
+
+
+def _time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")

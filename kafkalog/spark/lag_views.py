@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places
+from kafkalog.spark.offsets_topic import commits_complete_from
 from kafkalog.storage.files import list_directory
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition_name
@@ -17,13 +18,15 @@ from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition
 @dataclass(frozen=True)
 class LagViews:
     """Views `offset_commits` and `group_metadata`; `places` of the partitions' logs; `topics`, with
-    cluster_id, topic, topic_id and is_deleted, as directories tell them. `metadata` is view
-    `messages` of `__cluster_metadata`, None where the input does not have it."""
+    cluster_id, topic, topic_id and is_deleted, as directories tell them; `complete_from`, how far
+    back the commits are complete. `metadata` is view `messages` of `__cluster_metadata`, None where
+    the input does not have it."""
 
     commits: DataFrame
     group_metadata: DataFrame
     places: DataFrame
     topics: DataFrame
+    complete_from: DataFrame
     metadata: DataFrame | None
 
 
@@ -49,6 +52,7 @@ def lag_views(spark: SparkSession, log_dirs: Sequence[str], *, mode: str) -> Lag
         view("group_metadata", CONSUMER_OFFSETS),
         log_places(spark, logs),
         spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema),
+        commits_complete_from(spark, logs),
         view("messages", CLUSTER_METADATA) if has_metadata else None,
     )
 
