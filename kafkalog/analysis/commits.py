@@ -59,6 +59,7 @@ def with_commit_status(
     """The commits with two more columns. expires_ms: when the broker drops the commit, by what is
     known now, null for never. commit_status: the first of these that holds.
 
+    - other_partition: the group belongs to another partition of the offsets topic
     - unknown_topic: the input has no such topic
     - deleted_topic: what it has says that it was deleted
     - recreated_topic: the commit is for a topic of another id
@@ -67,9 +68,9 @@ def with_commit_status(
     - unconfirmed: is_confirmed is false
     - current
 
-    `commits` are rows as commits_in_effect gives them, with a column high_watermark. `groups` and
-    `members` are what analysis.groups makes of the same moment. `topics` has cluster_id, topic,
-    topic_id and is_deleted, several rows for a topic of which there are several.
+    `commits` are rows as commits_in_effect gives them, with a column high_watermark. `groups`, with
+    offsets_partition, and `members` are what analysis makes of the same moment. `topics` has
+    cluster_id, topic, topic_id and is_deleted, several rows for a topic of which there are several.
     """
     rows = joined_by_group(commits, _what_expiry_goes_by(groups, members))
     expires = F.when(
@@ -95,7 +96,8 @@ def with_commit_status(
 def _status(at_ms: int) -> Column:
     is_other = (F.size("topic_ids") > 0) & ~F.array_contains("topic_ids", F.col("topic_id"))
     return (
-        F.when(F.col("is_there").isNull(), "unknown_topic")
+        F.when(F.col("offsets_partition") != F.col("internal_partition"), "other_partition")
+        .when(F.col("is_there").isNull(), "unknown_topic")
         .when(~F.col("is_there"), "deleted_topic")
         .when(is_other, "recreated_topic")
         .when(F.col("committed_offset") > F.col("high_watermark"), "beyond_log_end")
@@ -121,6 +123,7 @@ def _what_expiry_goes_by(groups: DataFrame, members: DataFrame) -> DataFrame:
         F.coalesce(F.col("state") == "Empty", F.lit(False)).alias("is_empty"),
         F.col("state_timestamp_ms").alias("empty_since_ms"),
         "group_topics",
+        "offsets_partition",
     )
 
 

@@ -20,12 +20,14 @@ from kafkalog.analysis.groups import (
     latest_group_records,
     member_partitions,
 )
+from kafkalog.analysis.offsets_partitions import with_offsets_partition
 from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
 # Parts of a lag that nobody will read any more, or cannot be read here.
 _LOST = ("below_log_start", "damaged")
+_IS_OFFSETS_TOPIC = "topic = '__consumer_offsets'"
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,11 @@ def lag_of_groups(
         in_force = records_in_force(sources.metadata, as_of).persist()
         topics = topics.unionByName(metadata_topics(in_force))
         leaders = partition_leaders(in_force)
-    known = groups(latest, commits).persist()
+    partitions = sources.complete_from.selectExpr("cluster_id", "internal_partition AS partition")
+    if leaders is not None:
+        led = leaders.where(_IS_OFFSETS_TOPIC).select("cluster_id", "partition")
+        partitions = partitions.union(led)
+    known = with_offsets_partition(groups(latest, commits), partitions).persist()
     rows = commits_and_assignments(commits, member_partitions(members, topics))
     counted = count(rows.withColumn("at_ms", F.lit(at_ms)))
     judged = with_commit_status(
@@ -140,7 +146,7 @@ def _time_lag() -> Column:
 def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
     if leaders is None:
         return rows.withColumn("coordinator_broker_id", F.lit(None).cast("int"))
-    of_groups = leaders.where("topic = '__consumer_offsets'").select(
+    of_groups = leaders.where(_IS_OFFSETS_TOPIC).select(
         F.col("cluster_id").alias("leader_cluster_id"),
         F.col("partition").alias("leader_partition"),
         F.col("leader").alias("coordinator_broker_id"),

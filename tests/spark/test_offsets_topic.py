@@ -9,19 +9,17 @@ from typing import cast
 import pytest
 from py4j.java_gateway import JVMView
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kafkalog.analysis.cluster_metadata import (
     metadata_topics,
     partition_leaders,
     records_in_force,
 )
-from kafkalog.coordination.group_partitions import group_partition
-from kafkalog.spark.offsets_topic import (
-    commits_complete_from,
-    offsets_partition_count,
-    with_offsets_partition,
-)
+from kafkalog.analysis.offsets_partitions import absolute_hash, with_offsets_partition
+from kafkalog.spark.offsets_topic import commits_complete_from
 from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.names import CONSUMER_OFFSETS
 from tests.golden.fixture_sets import dumped_batches, unique_segments
 from tests.golden.groups_as_told import told_states
 from tests.spark.group_records import frame
@@ -30,31 +28,57 @@ from tests.spark.kafka_logs import kafkalog_read
 pytestmark = pytest.mark.spark
 
 NAMES = ["", "g", "g-1", "größe", "漢字", "\U0001d11e", "a\U0001f600b" * 9, "polygenelubricants"]
+GROUPS = "cluster_id string, internal_partition int, group_id string"
+PARTITIONS = "cluster_id string, partition int"
 Unpacked = Callable[[str], Path]
 
 
 def test_the_hash_is_the_one_that_java_computes(spark: SparkSession) -> None:
     # F323, T41; Kafka takes the absolute value, and 0 for that of the least number.
     java = cast(JVMView, spark._jvm)
-    told = [abs(java.java.util.Objects.hashCode(name)) % 2**31 for name in NAMES]
-    assert [group_partition(name, 2**31) for name in NAMES] == told
+    told = {name: abs(java.java.util.Objects.hashCode(name)) % 2**31 for name in NAMES}
+    names = spark.createDataFrame([(name,) for name in NAMES], "name string")
+    found = names.select("name", absolute_hash(F.col("name")).alias("code")).collect()
+    assert {row.name: row.code for row in found} == told
 
 
 @pytest.mark.parametrize("name", ["kafka44", "kafka39zk", "kafka010"])
 def test_every_group_lies_where_its_hash_says(
     spark: SparkSession, unpacked: Unpacked, name: str
 ) -> None:
-    # F323: names with blanks and umlauts among them.
+    # F323: names with blanks and umlauts among them, and hashes with either sign.
     log_dirs = sorted(path.parent for path in unpacked(f"{name}.logs").rglob("meta.properties"))
     logs = find_partitions([str(path) for path in log_dirs])
+    partitions = [
+        (log.log_dir.cluster_id, log.partition) for log in logs if log.topic == CONSUMER_OFFSETS
+    ]
     commits = kafkalog_read(spark, *log_dirs, view="offset_commits")
-    groups = commits.select("group_id", "internal_partition").distinct()
-    count = offsets_partition_count(logs, None)
-    found = with_offsets_partition(groups, count).collect()
+    groups = commits.select("cluster_id", "internal_partition", "group_id").distinct()
+    there = spark.createDataFrame(partitions, PARTITIONS)
+    found = with_offsets_partition(groups, there).collect()
     assert {row.group_id: row.offsets_partition for row in found} == {
         row.group_id: row.internal_partition for row in found
     }
     assert len(found) > 3
+
+
+def test_how_many_partitions_there_are_is_believed_where_groups_confirm_it(
+    spark: SparkSession,
+) -> None:
+    # F323: the hash of "a" is 97, so that of 6 partitions it belongs to 1, b to 2 and c to 3.
+    def belongs(groups: dict[str, int], partitions: list[int]) -> dict[str, int | None]:
+        rows = [("c", lies, name) for name, lies in groups.items()]
+        frame = spark.createDataFrame(rows, GROUPS)
+        known = spark.createDataFrame([("c", number) for number in partitions], PARTITIONS)
+        found = with_offsets_partition(frame, known).collect()
+        return {row.group_id: row.offsets_partition for row in found}
+
+    everywhere = [*range(6), 3, 3]
+    assert belongs({"a": 1, "b": 2, "c": 0}, everywhere) == {"a": 1, "b": 2, "c": 3}
+    # One of the partitions is missing, or most groups lie elsewhere: nobody knows.
+    assert belongs({"a": 1, "b": 2}, [0, 1, 2, 4, 5]) == {"a": None, "b": None}
+    assert belongs({"a": 1, "b": 5, "c": 4}, everywhere) == dict.fromkeys("abc")
+    assert belongs({"a": 1}, []) == {"a": None}
 
 
 def test_the_coordinator_is_the_leader_of_the_groups_partition(
@@ -63,13 +87,18 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition(
     # F323: as kafka-consumer-groups --state printed it; the broker has stopped since.
     log_dir = unpacked("kafka44.logs") / "log-dirs"
     messages = kafkalog_read(spark, log_dir, view="messages", subscribe="__cluster_metadata")
-    leaders = partition_leaders(records_in_force(messages)).persist()
-    count = offsets_partition_count([], leaders)
-    assert count == 7
-    led = {row.partition: row.leader for row in leaders.where("topic LIKE '%offsets'").collect()}
+    leaders = partition_leaders(records_in_force(messages)).where(
+        F.col("topic") == CONSUMER_OFFSETS
+    )
+    led = {row.partition: row.leader for row in leaders.collect()}
+    commits = kafkalog_read(spark, log_dir, view="offset_commits")
+    lies = commits.select("group_id", "internal_partition").distinct().collect()
+    found = {row.group_id: led[row.internal_partition] for row in lies}
     told = told_states(unpacked("kafka44.golden"))
-    found = {group: led[group_partition(group, count)] for group in told}
-    assert found == {group: state.coordinator for group, state in told.items()}
+    assert {group: found[group] for group in told if group in found} == {
+        group: state.coordinator for group, state in told.items() if group in found
+    }
+    assert len(led) == 7
 
 
 def metadata_record(
