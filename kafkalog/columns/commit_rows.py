@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kafkalog.columns.arrays import fixed_width
 from kafkalog.columns.commit_columns import CommitColumns, Commits
 from kafkalog.columns.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow, table_batch
@@ -97,10 +98,12 @@ class CommitRows:
         """What is not plain or waited for a transaction's end. Plain records matter to it only
         while any waits."""
         done = 0
-        for place in np.flatnonzero(commits.is_special).tolist():
+        places = np.flatnonzero(commits.is_special)
+        chosen = fixed_width(places, pa.int64())
+        columns = [commits.records.column(name).take(chosen).to_pylist() for name in RECORD_COLUMNS]
+        for place, *values in zip(places.tolist(), *columns, strict=True):
             yield from self._passed(commits, done, place)
-            columns = [commits.records.column(name)[place].as_py() for name in RECORD_COLUMNS]
-            yield from self._taken(_Record(*columns))
+            yield from self._taken(_Record(*values))
             done = place + 1
         yield from self._passed(commits, done, len(commits.is_plain))
 
