@@ -17,11 +17,18 @@ class DamagedOffsets:
     def __init__(self) -> None:
         self.spans: list[OffsetSpan] = []
 
-    def note(self, table: LongArray) -> None:
-        """What damage may hold ends only where the next sound batch begins."""
+    @property
+    def is_open(self) -> bool:
+        """Whether no sound batch has come behind the last damage."""
+        return bool(self.spans) and self.spans[-1].end == LARGEST_OFFSET
+
+    def note(self, table: LongArray, firsts: LongArray | None = None) -> None:
+        """What damage may hold ends only where the next sound batch begins; `firsts` are the first
+        offsets of batches, where more is known of them than headers tell."""
         faulty = table[:, FAULT] != 0
         sound = np.flatnonzero(~faulty)
-        starts = np.append(first_offsets(table)[sound], LARGEST_OFFSET)
+        firsts = first_offsets(table) if firsts is None else firsts
+        starts = np.append(firsts[sound], LARGEST_OFFSET)
         self.end_at(int(starts[0]))
         rows = np.flatnonzero(faulty)
         ends = starts[np.searchsorted(sound, rows)]
@@ -30,7 +37,7 @@ class DamagedOffsets:
 
     def end_at(self, offset: int) -> None:
         """That the damage noted last, if it has no end yet, holds nothing from an offset on."""
-        if self.spans and self.spans[-1].end == LARGEST_OFFSET:
+        if self.is_open:
             self.spans[-1] = self.spans[-1]._replace(end=offset)
 
     def add(self, start: int, end: int) -> None:

@@ -63,7 +63,7 @@ def lag_bounds(
     log = walk.log
     start = log_bounds(log, EndRule.LOG_END).start_offset
     known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
-    high_watermark = log_end_offset(log, check_crcs=False) if known is None else known
+    high_watermark = log_end_offset(log, check_crcs=walk.ends_in_damage) if known is None else known
     end_from = EndFrom.LOG_END if known is None else EndFrom.CHECKPOINT
     if at_ms is None:
         stable = stable_offset(log, looks_for_damage=False).offset if read_committed else None

@@ -54,6 +54,11 @@ class LagWalk:
         self._bases = [segment.base_offset or 0 for segment in log.segments]
         self._damaged: list[OffsetSpan] = []
 
+    @property
+    def ends_in_damage(self) -> bool:
+        """Whether the last segment is one of those that are read whole."""
+        return len(self._bases) - 1 in self._read_whole
+
     def tables(self, start_offset: int, end_offset: int) -> Generator[HeaderTable, None, None]:
         """The batches from the segment on that an offset lies in."""
         numbers = range(self._segment_of(start_offset), len(self._bases))

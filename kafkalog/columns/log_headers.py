@@ -11,10 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.batch_table import FAULT, LAST_OFFSET, RECORDS_COUNT, first_offsets
+from kafkalog.columns.batch_table import (
+    FAULT,
+    LAST_OFFSET,
+    POSITION,
+    RECORDS_COUNT,
+    SIZE,
+    first_offsets,
+    is_wrapper,
+)
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.damaged_offsets import DamagedOffsets
 from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.single_batches import batch_records
 from kafkalog.columns.sound_batches import judged_chunks
 from kafkalog.columns.transaction_markers import offsets_of
 from kafkalog.columns.window import FileWindow
@@ -70,11 +79,23 @@ class LogHeaders:
                         self.doubtful.add(number)
                     yield HeaderTable(number, file, chunk.table)
                     # Now, for who walks may have set faults of its own.
-                    self.damaged.note(chunk.table)
+                    self.damaged.note(chunk.table, self._first_offsets(file, chunk.table))
             self.damaged.end_at(follower)
             is_hole = follower == LARGEST_OFFSET or not self._is_cleaned
             if is_hole and batches.next_offset < end_offset:
                 self.damaged.add(batches.next_offset, follower)
+
+    def _first_offsets(self, file: InputFile, table: LongArray) -> LongArray:
+        """Of each batch. The expected one is not that of a compressed message behind damage."""
+        firsts = first_offsets(table)
+        is_faulty = table[:, FAULT] != 0
+        is_behind = np.append(self.damaged.is_open, is_faulty)[:-1] & ~is_faulty
+        for row in np.flatnonzero(is_behind & is_wrapper(table)).tolist():
+            data = file.read(int(table[row, POSITION]), int(table[row, SIZE]))
+            records = batch_records(data)
+            if records is not None:
+                firsts[row] = records.offsets[0]
+        return firsts
 
     def _is_odd(self, chunk: Chunk, *, is_last: bool) -> bool:
         """Whether something is damaged, or a batch cannot hold what its header promises."""
