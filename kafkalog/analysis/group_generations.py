@@ -8,9 +8,10 @@ from operator import and_
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
+from kafkalog.analysis.groups import GROUP_KEY
 from kafkalog.schemas import table_fields
 
-_GROUP = ("cluster_id", "group_id", "group_type")
+_GROUP = (*GROUP_KEY, "group_type")
 _IDS = "array<string>"
 _OWNED = "array<struct<topic string, partition int, member_id string>>"
 # What the names of the records of consumer, share and streams groups end in.

@@ -11,9 +11,11 @@ import numpy as np
 
 from kafkalog.columns.compiled import BoolArray, LongArray, kernel
 from kafkalog.coordination.burrow import MS_PER_SECOND, BurrowSettings, Rule
+from kafkalog.coordination.commit_events import EventKind
 
-# Kinds of events, in the order of those of one moment.
-DELETION, SAMPLE, COMMIT, TICK = range(4)
+DELETION, SAMPLE, COMMIT = (
+    int(kind) for kind in (EventKind.DELETION, EventKind.SAMPLE, EventKind.COMMIT)
+)
 # In columns of numbers: there is none.
 NOTHING = -1
 
@@ -36,9 +38,9 @@ _HELD, _OLDEST_END = range(2)
 class BurrowEvents(NamedTuple):
     """Events in the order in which they came, those of a group's partition one after another.
 
-    `is_first` begins a partition. A COMMIT has its offset and time, a SAMPLE is the oldest end of
-    the partition that Burrow would hold at the event behind it. `end_offset` is the partition's
-    end at `at_ms`, NOTHING where it is not known; of a SAMPLE at the time it was taken.
+    `is_first` begins a partition; `kind` is an EventKind. A COMMIT has its offset and time.
+    `end_offset` is the partition's end at `at_ms`, NOTHING where it is not known; of a SAMPLE the
+    end when it was taken.
     """
 
     is_first: BoolArray

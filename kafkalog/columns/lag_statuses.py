@@ -16,9 +16,10 @@ from kafkalog.coordination.lag_status import LagRule, LagSettings
 _NO_LOG = LagRule.NO_LOG.number
 _LOG_BEGINS_LATER = LagRule.LOG_BEGINS_LATER.number
 _DELETED_SINCE = LagRule.DELETED_SINCE.number
+_BEYOND_END = LagRule.BEYOND_END.number
 _LOST = LagRule.LOST.number
 _AHEAD = LagRule.AHEAD.number
-_DAMAGED = LagRule.DAMAGED.number
+_HIDDEN = LagRule.HIDDEN.number
 _HELD_BACK = LagRule.HELD_BACK.number
 _CAUGHT_UP = LagRule.CAUGHT_UP.number
 _STOPPED = LagRule.STOPPED.number
@@ -34,10 +35,8 @@ _HELD, _SAME_SINCE = range(2)
 
 
 class LagEvents(NamedTuple):
-    """Events as in BurrowEvents, with what `lag_accounts` says of each: NOTHING for no time.
-
-    A SAMPLE is passed over. `has_log`, `is_in_log` and `is_now` are those of LagFacts.
-    """
+    """Events as in BurrowEvents, with what LagFacts has of each: NOTHING for no time. A SAMPLE is
+    passed over."""
 
     is_first: BoolArray
     kind: LongArray
@@ -50,7 +49,7 @@ class LagEvents(NamedTuple):
     readable_records: LongArray
     beyond_last_stable: LongArray
     below_log_start: LongArray
-    damaged: LongArray
+    hidden: LongArray
     ahead_of_log: LongArray
     next_timestamp_ms: LongArray
 
@@ -92,7 +91,7 @@ def _judge(
     readable: LongArray,
     beyond: LongArray,
     below: LongArray,
-    damaged: LongArray,
+    hidden: LongArray,
     ahead: LongArray,
     next_ms: LongArray,
     settings: LongArray,
@@ -105,7 +104,7 @@ def _judge(
             state[_HELD] = 0
         if kind[i] in (DELETION, SAMPLE):
             continue
-        is_known = has_log[i] and is_in_log[i] and not (below[i] and not is_now[i])
+        is_known = has_log[i] and is_in_log[i] and (is_now[i] or not (below[i] or ahead[i]))
         if kind[i] == COMMIT:
             left = readable[i] if is_known else NOTHING
             _take(offset[i], timestamp_ms[i], left, held, state)
@@ -115,12 +114,12 @@ def _judge(
             out[0, i] = _LOG_BEGINS_LATER
         elif below[i]:
             out[0, i], out[1, i] = (_LOST if is_now[i] else _DELETED_SINCE), below[i]
-        elif ahead[i] and is_now[i]:
-            out[0, i], out[1, i] = _AHEAD, ahead[i]
+        elif ahead[i]:
+            out[0, i], out[1, i] = (_AHEAD if is_now[i] else _BEYOND_END), ahead[i]
         elif readable[i] > settings[1]:
             _set_progress(readable[i], next_ms[i], at_ms[i], settings, held, state, out[:, i])
-        elif damaged[i]:
-            out[0, i], out[1, i], out[2, i] = _DAMAGED, readable[i], damaged[i]
+        elif hidden[i]:
+            out[0, i], out[1, i], out[2, i] = _HIDDEN, readable[i], hidden[i]
         elif beyond[i]:
             out[0, i], out[1, i], out[2, i] = _HELD_BACK, readable[i], beyond[i]
         else:

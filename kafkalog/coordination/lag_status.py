@@ -38,16 +38,17 @@ class LagRule(Enum):
     NO_LOG = (0, LagStatus.UNKNOWN, "the log of the partition is not in the input")
     LOG_BEGINS_LATER = (1, LagStatus.UNKNOWN, "of the log as it was then nothing is left")
     DELETED_SINCE = (2, LagStatus.UNKNOWN, "{0} offsets from the committed one on are deleted now")
-    LOST = (3, LagStatus.LOST, "{0} offsets from the committed one on are below the log start")
-    AHEAD = (4, LagStatus.AHEAD, "the commit is {0} offsets past the end of the log")
-    DAMAGED = (5, LagStatus.UNKNOWN, "{0} records left to read, damage hides {1} offsets")
-    HELD_BACK = (6, LagStatus.OK, "{0} records left to read, {1} offsets wait for a transaction")
-    CAUGHT_UP = (7, LagStatus.OK, "{0} records left to read, {1} are allowed")
-    STOPPED = (8, LagStatus.STOP, "{0} records left to read for {1} ms, no commit since")
-    REWOUND = (9, LagStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
-    STALLED = (10, LagStatus.STALL, "{0} records left to read for {1} ms, all commits since of {2}")
-    FALLS_BEHIND = (11, LagStatus.WARN, "{0} records left to read, {1} at the first of {2} commits")
-    KEEPS_UP = (12, LagStatus.OK, "{0} records left to read for {1} ms")
+    BEYOND_END = (3, LagStatus.UNKNOWN, "the log then is known up to {0} offsets before the commit")
+    LOST = (4, LagStatus.LOST, "{0} offsets from the committed one on are below the log start")
+    AHEAD = (5, LagStatus.AHEAD, "the commit is {0} offsets past the end of the log")
+    HIDDEN = (6, LagStatus.UNKNOWN, "{0} records left to read, {1} offsets cannot be looked at")
+    HELD_BACK = (7, LagStatus.OK, "{0} records left to read, {1} offsets wait for a transaction")
+    CAUGHT_UP = (8, LagStatus.OK, "{0} records left to read, {1} are allowed")
+    STOPPED = (9, LagStatus.STOP, "{0} records left to read for {1} ms, no commit since")
+    REWOUND = (10, LagStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
+    STALLED = (11, LagStatus.STALL, "{0} records left to read for {1} ms, all commits since of {2}")
+    FALLS_BEHIND = (12, LagStatus.WARN, "{0} records left to read, {1} at the first of {2} commits")
+    KEEPS_UP = (13, LagStatus.OK, "{0} records left to read for {1} ms")
 
     def __init__(self, number: int, status: LagStatus, words: str) -> None:
         self.number = number
@@ -78,7 +79,8 @@ class LagFacts(NamedTuple):
     """What the account of a partition says of the commit in effect at a moment.
 
     `is_now` is true for the log as it is. `is_in_log` is false where the log ended then at or
-    below what is its start now, `has_log` where it is not in the input at all.
+    below what is its start now, `has_log` where it is not in the input at all. `hidden` are offsets
+    in tiered storage and those that damage hides.
     """
 
     at_ms: int
@@ -88,7 +90,7 @@ class LagFacts(NamedTuple):
     readable_records: int = 0
     beyond_last_stable: int = 0
     below_log_start: int = 0
-    damaged: int = 0
+    hidden: int = 0
     ahead_of_log: int = 0
     next_timestamp_ms: int | None = None
 
@@ -129,14 +131,16 @@ def _unknown(facts: LagFacts) -> LagVerdict | None:
         return LagVerdict(LagRule.LOG_BEGINS_LATER)
     if facts.below_log_start and not facts.is_now:
         return LagVerdict(LagRule.DELETED_SINCE, (facts.below_log_start,))
+    if facts.ahead_of_log and not facts.is_now:
+        return LagVerdict(LagRule.BEYOND_END, (facts.ahead_of_log,))
     return None
 
 
 def _out_of_range(facts: LagFacts) -> LagVerdict | None:
-    """F334; of a past moment the end is known by timestamps only, so no commit is ahead then."""
+    """F334"""
     if facts.below_log_start:
         return LagVerdict(LagRule.LOST, (facts.below_log_start,))
-    if facts.ahead_of_log and facts.is_now:
+    if facts.ahead_of_log:
         return LagVerdict(LagRule.AHEAD, (facts.ahead_of_log,))
     return None
 
@@ -146,8 +150,8 @@ def _nothing_left(facts: LagFacts, settings: LagSettings) -> LagVerdict | None:
     left = facts.readable_records
     if left > settings.allowed_records:
         return None
-    if facts.damaged:
-        return LagVerdict(LagRule.DAMAGED, (left, facts.damaged))
+    if facts.hidden:
+        return LagVerdict(LagRule.HIDDEN, (left, facts.hidden))
     if facts.beyond_last_stable:
         return LagVerdict(LagRule.HELD_BACK, (left, facts.beyond_last_stable))
     return LagVerdict(LagRule.CAUGHT_UP, (left, settings.allowed_records))

@@ -10,17 +10,10 @@ import random
 import numpy as np
 import pytest
 
-from kafkalog.columns.burrow_statuses import (
-    COMMIT,
-    DELETION,
-    NOTHING,
-    SAMPLE,
-    TICK,
-    BurrowEvents,
-    BurrowWindows,
-)
+from kafkalog.columns.burrow_statuses import NOTHING, BurrowEvents, BurrowWindows
 from kafkalog.columns.lag_statuses import LagEvents, LagWindows
 from kafkalog.coordination.burrow import BurrowSettings, CommitWindow, Rule, partition_status
+from kafkalog.coordination.commit_events import EventKind
 from kafkalog.coordination.lag_status import (
     LagFacts,
     LagRule,
@@ -29,6 +22,7 @@ from kafkalog.coordination.lag_status import (
     lag_verdict,
 )
 
+DELETION, SAMPLE, COMMIT, TICK = EventKind
 RULES = {rule.number: rule for rule in Rule}
 LAG_RULES = {rule.number: rule for rule in LagRule}
 START_MS = 1_700_000_000_000
@@ -130,17 +124,17 @@ def exactly(events: list[tuple[int, ...]], settings: LagSettings) -> list[tuple[
     commits: list[PastCommit] = []
     found: list[tuple[object, ...]] = []
     for is_first, kind, offset, timestamp_ms, at_ms, is_now, has_log, is_in_log, *rest in events:
-        left, beyond, below, damaged, ahead, next_ms = rest
+        left, beyond, below, hidden, ahead, next_ms = rest
         if is_first or kind == DELETION:
             commits = []
         if kind == COMMIT:
-            is_known = has_log and is_in_log and (is_now or not below)
+            is_known = has_log and is_in_log and (is_now or not (below or ahead))
             commits.append(PastCommit(offset, timestamp_ms, left if is_known else None))
         if kind in (DELETION, SAMPLE):
             found.append((None, NOTHING, NOTHING, NOTHING))
             continue
         facts = LagFacts(
-            *(at_ms, bool(is_now), bool(has_log), bool(is_in_log), left, beyond, below, damaged),
+            *(at_ms, bool(is_now), bool(has_log), bool(is_in_log), left, beyond, below, hidden),
             *(ahead, None if next_ms == NOTHING else next_ms),
         )
         rule, numbers = lag_verdict(facts, commits, settings)

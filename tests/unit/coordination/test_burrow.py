@@ -272,6 +272,18 @@ def test_a_window_with_few_commits_is_not_judged() -> None:
     assert partition_status([], [1300], 0, settings).rule is Rule.NO_COMMITS
 
 
+def test_a_single_commit_stalls_at_once_and_one_decrease_hides_growth() -> None:
+    # F331, docs/lag.md
+    settings = BurrowSettings()
+    alone = commits((1000, 100_000, 7))
+    assert partition_status(alone, [1007], 100_000, settings).status is Status.STALL
+    lags = (10, 50, 100, 99, 500)
+    rows = [(1000 + i, 100_000 * i, lag) for i, lag in enumerate(lags, 1)]
+    found = partition_status(commits(*rows), [1505], 600_000, settings)
+    assert found.reason == "lag is 500, and fell from 100 to 99 between commits held"
+    assert found.status is Status.OK
+
+
 def test_what_is_too_old_on_arrival_is_dropped() -> None:
     # F330
     window = CommitWindow(BurrowSettings(expire_group_s=100))

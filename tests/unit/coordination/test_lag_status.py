@@ -43,7 +43,7 @@ def test_what_the_log_cannot_tell_is_unknown() -> None:
 
 
 def test_a_commit_outside_of_the_log_as_it_is() -> None:
-    # F334: of a past moment nothing can be said of either.
+    # F333, F334: of a past moment nothing can be said of either.
     lost = LagFacts(NOON_MS, is_now=True, below_log_start=7, readable_records=3)
     assert said(lost, commits(10))[0] is LagStatus.LOST
     ahead = LagFacts(NOON_MS, is_now=True, ahead_of_log=2)
@@ -51,7 +51,10 @@ def test_a_commit_outside_of_the_log_as_it_is() -> None:
         LagStatus.AHEAD,
         "the commit is 2 offsets past the end of the log",
     )
-    assert said(ahead._replace(is_now=False), commits(10))[0] is LagStatus.OK
+    assert said(ahead._replace(is_now=False), commits(10)) == (
+        LagStatus.UNKNOWN,
+        "the log then is known up to 2 offsets before the commit",
+    )
 
 
 def test_a_lag_without_records_to_read_is_none() -> None:
@@ -66,7 +69,7 @@ def test_a_lag_without_records_to_read_is_none() -> None:
         LagStatus.OK,
         "0 records left to read, 4 offsets wait for a transaction",
     )
-    assert said(LagFacts(later_ms, damaged=4), commits(10))[0] is LagStatus.UNKNOWN
+    assert said(LagFacts(later_ms, hidden=4), commits(10))[0] is LagStatus.UNKNOWN
 
 
 def test_a_group_stops_when_it_could_have_read_and_does_not_commit() -> None:

@@ -1,0 +1,116 @@
+"""Lag and status of consumer groups over time, from the offsets topic and the logs.
+
+Tables: lag_history, a row per group, topic, partition and commit, or moment; group_generations, a
+row per generation of a group.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kafkalog.analysis.group_generations import group_generations
+from kafkalog.analysis.lag_history import (
+    HistoryMoments,
+    lag_events,
+    lag_history,
+    newest_statuses,
+    status_totals,
+)
+from kafkalog.coordination.lag_status import LagStatus
+from kafkalog.spark.job import (
+    ExitCode,
+    announced_inputs,
+    counted,
+    exit_code,
+    job_parser,
+    run_job,
+)
+from kafkalog.spark.lag_arguments import reach
+from kafkalog.spark.lag_history_arguments import (
+    add_history_arguments,
+    burrow_settings,
+    lag_settings,
+)
+from kafkalog.spark.lag_history_reading import with_statuses
+from kafkalog.spark.lag_views import LagViews, lag_views
+from kafkalog.spark.session import job_session
+from kafkalog.spark.tables import read_table, replace_rows
+
+
+def history(views: LagViews, args: Namespace) -> DataFrame:
+    """The rows of table `lag_history`."""
+    now_ms = time.time_ns() // 1_000_000
+    until_ms = now_ms if args.until is None else args.until
+    moments = HistoryMoments(args.since or 0, until_ms, args.until is None, args.every)
+    burrow, commits = burrow_settings(args), views.commits
+    if args.topics is not None:
+        commits = commits.where(F.col("topic").rlike(args.topics))
+    judged = with_statuses(
+        lag_events(commits, moments, burrow),
+        views.places,
+        read_committed=args.isolation_level == "read_committed",
+        burrow=burrow,
+        lag=lag_settings(args),
+        groups=args.groups,
+    )
+    return lag_history(judged, moments, burrow)
+
+
+def verdict(totals: Mapping[str, int]) -> str:
+    """How many groups there are of each status at the end."""
+    names = (name for name in ("OK", "UNKNOWN", "WARN", "ERR") if name in totals)
+    found = ", ".join(f"{totals[name]:,} {name}" for name in names) or "none"
+    return f"{counted(sum(totals.values()), 'group')} at the end: {found}"
+
+
+def run(args: Namespace) -> ExitCode:
+    """Find the history, write the tables, and say where it has come to."""
+    inputs = announced_inputs(args)
+    with job_session("kafkalog lag_history", with_delta=args.format == "delta") as spark:
+        views = lag_views(spark, inputs, mode=args.mode)
+        generations = group_generations(views.group_metadata)
+        if args.groups is not None:
+            generations = generations.where(F.col("group_id").rlike(args.groups))
+        paths = [
+            replace_rows(frame, args.output, name, args.format, inputs)
+            for frame, name in (
+                (history(views, args), "lag_history"),
+                (generations, "group_generations"),
+            )
+        ]
+        written = read_table(spark, args.output, "lag_history", args.format)
+        newest = newest_statuses(written.where(F.col("input_path").isin(inputs))).persist()
+        totals = {row.status: row.groups for row in status_totals(newest).collect()}
+        if args.show and totals:
+            newest.show(args.show, truncate=False)
+        ((complete_from_ms,),) = views.complete_from.agg(F.max("complete_from_ms")).collect()
+    print(
+        verdict(totals),
+        reach(complete_from_ms, args.since),
+        f"tables: {' '.join(paths)}",
+        sep="\n",
+    )
+    return exit_code(args, has_findings=LagStatus.ERR.value in totals)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The job, with its exit code."""
+    parser = job_parser(
+        "lag_history",
+        "Tell the lag and the status of consumer groups at every commit, or at regular moments, as "
+        "far back as the offsets topic goes, and the generations of groups. Findings are groups "
+        "that have a partition with an error at the end.",
+        "/var/lib/kafka/data --output /tmp/history --every 5m",
+    )
+    add_history_arguments(parser)
+    return run_job(run, parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
