@@ -56,8 +56,9 @@ def verdict(totals: Row) -> str:
     behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
     if totals.time_lag_ms is not None:
         behind += f", the oldest {totals.time_lag_ms / 1000:,.0f} s old"
-    lost = f"{totals.below_log_start:,} lost records to deletion, {totals.damaged:,} to damage"
-    return f"{head}: {behind}; {counted(totals.stale, 'stale commit')}; {lost}"
+    lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
+    stale = counted(totals.stale, "stale commit")
+    return f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"
 
 
 def run(args: Namespace) -> ExitCode:

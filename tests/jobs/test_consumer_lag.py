@@ -1,0 +1,164 @@
+"""The job that tells consumer lag: its table, what it says, its exit codes. Rules: F310 to F328.
+
+That the table's rows are what kafka-consumer-groups printed of real brokers' groups is in
+tests/golden/test_consumer_groups.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.consumer_lag import main
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import table, written_schema
+from tests.jobs.made_commits import MadeCommit, write_commits, write_topic
+from tests.unit.storage.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text
+
+pytestmark = pytest.mark.spark
+
+NOON_MS = 1_700_000_040_000
+LAST_S = 600
+LOG_START = 200
+
+
+def at(second: float) -> int:
+    return NOON_MS + int(1000 * second)
+
+
+@pytest.fixture(scope="module")
+def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Topics orders and clicks have a record every second, with the second as its offset; of clicks
+    those below LOG_START are deleted."""
+    place = tmp_path_factory.mktemp("lag") / "logs"
+    add_meta_properties(place)
+    for topic in ("orders", "clicks"):
+        write_topic(place, topic, [at(second) for second in range(LAST_S + 1)])
+    (place / LOG_STARTS).write_text(checkpoint_text({("clicks", 0): LOG_START}))
+    write_commits(
+        place,
+        [
+            MadeCommit("reader", "orders", at(110.25), 100),
+            MadeCommit("reader", "orders", at(310.25), 300),
+            MadeCommit("reader", "orders", at(510.25), 500),
+            MadeCommit("done", "orders", at(605), LAST_S + 1),
+            MadeCommit("late", "clicks", at(50), 40),
+            MadeCommit("gone", "orders", at(20), 10),
+            MadeCommit("gone", "orders", at(400), None),
+            MadeCommit("orphan", "deleted-topic", at(20), 10),
+        ],
+    )
+    return place
+
+
+def run(log_dir: Path, output: Path, *arguments: object) -> int:
+    given = ["--output", output, "--format", "parquet", *arguments]
+    return main([str(log_dir), *map(str, given)])
+
+
+def rows(spark: SparkSession, output: Path) -> dict[str, Any]:
+    """By group, each of which has one row."""
+    found = table(spark, output, "consumer_lag")
+    assert found.schema == written_schema("consumer_lag")
+    collected = found.collect()
+    assert len({row.group_id for row in collected}) == len(collected)
+    return {row.group_id: row for row in collected}
+
+
+def test_lag_as_of_the_last_record_and_what_was_lost(
+    spark: SparkSession, log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moment = at(LAST_S + 10)
+    code = run(log_dir, tmp_path, "--as-of", moment, "--fail-on-findings")
+    assert code == ExitCode.FINDINGS
+    found = rows(spark, tmp_path)
+    assert set(found) == {"reader", "done", "late", "orphan"}
+    reader = found["reader"]
+    assert (reader.committed_offset, reader.high_watermark, reader.lag) == (500, 601, 101)
+    assert reader.readable_records == 101
+    assert (reader.next_offset, reader.time_lag_ms) == (500, 110_000)
+    assert reader.freshness_ms == 100_000
+    assert (reader.commit_timestamp_ms, reader.wait_before_commit_ms) == (at(510.25), 11_250)
+    assert (reader.commit_status, reader.group_state, reader.member_id) == (
+        "current",
+        "Empty",
+        None,
+    )
+    done = found["done"]
+    assert (done.lag, done.time_lag_ms, done.next_offset) == (0, 0, None)
+    late = found["late"]
+    assert (late.lag, late.below_log_start, late.readable_records) == (561, 160, 401)
+    assert (late.next_offset, late.time_lag_ms) == (LOG_START, moment - at(LOG_START))
+    orphan = found["orphan"]
+    assert (orphan.commit_status, orphan.committed_offset, orphan.lag) == (
+        "unknown_topic",
+        10,
+        None,
+    )
+    said = capsys.readouterr().out
+    assert "4 groups, 4 partitions: 2 behind, 502 records to read, the oldest 410 s old" in said
+    assert "1 stale commit; offsets lost to deletion in 1 partition, hidden by damage in 0" in said
+    assert "commits: all that there ever were" in said
+
+
+def test_a_past_moment_has_its_commits_and_its_log_end(
+    spark: SparkSession, log_dir: Path, tmp_path: Path
+) -> None:
+    # F312, F324
+    assert run(log_dir, tmp_path, "--as-of", at(350.5), "--show", 0) == ExitCode.DONE
+    found = rows(spark, tmp_path)
+    assert set(found) == {"reader", "late", "gone", "orphan"}
+    reader = found["reader"]
+    assert (reader.at_ms, reader.committed_offset) == (at(350.5), 300)
+    assert (reader.high_watermark, reader.lag, reader.time_lag_ms) == (351, 51, 50_500)
+    assert reader.high_watermark_from == "create_time"
+    assert (found["gone"].committed_offset, found["gone"].lag) == (10, 341)
+
+
+def test_of_a_moment_that_the_log_has_lost_nothing_is_told(
+    spark: SparkSession, log_dir: Path, tmp_path: Path
+) -> None:
+    # F312: the commit is known, where the log ended then is not.
+    only = ("--as-of", at(60), "--groups", "^late$", "--fail-on-findings")
+    assert run(log_dir, tmp_path, *only, "--max-lag", 0) == ExitCode.DONE
+    (late,) = rows(spark, tmp_path).values()
+    assert (late.committed_offset, late.high_watermark, late.lag) == (40, None, None)
+    assert (late.time_lag_ms, late.log_start_offset) == (None, LOG_START)
+
+
+def test_now_ages_are_as_of_now_and_commits_expire(
+    spark: SparkSession, log_dir: Path, tmp_path: Path
+) -> None:
+    # F325: groups without members lose their commits after a week, by default.
+    run(log_dir, tmp_path, "--topics", "orders")
+    found = rows(spark, tmp_path)
+    assert set(found) == {"reader", "done"}
+    assert {row.commit_status for row in found.values()} == {"expired"}
+    assert found["reader"].time_lag_ms > 365 * 86_400_000
+    assert found["reader"].high_watermark_from == "log_end"
+
+
+def test_more_lag_than_allowed_is_a_finding(log_dir: Path, tmp_path: Path) -> None:
+    only = ("--as-of", at(LAST_S), "--groups", "reader", "--fail-on-findings")
+    assert run(log_dir, tmp_path, *only, "--max-lag", 100) == ExitCode.FINDINGS
+
+
+def test_without_the_offsets_topic_the_job_says_what_is_missing(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(log_dir / "orders-0", tmp_path) == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr().err
+    assert "no partition of __consumer_offsets there" in said
+    assert "give the log directories of all brokers" in said
+
+
+def test_a_wrong_pattern_is_named(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        run(log_dir, tmp_path, "--groups", "(")
+    assert exited.value.code == ExitCode.WRONG_ARGUMENTS
+    assert "'(' is no regular expression" in capsys.readouterr().err
