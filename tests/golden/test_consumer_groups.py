@@ -6,6 +6,7 @@ The brokers were stopped afterwards with their consumers still joined: a stop ch
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +14,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from jobs.consumer_lag import main
-from kafkalog.analysis.commits import commits_in_effect
+from kafkalog.analysis.commits import commits_in_effect, with_commit_status
 from kafkalog.analysis.groups import (
     group_members,
     groups,
     latest_group_records,
     member_partitions,
 )
+from kafkalog.spark.lag_views import lag_views
 from tests.golden.groups_as_told import (
     ToldLag,
     admin_groups,
@@ -183,3 +186,65 @@ def test_every_line_is_the_row_of_job_consumer_lag(
     assert name != "kafka44" or coordinators == {
         group: told.coordinator for group, told in states.items() if group in described
     }
+
+
+def test_commits_expire_when_the_broker_deleted_them(
+    spark: SparkSession, unpacked: Unpacked
+) -> None:
+    # F324, F325: offsets.retention.minutes was 1, and the broker looked round every few seconds. A
+    # simple group and one that was left Empty; commits with a time of their own stayed.
+    metadata, commits, segments = views(
+        spark, unpacked("kafka44.logs"), "group_metadata", "offset_commits", "segments"
+    )
+    topics = segments.selectExpr("cluster_id", "topic", "topic_id", "false AS is_deleted")
+    expiring = commits.where("group_id LIKE '%expiring%'").persist()
+    deleted = {
+        (row.group_id, row.topic): row.record_timestamp_ms
+        for row in expiring.where("is_tombstone").collect()
+    }
+
+    def told(at_ms: int) -> dict[tuple[str, str], tuple[int, str]]:
+        latest = latest_group_records(metadata, at_ms)
+        in_effect = commits_in_effect(expiring, at_ms)
+        known = groups(latest, in_effect).withColumn("offsets_partition", F.lit(None).cast("int"))
+        rows = with_commit_status(
+            in_effect.withColumn("high_watermark", F.lit(None).cast("long")),
+            known,
+            group_members(latest),
+            topics,
+            at_ms=at_ms,
+            retention_ms=60_000,
+        )
+        return {
+            (row.group_id, row.topic): (row.expires_ms, row.commit_status) for row in rows.collect()
+        }
+
+    last_moment = min(deleted.values()) - 1
+    expires = {key: expires_ms for key, (expires_ms, _) in told(last_moment).items()}
+    assert expires.keys() == deleted.keys()
+    assert len(expires) == 3
+    assert all(0 <= deleted[key] - expires[key] < 8000 for key in expires)
+    for moment in (last_moment, min(expires.values()) - 1):
+        statuses = {key: status for key, (_, status) in told(moment).items()}
+        assert statuses == {
+            key: "expired" if expires[key] <= moment else "current" for key in expires
+        }
+    assert told(max(deleted.values())) == {}
+
+
+def test_topics_are_those_the_admin_client_listed_and_one_on_its_way_out(
+    spark: SparkSession, unpacked: Unpacked
+) -> None:
+    # F327, T38: what a commit's topic id is held against.
+    logs = unpacked("kafka44.logs")
+    found = lag_views(spark, [str(logs / "log-dirs")], mode="PERMISSIVE").topics.collect()
+    listed = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["topics"]
+    told = {(name, facts["topicId"]) for name, facts in listed.items()}
+    deleted = "shop.to-be-deleted"
+    live = {(row.topic, row.topic_id) for row in found if not row.is_deleted}
+    assert live - told == {("__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ")}
+    assert told - live == {each for each in told if each[0] == deleted}
+    (gone,) = (row for row in found if row.is_deleted)
+    commits = views(spark, logs, "offset_commits")[0].where(F.col("topic") == deleted)
+    ids = {row.topic_id for row in commits.where("NOT is_tombstone").collect()}
+    assert (gone.topic, {gone.topic_id}) == (deleted, ids)
