@@ -120,7 +120,7 @@ def _what_expiry_goes_by(groups: DataFrame, members: DataFrame) -> DataFrame:
         *GROUP_KEY,
         F.col("group_type").alias("expiry_type"),
         F.col("protocol_type").alias("expiry_protocol_type"),
-        F.coalesce(F.col("state") == "Empty", F.lit(False)).alias("is_empty"),
+        (F.col("state") == "Empty").alias("is_empty"),
         F.col("state_timestamp_ms").alias("empty_since_ms"),
         "group_topics",
         "offsets_partition",
@@ -136,9 +136,10 @@ def _base_ms() -> Column:
         .when(F.col("is_empty"), F.coalesce("empty_since_ms", committed))
         .when((F.col("expiry_protocol_type") == "consumer") & ~is_read, committed)
     )
-    return (
+    by_type = (
         F.when(F.col("expiry_type") == "consumer", F.when(F.col("is_empty") | ~is_read, committed))
         .when(F.col("expiry_type") == "streams", F.when(F.col("is_empty"), committed))
         .when(F.col("expiry_type") == "share", None)
         .otherwise(classic)
     )
+    return F.when(F.col("is_empty").isNotNull(), by_type)

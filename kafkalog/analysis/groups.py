@@ -92,11 +92,9 @@ def _other_members(latest: DataFrame) -> DataFrame:
         .where("who IS NOT NULL")
     )
     is_matched = F.col("expression") == F.col("who.subscribed_topic_regex")
+    # By name null where the record cannot be read, and in streams groups.
     topics = F.array_distinct(
-        F.concat(
-            F.coalesce("who.subscribed_topics", F.array().cast("array<string>")),
-            F.coalesce("matched", F.array().cast("array<string>")),
-        )
+        F.concat("who.subscribed_topics", F.coalesce("matched", F.array().cast("array<string>")))
     )
     return joined_by_group(members, expressions, "left", is_matched).select(
         *GROUP_KEY,
@@ -105,7 +103,7 @@ def _other_members(latest: DataFrame) -> DataFrame:
         *(f"who.{name}" for name in who),
         F.col("has.epoch").alias("member_epoch"),
         "has.member_state",
-        F.when(F.col("group_type") != "streams", topics).alias("subscribed_topics"),
+        topics.alias("subscribed_topics"),
         "has.assigned",
     )
 
@@ -118,7 +116,8 @@ def groups(
 
     `latest` is what latest_group_records gives; `commits` are rows of view `offset_commits` that
     are in effect or wait for the end of their transactions: a group that only commits is known by
-    nothing else. Groups of which nothing but tombstones is left are Dead.
+    nothing else. Groups of which nothing but tombstones is left are Dead. The state is null where
+    the group's record cannot be read.
     """
     known = _with_member_counts(_known_groups(latest), group_members(latest))
     found = joined_by_group(known, commits.select(*GROUP_KEY).distinct(), "full")
@@ -132,6 +131,7 @@ def groups(
     # What has committed but never joined has a record with an empty protocol type at times.
     protocol_type = F.nullif("kind.protocol_type", F.lit(""))
     is_classic = F.coalesce(F.col("kind.group_type") == "classic", F.lit(False))
+    is_classic = is_classic & F.col("kind.reason").isNull()
     has_no_protocol = is_classic & protocol_type.isNull()
     return found.select(
         *key,
@@ -150,8 +150,14 @@ def groups(
 def _known_groups(latest: DataFrame) -> DataFrame:
     """What the records say of groups as wholes; `kind` is null where they are deleted."""
     described = F.struct(
-        "record_offset", "group_type", "epoch", "protocol_type", "protocol", "state_timestamp_ms"
-    ).alias("described")
+        "record_offset",
+        "group_type",
+        "epoch",
+        "protocol_type",
+        "protocol",
+        "state_timestamp_ms",
+        "reason",
+    )
 
     def live(*types: int) -> Column:
         return F.col("record_type").isin(*types) & ~F.col("is_tombstone")
@@ -193,7 +199,8 @@ def _state() -> Column:
         .otherwise("Reconciling")
     )
     return (
-        F.when(F.col("members").isNull(), "Empty")
+        F.when(F.col("kind.reason").isNotNull(), F.lit(None))
+        .when(F.col("members").isNull(), "Empty")
         .when(F.col("kind.group_type").isin("classic", "share"), "Stable")
         .otherwise(rebalancing)
     )

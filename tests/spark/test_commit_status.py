@@ -189,6 +189,7 @@ def test_commits_of_classic_groups(spark: SparkSession) -> None:
         case(110_000, ["u"]),
         case(None, None),
         case(None, ["u"], None),
+        case(None, reason="unknown_version", members=None, protocol_type=None),  # T37
         case(None, None, protocol_type="connect"),
         case(130_000, protocol_type="connect", state_timestamp_ms=30_000),
         case(110_000, protocol_type="", state_timestamp_ms=30_000),

@@ -97,6 +97,19 @@ def test_a_group_without_a_protocol_type_is_simple(spark: SparkSession) -> None:
     assert (row.state, row.protocol_type, row.is_simple) == ("Empty", "consumer", False)
 
 
+def test_what_cannot_be_read_is_not_known(spark: SparkSession) -> None:
+    # T37: types that are not known name no group; of a version that is not known only the key is.
+    newer = group_record(2, 5, reason="unknown_version", version=9)
+    unknown = group_record(9, 6, group_id=None, group_type=None, reason="unknown_type")
+    row = described(spark, newer, unknown, commits=(commit(7, 1),))
+    found = (row.group_id, row.group_type, row.state, row.is_simple, row.members)
+    assert found == ("g", "classic", None, False, 0)
+    member = group_record(5, 7, member_id="m", reason="unknown_version", version=9)
+    latest = latest_group_records(frame(spark, "group_metadata", *consumer_group(5, 5), member))
+    (row,) = group_members(latest).collect()
+    assert (row.member_id, row.subscribed_topics, row.assigned) == ("m", None, None)
+
+
 def test_a_group_at_a_past_moment(spark: SparkSession) -> None:
     # F320: records up to that moment count, the moment included.
     records = [
