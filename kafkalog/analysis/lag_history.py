@@ -64,8 +64,10 @@ def _events(moments: HistoryMoments, burrow: BurrowSettings) -> Column:
     by_commit, here = moments.every_ms is None, F.col("event_ms")
     deletion = F.array(_event(EventKind.DELETION, None, here))
     commit = F.array(_event(EventKind.COMMIT, _COMMIT if by_commit else None, here))
-    if burrow.min_distance_s:  # else the last commit is never older than the moment
-        commit = F.concat(F.array(_sample(here, burrow)), commit)
+    # Else no time has passed since the last commit, and Burrow does not look at older ends.
+    is_older = _whole_seconds(here) > F.col("commit_timestamp_ms")
+    sampled = F.concat(F.array(_sample(here, burrow)), commit)
+    commit = F.when(is_older | F.lit(burrow.min_distance_s > 0), sampled).otherwise(commit)
     until = F.lit(moments.until_ms).cast("long")
     is_last = F.col("next_ms").isNull()
     end = F.when(is_last, _ticks(F.array(until), _END, burrow, is_now=moments.ends_now))
@@ -98,6 +100,11 @@ def _event(
     )
 
 
+def _whole_seconds(time_ms: Column) -> Column:
+    """Burrow's clock."""
+    return time_ms - time_ms % MS_PER_SECOND
+
+
 def _sample(moment: Column, burrow: BurrowSettings) -> Column:
     """The oldest of the ends that Burrow holds: they never fall, so that it is the least."""
     held_ms = (burrow.intervals - 1) * burrow.offset_refresh_s * MS_PER_SECOND
@@ -127,7 +134,7 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     at_ms = F.col("moment_ms")
     hidden = F.col("in_tiered_storage") + F.col("damaged")
     nothing_left = F.col("readable_records") + hidden == 0
-    silent_ms = at_ms - F.col("group_commit_ms")
+    silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
     is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
     words = Rule.EXPIRED.words.replace("{0}", "%1$d").replace("{1}", "%2$d")
