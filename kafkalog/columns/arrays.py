@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+_Element = TypeVar("_Element", bound=np.generic)
+
+_NO_BYTES = np.zeros(1, dtype=np.uint8)
 
 
 def fixed_width(
@@ -79,6 +83,36 @@ def integers(array: pa.Array) -> NDArray[Any]:
     """The numbers of an array without nulls, not copied."""
     whole = np.frombuffer(array.buffers()[1], dtype=array.type.to_pandas_dtype())
     return whole[array.offset : array.offset + len(array)]
+
+
+def booleans(array: pa.Array) -> NDArray[np.bool_]:
+    """The values of an array of booleans without nulls."""
+    return _unpacked(array.buffers()[1], array.offset, len(array))
+
+
+def binaries(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.bool_]]:
+    """The bytes of an array of byte strings, where in them each begins and at last where the last
+    one ends, and which are there. The first two are not copied and cannot be written: kernels are
+    compiled for the one or the other."""
+    validity, ends, data = array.buffers()
+    first, count = array.offset, len(array)
+    is_there = np.ones(count, dtype=np.bool_)
+    if validity is not None:
+        is_there = _unpacked(validity, first, count)
+    content = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else _NO_BYTES
+    borders = np.frombuffer(ends, dtype=np.int32)[first : first + count + 1]
+    return _read_only(content), _read_only(borders), is_there
+
+
+def _unpacked(data: pa.Buffer, first: int, count: int) -> NDArray[np.bool_]:
+    packed = np.frombuffer(data, dtype=np.uint8)
+    return np.unpackbits(packed, count=first + count, bitorder="little")[first:].view(np.bool_)
+
+
+def _read_only(array: NDArray[_Element]) -> NDArray[_Element]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:

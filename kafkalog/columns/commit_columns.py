@@ -5,13 +5,19 @@ becoming a Python object.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from kafkalog.columns.arrays import Constant, chosen, fixed_width, record_batch
+from kafkalog.columns.arrays import (
+    Constant,
+    binaries,
+    booleans,
+    chosen,
+    fixed_width,
+    integers,
+    record_batch,
+)
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.commit_kernels import (
     COMMIT,
@@ -39,9 +45,6 @@ from kafkalog.columns.record_metadata import IS_CONTROL
 from kafkalog.coordination.offset_commits import CommitKey, Effect
 from kafkalog.format.batch_header import NO_VALUE
 
-_Element = TypeVar("_Element", bound=np.generic)
-
-_NO_BYTES = np.zeros(1, dtype=np.uint8)
 _UUID_BYTES, _UUID_CHARACTERS = 16, 22
 _BASE64 = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
@@ -57,16 +60,16 @@ class Commits:
 
     def __init__(self, records: pa.RecordBatch) -> None:
         self.records = records
-        self.key_data, key_ends, has_key = _binary(records.column("key"))
-        self.value_data, value_ends, has_value = _binary(records.column("value"))
+        self.key_data, key_ends, has_key = binaries(records.column("key"))
+        self.value_data, value_ends, has_value = binaries(records.column("value"))
         self.numbers = np.zeros((records.num_rows, COMMIT_WIDTH), dtype=np.int64)
         scan_commits(
             self.key_data, key_ends, has_key, self.value_data, value_ends, has_value, self.numbers
         )
-        self.offsets = numbers_of(records.column("offset"))
+        self.offsets = integers(records.column("offset"))
         kind = self.numbers[:, KIND]
-        is_control = _bits(records.column(IS_CONTROL))
-        is_transactional = _bits(records.column("isTransactional"))
+        is_control = booleans(records.column(IS_CONTROL))
+        is_transactional = booleans(records.column("isTransactional"))
         is_known = (kind == COMMIT) | (kind == TOMBSTONE)
         self.is_plain: BoolArray = is_known & ~is_transactional & ~is_control
         self.is_special: BoolArray = is_control | (~self.is_plain & (kind != 0))
@@ -200,7 +203,7 @@ def _string_array(ends: IntArray, data: ByteArray, nulls: BoolArray | None) -> p
 
 
 def _record_timestamp(commits: Commits, rows: LongArray) -> pa.Array:
-    values = numbers_of(commits.records.column("timestampMs"))[rows]
+    values = integers(commits.records.column("timestampMs"))[rows]
     return fixed_width(values, pa.int64(), values == NO_VALUE)
 
 
@@ -238,42 +241,3 @@ _BUILDERS: dict[str, _Builder] = {
     "effective_offset": _carried("offset"),
     "effective_timestamp_ms": _record_timestamp,
 }
-
-
-def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """The numbers of an array without nulls."""
-    data_type = array.type.to_pandas_dtype()
-    (_, data) = array.buffers()
-    return np.frombuffer(data, dtype=data_type)[array.offset : array.offset + len(array)]
-
-
-def _bits(array: pa.Array) -> BoolArray:
-    (_, data) = array.buffers()
-    return _unpacked(data, array.offset, len(array))
-
-
-def _unpacked(data: pa.Buffer, first: int, count: int) -> BoolArray:
-    bits = np.unpackbits(
-        np.frombuffer(data, dtype=np.uint8), count=first + count, bitorder="little"
-    )
-    return bits[first:].view(np.bool_)
-
-
-def _binary(array: pa.Array) -> tuple[ByteArray, IntArray, BoolArray]:
-    """The bytes, where each value ends, the first one's begin before it, and which are there."""
-    validity, ends, data = array.buffers()
-    first, count = array.offset, len(array)
-    if validity is None:
-        present = np.ones(count, dtype=np.bool_)
-    else:
-        present = _unpacked(validity, first, count)
-    content = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else _NO_BYTES
-    counted = np.frombuffer(ends, dtype=np.int32)[first : first + count + 1]
-    return _read_only(content), _read_only(counted), present
-
-
-def _read_only(array: NDArray[_Element]) -> NDArray[_Element]:
-    """For kernels, which would be compiled a second time for memory that can be written."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from kafkalog.columns.arrays import binaries, fixed_width
 from kafkalog.columns.record_metadata import IS_CONTROL
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
@@ -38,6 +40,7 @@ TRANSACTION_STATES = (
 # The last record type of each kind of group; 0 and 1 are commits.
 _GROUP_TYPES = ((2, "classic"), (8, "consumer"), (15, "share"), (16, "consumer"), (23, "streams"))
 _COMMITS_END = 2
+_TYPE_BYTES = 2
 _EPOCHS = ("generation", "epoch", "assignmentEpoch", "memberEpoch")
 _ASSIGNED = ("assignedPartitions", "topicPartitions")
 
@@ -46,7 +49,7 @@ _Values = Mapping[str, Any]
 
 def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
     """The rows of group metadata among records of `__consumer_offsets`, given RECORD_COLUMNS."""
-    for place, record in _internal_records(CONSUMER_OFFSETS, records):
+    for place, record in _internal_records(CONSUMER_OFFSETS, _without_commits(records)):
         number = record.record_type
         if number is not None and number >= _COMMITS_END:
             key, value = record.key or {}, record.value or {}
@@ -58,6 +61,15 @@ def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
                 **_group_columns(key, value),
                 "members": _members(value) if "members" in value else None,
             }
+
+
+def _without_commits(records: pa.RecordBatch) -> pa.RecordBatch:
+    """The records whose key begins with another type, without a look at the commits, which are
+    nearly all."""
+    data, begins, has_key = binaries(records.column("key"))
+    rows = np.flatnonzero(has_key & (np.diff(begins) >= _TYPE_BYTES))
+    high, low = (data[begins[rows] + byte].astype(np.int16) for byte in range(_TYPE_BYTES))
+    return records.take(fixed_width(rows[(high << 8 | low) >= _COMMITS_END], pa.int64()))
 
 
 def transaction_state_rows(records: pa.RecordBatch) -> Iterator[TableRow]:

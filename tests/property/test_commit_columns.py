@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.commit_rows import CommitRows
+from kafkalog.columns.coordinator_rows import group_rows
 from kafkalog.columns.record_metadata import record_schema
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.messages.internal_records import read_internal_record
@@ -309,3 +310,18 @@ def test_so_is_every_commit_with_one_byte_changed_or_its_end_missing() -> None:
     got = [row for batch in rows.batches([arrow(everything, 0)]) for row in to_rows(batch)]
     assert sorted(got, key=lambda row: row["record_offset"]) == expected
     assert {row["reason"] for row in got} == {None, "truncated", "malformed", "unknown_version"}
+
+
+@given(st.lists(records, max_size=12), st.integers(0, 3))
+def test_group_rows_are_those_of_all_other_types(everything: list[Given], before: int) -> None:
+    # F188: view group_metadata does not look at commits.
+    whole = arrow([*[Given(b"\x00\x02", None)] * before, *everything], -before)
+    types = {
+        offset: read_internal_record("__consumer_offsets", record.key, record.value).record_type
+        for offset, record in enumerate(everything)
+        if not record.is_control
+    }
+    found = {row["record_offset"]: row["record_type"] for row in group_rows(whole.slice(before))}
+    assert found == {
+        offset: number for offset, number in types.items() if number is not None and number >= 2
+    }
