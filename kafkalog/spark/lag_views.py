@@ -12,6 +12,7 @@ from kafkalog.spark.lag_reading import log_places
 from kafkalog.spark.offsets_topic import commits_complete_from
 from kafkalog.storage.files import list_directory
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
+from kafkalog.storage.metadata_snapshots import snapshot_before
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition_name
 
 
@@ -53,8 +54,18 @@ def lag_views(spark: SparkSession, log_dirs: Sequence[str], *, mode: str) -> Lag
         log_places(spark, logs),
         spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema),
         commits_complete_from(spark, logs),
-        view("messages", CLUSTER_METADATA) if has_metadata else None,
+        _with_snapshots(view("messages", CLUSTER_METADATA), logs, mode) if has_metadata else None,
     )
+
+
+def _with_snapshots(messages: DataFrame, logs: Sequence[PartitionLog], mode: str) -> DataFrame:
+    """The metadata, with what a snapshot says where the log has lost its beginning."""
+    of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
+    paths = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
+    if not paths:
+        return messages
+    reader = messages.sparkSession.read.format("kafkalog").option("view", "messages")
+    return messages.unionByName(reader.option("mode", mode).load(paths))
 
 
 def _topics(

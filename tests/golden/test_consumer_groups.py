@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs.consumer_lag import main
+from kafkalog.analysis.cluster_metadata import (
+    metadata_topics,
+    partition_leaders,
+    records_in_force,
+)
 from kafkalog.analysis.commits import commits_in_effect, with_commit_status
 from kafkalog.analysis.groups import (
     group_members,
@@ -248,3 +254,27 @@ def test_topics_are_those_the_admin_client_listed_and_one_on_its_way_out(
     commits = views(spark, logs, "offset_commits")[0].where(F.col("topic") == deleted)
     ids = {row.topic_id for row in commits.where("NOT is_tombstone").collect()}
     assert (gone.topic, {gone.topic_id}) == (deleted, ids)
+
+
+def test_metadata_without_its_beginning_goes_on_from_a_snapshot(
+    spark: SparkSession, unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F329: who leads which partition is what the whole log says; a topic that was deleted before is
+    # not named any more.
+    def told(log_dir: Path) -> tuple[set[Row], set[Row]]:
+        metadata = lag_views(spark, [str(log_dir)], mode="PERMISSIVE").metadata
+        assert metadata is not None
+        in_force = records_in_force(metadata).persist()
+        live = metadata_topics(in_force).where("NOT is_deleted")
+        return set(live.collect()), set(partition_leaders(in_force).collect())
+
+    whole = unpacked("kafka44.logs") / "log-dirs"
+    shorter = tmp_path / "logs"
+    shutil.copytree(whole, shorter)
+    for path in (shorter / "__cluster_metadata-0").iterdir():
+        if path.name < "00000000000000000458":
+            path.unlink()
+    assert told(shorter) == told(whole)
+    for path in shorter.glob("__cluster_metadata-0/*.checkpoint"):
+        path.unlink()
+    assert told(shorter) != told(whole)
