@@ -1,0 +1,217 @@
+"""How long the lag of very many groups takes, and how much memory: `python -m benchmarks.lag`.
+
+Each measurement runs in a process of its own: reading all commits on one processor, as a task does,
+and jobs/consumer_lag.py on local[2] with a driver of 2 GiB. Linux only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.lag_inputs import LagInput, write_lag_inputs
+from benchmarks.report import load, table
+
+_PROJECT = Path(__file__).parent.parent
+_PROC = Path("/proc")
+_SUBMIT = (
+    "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "
+    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
+)
+_COLUMNS = ("what", "s", "processor s", "commits/s", "peak MiB")
+
+
+class Measured(NamedTuple):
+    """Of one process and all that it started: what it counted, the seconds that passed and that
+    its processors were busy without those of its start, and the most memory at one time, shared
+    pages counted by their shares."""
+
+    count: int
+    seconds: float
+    busy_seconds: float
+    peak_bytes: int = 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the report."""
+    options = _options(arguments)
+    size = LagInput(options.groups, commits=options.commits, records=options.records)
+    if options.part:
+        print(json.dumps(_PARTS[options.part](options.inputs / "log-dir")))
+        return 0
+    before = load()
+    write_lag_inputs(options.inputs, size)
+    rows = []
+    for part in _PARTS:
+        measured = _measured(part, options)
+        print(f"{part}: {measured}", file=sys.stderr)
+        rows.append(_row(part, measured, options.commits))
+    groups = f"{size.groups:,} groups of {size.partitions} partitions"
+    print(f"Python {platform.python_version()}, pyspark {version('pyspark')}")
+    print(f"{groups}, {size.commits:,} commits, {size.records:,} records; {before} before")
+    print(f"\n{table(_COLUMNS, rows, left=1)}")
+    return 0
+
+
+def _row(part: str, measured: Measured, commits: int) -> tuple[str, ...]:
+    return (
+        part,
+        f"{measured.seconds:.1f}",
+        f"{measured.busy_seconds:.1f}",
+        f"{commits / measured.seconds:,.0f}",
+        f"{measured.peak_bytes / 2**20:,.0f}",
+    )
+
+
+def _measured(part: str, options: argparse.Namespace) -> Measured:
+    """One part in a fresh process. Raises CalledProcessError where it fails."""
+    command = [sys.executable, "-m", "benchmarks.lag", "--part", part]
+    command += ["--inputs", str(options.inputs)]
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": _SUBMIT.format(memory=options.memory),
+    }
+    with subprocess.Popen(
+        command,
+        cwd=_PROJECT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        peak = _Peak(process.pid)
+        output, _ = process.communicate()
+        peak.stop()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Measured(*json.loads(output.splitlines()[-1])[:3], peak.bytes)
+
+
+class _Peak:
+    """Watches the memory of a session's processes."""
+
+    def __init__(self, session: int) -> None:
+        self.bytes = 0
+        self._session = session
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(0.5):
+            self.bytes = max(self.bytes, sum(_memory(pid) for pid in self._processes()))
+
+    def _processes(self) -> list[int]:
+        pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
+        return [pid for pid in pids if _session_of(pid) == self._session]
+
+
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _memory(pid: int) -> int:
+    """Bytes of a process, 0 of one that has ended."""
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def _read_commits(log_dir: Path) -> Measured:
+    from kafkalog.columns.compile_kernels import compile_kernels
+    from kafkalog.schemas import table_fields
+    from kafkalog.spark.commit_reading import CommitsRead, read_commits
+    from kafkalog.spark.options import read_options
+    from kafkalog.spark.planning import planned_groups
+
+    compile_kernels()
+    options = read_options({"paths": json.dumps([str(log_dir)]), "view": "offset_commits"})
+    columns = tuple(field["name"] for field in table_fields("offset_commits"))
+    started, busy = time.perf_counter(), time.process_time()
+    rows = 0
+    for group in planned_groups(options):
+        for read in group:
+            assert isinstance(read, CommitsRead)
+            rows += sum(batch.num_rows for batch in read_commits(read, options, columns))
+    return Measured(rows, time.perf_counter() - started, time.process_time() - busy)
+
+
+def _run_job(log_dir: Path) -> Measured:
+    from jobs.consumer_lag import main as run
+    from kafkalog.spark.session import job_session
+
+    arguments = ["--format", "parquet", "--show", "0"]
+    with job_session("lag", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
+        spark.range(1).collect()
+        started, busy = time.perf_counter(), _busy_seconds()
+        code = run([str(log_dir), "--output", output, *arguments])
+        seconds, busy = time.perf_counter() - started, _busy_seconds() - busy
+        rows = spark.read.parquet(f"{output}/consumer_lag").count()
+    if code:
+        raise ValueError(f"the job ended with {code}")
+    return Measured(rows, seconds, busy)
+
+
+def _busy_seconds() -> float:
+    """Of all processes of this session that are still there, their ended children included."""
+    ticks = 0
+    for path in _PROC.iterdir():
+        if path.name.isdigit() and _session_of(int(path.name)) == os.getsid(0):
+            # Behind the name, which may hold anything: from the state on.
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
+            ticks += sum(int(field) for field in fields[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+_PARTS: dict[str, Callable[[Path], Measured]] = {
+    "view offset_commits, one process": _read_commits,
+    "jobs/consumer_lag.py": _run_job,
+}
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lag", description=__doc__)
+    size = LagInput()
+    for name in ("groups", "commits", "records"):
+        parser.add_argument(
+            f"--{name}",
+            type=int,
+            default=getattr(size, name),
+            metavar="N",
+            help="(default: %(default)s)",
+        )
+    parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "kafkalog-lag",
+        metavar="DIR",
+        help="where inputs are kept (default: %(default)s)",
+    )
+    parser.add_argument("--part", choices=tuple(_PARTS), help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
