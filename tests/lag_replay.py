@@ -19,6 +19,8 @@ COUNTED = (
     "beyond_last_stable",
     "below_log_start",
 )
+# What tells the high watermark.
+CHECKPOINT, LOG_END, CREATE_TIME, LOG_APPEND_TIME, CONSUMED = range(5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +218,9 @@ class LagReplay:
     def _is_open(self, transaction: Transaction | None) -> bool:
         return transaction is not None and transaction.end_offset is None
 
-    def at(self, at_ms: int | None, *, read_committed: bool) -> LagView:
-        """The log as it was at a moment, None for now."""
+    def at(self, at_ms: int | None, *, read_committed: bool, reached: int = 0) -> LagView:
+        """The log as it was at a moment, None for now, by when somebody had committed the offset
+        that it had `reached`."""
         records = {
             offset: batch
             for batch in self.batches
@@ -228,6 +231,12 @@ class LagReplay:
         if at_ms is not None:
             later = [x for x, batch in records.items() if x < end and batch.time_of(x) > at_ms]
             end = min(later, default=end)
+        end_from = CHECKPOINT if self.high_watermark is not None else LOG_END
+        if end < known:
+            is_append_time = records[end].timestamp_type == 1
+            end_from = LOG_APPEND_TIME if is_append_time else CREATE_TIME
+        if at_ms is not None and end < reached <= known:
+            end, end_from = reached, CONSUMED
         stable = max(self._stable(end), self.log_start) if read_committed else end
         what = []
         for offset in range(end):
@@ -239,7 +248,7 @@ class LagReplay:
                 what.append(_what(records.get(offset), read_committed=read_committed))
         first = min((x for x in records if x < known), default=known)
         is_before = at_ms is not None and end == first and self.log_start > 0
-        return LagView(self.log_start, end, stable, what, records, is_before)
+        return LagView(self.log_start, end, end_from, stable, what, records, is_before)
 
     def _stable(self, end: int) -> int:
         """The end, or where the first transaction begins that has not ended below it. What the
@@ -270,6 +279,7 @@ class LagView:
 
     log_start_offset: int
     high_watermark: int
+    high_watermark_from: int
     last_stable_offset: int
     what: list[str]
     records: dict[int, Batch]
@@ -281,6 +291,7 @@ class LagView:
         return {
             "log_start_offset": self.log_start_offset,
             "high_watermark": self.high_watermark,
+            "high_watermark_from": self.high_watermark_from,
             "last_stable_offset": self.last_stable_offset,
             "lag": self.high_watermark - committed,
             **{name: left.count(name) for name in COUNTED},

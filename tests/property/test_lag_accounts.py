@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from kafkalog.columns.transaction_walk import stable_offset
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.log_reader import LogReader
 from tests.lag_logs import drawn_events, drawn_moments, write_log_dir
-from tests.lag_replay import COUNTED, LagReplay, replayed
+from tests.lag_replay import COUNTED, LagReplay, LagView, replayed
 
 STEP = 100
 USUAL = [range(first, first + STEP) for first in range(0, 1000, STEP)]
@@ -21,6 +22,7 @@ FURTHER = [range(first, first + STEP) for first in range(1000, 6000, STEP)]
 COLUMNS = (
     "log_start_offset",
     "high_watermark",
+    "high_watermark_from",
     "last_stable_offset",
     "lag",
     *COUNTED,
@@ -34,7 +36,6 @@ COLUMNS = (
     "consumed_timestamp_ms",
     "is_before_log",
 )
-Columns = dict[str, list[int]]
 
 
 def assert_files_are_as_replayed(replay: LagReplay, log: PartitionLog) -> None:
@@ -54,28 +55,35 @@ def assert_files_are_as_replayed(replay: LagReplay, log: PartitionLog) -> None:
     assert stable_offset(log).offset == view.last_stable_offset
 
 
-def answers(accounts: LagAccounts) -> Columns:
-    """All columns."""
-    return {name: getattr(accounts, name).tolist() for name in COLUMNS}
-
-
 def assert_lag_is_as_replayed(seed: int, replay: LagReplay, log: PartitionLog) -> None:
     """Every column for all positions from 0 to two behind the log's end, now and at several
-    moments, at both isolation levels."""
-    positions = range(replay.log_end + 3)
+    moments, by when nothing or some offset had been committed, at both isolation levels."""
+    positions = np.arange(replay.log_end + 3)
     moments = drawn_moments(seed, replay)
-    at_ms = np.repeat(moments, len(positions))
+    reached = np.random.default_rng(seed).integers(0, len(positions), len(moments)).tolist()
+    asked = np.tile(positions, len(moments))
+    at_ms, by_then = (np.repeat(each, len(positions)) for each in (moments, reached))
     for read_committed in (False, True):
-        views = [replay.at(moment, read_committed=read_committed) for moment in (None, *moments)]
-        rows = [[view.answer(position) for position in positions] for view in views]
-        now, then = rows[0], [row for answered in rows[1:] for row in answered]
-        found = lag_accounts(log, np.array(positions), read_committed=read_committed)
-        assert answers(found) == {name: [row[name] for row in now] for name in COLUMNS}
-        asked = np.tile(positions, len(moments))
-        found = lag_accounts(log, asked, at_ms, read_committed=read_committed)
-        assert answers(found) == {name: [row[name] for row in then] for name in COLUMNS}
-        for row in (*now, *then):
-            assert row["lag"] == sum(row[name] for name in COUNTED) - row["ahead_of_log"]
+        now = replay.at(None, read_committed=read_committed)
+        found = lag_accounts(log, positions, read_committed=read_committed)
+        assert_same([now], found)
+        views = [replay.at(moment, read_committed=read_committed) for moment in moments]
+        assert_same(views, lag_accounts(log, asked, at_ms, read_committed=read_committed))
+        views = [
+            replay.at(moment, read_committed=read_committed, reached=offset)
+            for moment, offset in zip(moments, reached, strict=True)
+        ]
+        assert_same(views, lag_accounts(log, asked, at_ms, by_then, read_committed=read_committed))
+
+
+def assert_same(views: Sequence[LagView], found: LagAccounts) -> None:
+    """All columns, of every view for every position."""
+    count = len(found.lag) // len(views)
+    rows = [view.answer(position) for view in views for position in range(count)]
+    columns = {name: getattr(found, name).tolist() for name in COLUMNS}
+    assert columns == {name: [row[name] for row in rows] for name in COLUMNS}
+    for row in rows:
+        assert row["lag"] == sum(row[name] for name in COUNTED) - row["ahead_of_log"]
 
 
 @pytest.mark.parametrize(
