@@ -74,7 +74,8 @@ def run(args: Namespace) -> ExitCode:
     inputs = announced_inputs(args)
     with job_session("kafkalog lag_history", with_delta=args.format == "delta") as spark:
         views = lag_views(spark, inputs, mode=args.mode)
-        generations = group_generations(views.group_metadata)
+        # Few among the records of their topic, and asked for several times.
+        generations = group_generations(views.group_metadata.persist())
         if args.groups is not None:
             generations = generations.where(F.col("group_id").rlike(args.groups))
         paths = [

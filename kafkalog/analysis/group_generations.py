@@ -139,6 +139,7 @@ def _with_epochs(records: DataFrame) -> DataFrame:
         members_left=F.coalesce("left", nobody),
         partitions_moved=F.when(F.col("group_type") != "streams", F.col("moved")),
         state=F.when(F.col("is_tombstone"), "Dead")
+        .when(F.col("epoch").isNull(), None)  # a record that cannot be read
         .when(F.col("count") == 0, "Empty")
         .when(F.col("group_type") == "share", "Stable")
         .when(F.col("group_type") == "consumer", _state_of_consumers()),

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.group_generations import group_generations, newest_generations
 from tests.jobs.job_runs import written_schema
 from tests.printed_messages import LINE
+from tests.spark.group_records import frame, group_record
 from tests.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
@@ -197,3 +198,19 @@ def test_the_newest_generations_come_first(
     newest = newest_generations(table.where(F.col("group_type") == "classic")).collect()
     assert newest[0].group_id == "shop.g-classic-active"
     assert (newest[0].generations, newest[0].generation, newest[0].state) == (2, 2, "Stable")
+
+
+def test_a_record_that_cannot_be_read_is_compared_with_nothing(spark: SparkSession) -> None:
+    unread = {"reason": "malformed", "record_name": "ConsumerGroupMetadata"}
+    records = frame(
+        spark,
+        "group_metadata",
+        group_record(5, 1, member_id="m", record_name="ConsumerGroupMemberMetadata"),
+        group_record(3, 2, epoch=1, record_name="ConsumerGroupMetadata"),
+        group_record(3, 3, **unread),
+        group_record(3, 4, epoch=3, record_name="ConsumerGroupMetadata"),
+    )
+    rows = group_generations(records).orderBy("record_offset").collect()
+    found = [(row.generation, row.previous_generation, row.state, row.members) for row in rows]
+    assert found == [(1, None, "Assigning", 1), (None, 1, None, 1), (3, None, "Assigning", 1)]
+    assert [row.members_joined for row in rows] == [None, None, None]
