@@ -27,6 +27,7 @@ from kafkalog.columns.single_batches import batch_records
 from kafkalog.columns.sound_batches import judged_chunks
 from kafkalog.columns.transaction_markers import offsets_of
 from kafkalog.columns.window import FileWindow
+from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
@@ -98,13 +99,17 @@ class LogHeaders:
         return firsts
 
     def _is_odd(self, chunk: Chunk, *, is_last: bool) -> bool:
-        """Whether something is damaged, or a batch cannot hold what its header promises."""
+        """Whether something is damaged, or a batch cannot hold what its header promises, or should
+        hold more."""
         table = chunk.table
         counts = table[:, RECORDS_COUNT]
         span = table[:, LAST_OFFSET] - first_offsets(table) + 1
         is_sound = table[:, FAULT] == 0
         is_false = is_sound & ((counts > span) | (counts < -1))
         table[is_false, FAULT] = Fault.RECORD_COUNT
+        # Only the cleaner takes records away, and of what it has emptied a header is left.
+        is_strange = is_sound & (counts >= 0) & (counts != span) & (not self._is_cleaned)
+        is_strange |= is_sound & (counts == 0) & (table[:, SIZE] != V2_HEADER_BYTES)
         if is_last:
             is_sound |= np.isin(table[:, FAULT], _AT_END)
-        return bool(is_false.any() or not is_sound.all())
+        return bool((is_false | is_strange | ~is_sound).any())

@@ -109,6 +109,21 @@ def test_a_count_that_the_offsets_do_not_allow_is_damage(
     assert found.gaps.tolist() == [0]
 
 
+@pytest.mark.parametrize(("count", "is_cleaned"), [(0, False), (0, True), (9, False)])
+def test_a_count_that_nothing_explains_is_damage(
+    count: int, is_cleaned: bool, batches: list[bytes], tmp_path: Path
+) -> None:
+    # F314, F317: a batch without records is a header alone, and fewer than appended only the
+    # cleaner leaves.
+    broken = bytearray(batches[2])
+    broken[57:61] = count.to_bytes(4, "big")
+    batches[2] = bytes(broken)
+    checkpoints = {CLEANED: 50} if is_cleaned else {}
+    found = asked(written(tmp_path, (0, b"".join(batches)), checkpoints=checkpoints), 0)
+    assert (found.damaged.tolist(), found.gaps.tolist()) == ([10], [0])
+    assert found.readable_records.tolist() == [40]
+
+
 @pytest.mark.parametrize("is_cleaned", [False, True])
 def test_a_missing_segment_is_damage_unless_the_log_was_cleaned(
     is_cleaned: bool, batches: list[bytes], tmp_path: Path
