@@ -18,7 +18,7 @@ def commits_in_effect(offset_commits: DataFrame, at_ms: int | None = None) -> Da
 
     With `at_ms` what counted then: a commit in a transaction from the marker's time on. What a
     record without a timestamp says counts from the commit's own time on. None for a commit that was
-    deleted; one that only waits has a row without a committed_offset.
+    deleted; one that only waits has a row with nothing but its key and input_path.
     """
     moment = F.coalesce("effective_timestamp_ms", "commit_timestamp_ms")
     written = F.coalesce("record_timestamp_ms", "commit_timestamp_ms")
@@ -37,14 +37,23 @@ def commits_in_effect(offset_commits: DataFrame, at_ms: int | None = None) -> Da
                 F.when(has_effect, F.struct(*rest)), F.when(has_effect, F.col("effective_offset"))
             ).alias("latest"),
             F.coalesce(F.bool_or(waits), F.lit(False)).alias("has_open_commit"),
+            F.max("input_path").alias("found_under"),
         )
     )
     is_there = F.col("latest").isNotNull() & ~F.col("latest.is_tombstone")
     return latest.where(is_there | F.col("has_open_commit")).select(
         *_COMMIT_KEY,
-        *(F.when(is_there, F.col(f"latest.{name}")).alias(name) for name in rest),
+        *(_column_of_latest(name, is_there) for name in rest),
         "has_open_commit",
     )
+
+
+def _column_of_latest(name: str, is_there: Column) -> Column:
+    # By its input a row is replaced when a job runs again, so that all have one.
+    known = (
+        F.col("found_under") if name == "input_path" else F.when(is_there, F.col(f"latest.{name}"))
+    )
+    return known.alias(name)
 
 
 def with_commit_status(

@@ -69,7 +69,8 @@ def lag_of_groups(
         led = leaders.where(_IS_OFFSETS_TOPIC).select("cluster_id", "partition")
         partitions = partitions.union(led)
     known = with_offsets_partition(groups(latest, commits), partitions).persist()
-    rows = commits_and_assignments(commits, member_partitions(members, topics))
+    assignments = member_partitions(members, topics)
+    rows = with_input_path(commits_and_assignments(commits, assignments), latest)
     counted = count(rows.withColumn("at_ms", F.lit(at_ms)))
     judged = with_commit_status(
         counted, known, members, topics, at_ms=at_ms, retention_ms=retention_ms
@@ -102,6 +103,16 @@ def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataF
     return commits.join(others, same, "full").select(
         *(F.coalesce(name, f"of_{name}").alias(name) for name in names), *rest, "member.*"
     )
+
+
+def with_input_path(rows: DataFrame, latest: DataFrame) -> DataFrame:
+    """Rows of commits_and_assignments with the input_path that the group was found under where
+    nothing is committed: by its input a row is replaced when the job runs again. `latest` is what
+    latest_group_records gives."""
+    places = latest.groupBy(*GROUP_KEY).agg(F.max("input_path").alias("group_path"))
+    found = joined_by_group(rows, places)
+    path = F.coalesce("input_path", "group_path")
+    return found.withColumn("input_path", path).select(*rows.columns)
 
 
 def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None) -> DataFrame:

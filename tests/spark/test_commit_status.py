@@ -31,6 +31,12 @@ def committed(spark: SparkSession, *rows: dict[str, Any], at_ms: int | None = No
     return commits_in_effect(frame(spark, "offset_commits", *rows), at_ms).collect()
 
 
+def test_a_commit_that_only_waits_is_still_known_by_its_input(spark: SparkSession) -> None:
+    waiting = {"effect": "open", "is_transactional": True, "effective_offset": None}
+    (row,) = committed(spark, commit(1, 5, input_path="/logs", **waiting))
+    assert (row.input_path, row.committed_offset, row.has_open_commit) == ("/logs", None, True)
+
+
 @dataclass(frozen=True)
 class Case:
     """A commit of a group of its own, records of the group, and topics: what is to come of it."""
