@@ -30,7 +30,8 @@ class CompleteFrom(NamedTuple):
 
 
 def complete_from(log: PartitionLog) -> CompleteFrom:
-    """By the batch headers of the whole log. Raises OSError where a file cannot be read."""
+    """By all batches of the log, with their checksums: what is damaged is gone as well. Raises
+    OSError where a file cannot be read."""
     if not log.segments:
         return CompleteFrom(0, None)
     key = log.topic_partition
@@ -38,7 +39,8 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
     # The cleaner leaves the active segment alone.
     by_checkpoint, by_segment = _Bound(checkpoint), _Bound(log.segments[-1].base_offset or 0)
     gaps = _Gaps(checkpoint)
-    for headers in LogHeaders(log).tables(range(len(log.segments))):
+    numbers = range(len(log.segments))
+    for headers in LogHeaders(log, read_whole=numbers).tables(numbers):
         is_whole = gaps.take(headers.table)
         for bound in (by_checkpoint, by_segment):
             bound.take(headers.table, is_whole)

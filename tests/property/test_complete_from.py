@@ -145,3 +145,10 @@ def test_without_a_checkpoint_all_but_the_active_segment_may_have_been_cleaned(
     # F328
     closed, active = [batch((1, 20)), batch((2, 30))], [batch((3, 40)), batch((4, 50))]
     assert complete_from(log_of(tmp_path, closed, None, active)) == (3, 30)
+
+
+def test_what_damage_hides_is_gone(tmp_path: Path) -> None:
+    # F328: only the checksum tells that the second commit is not what it was.
+    batches = [batch((0, 10)), batch((1, 20)), batch((2, 30))]
+    batches[1] = batches[1][:-1] + bytes([batches[1][-1] ^ 1])
+    assert complete_from(log_of(tmp_path, batches, 1)) == (2, 7777)
