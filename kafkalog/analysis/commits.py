@@ -18,7 +18,8 @@ def commits_in_effect(offset_commits: DataFrame, at_ms: int | None = None) -> Da
 
     With `at_ms` what counted then: a commit in a transaction from the marker's time on. What a
     record without a timestamp says counts from the commit's own time on. None for a commit that was
-    deleted; one that only waits has a row with nothing but its key and input_path.
+    deleted; one that only waits has a row with nothing but its key and input_path. A
+    committed_offset below 0 is null.
     """
     moment = F.coalesce("effective_timestamp_ms", "commit_timestamp_ms")
     written = F.coalesce("record_timestamp_ms", "commit_timestamp_ms")
@@ -49,6 +50,9 @@ def commits_in_effect(offset_commits: DataFrame, at_ms: int | None = None) -> Da
 
 
 def _column_of_latest(name: str, is_there: Column) -> Column:
+    if name == "committed_offset":
+        # A negative one is none to clients.
+        is_there = is_there & (F.col("latest.committed_offset") >= 0)
     # By its input a row is replaced when a job runs again, so that all have one.
     known = (
         F.col("found_under") if name == "input_path" else F.when(is_there, F.col(f"latest.{name}"))

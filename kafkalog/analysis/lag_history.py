@@ -44,8 +44,12 @@ def lag_events(commits: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     of_key = Window.partitionBy(*_KEY).orderBy("effective_offset")
     moment = F.coalesce("effective_timestamp_ms", "commit_timestamp_ms", "record_timestamp_ms")
     applied = commits.where((F.col("effect") == "applied") & (moment <= moments.until_ms))
+    # A negative offset is none: F324.
+    is_deletion = F.col("is_tombstone") | F.coalesce(F.col("committed_offset") < 0, F.lit(False))
     rows = applied.select(
-        *("broker_id", "input_path", "record_offset", *_KEY, "is_tombstone", "committed_offset"),
+        *("broker_id", "input_path", "record_offset", *_KEY),
+        is_deletion.alias("is_tombstone"),
+        F.when(~is_deletion, F.col("committed_offset")).alias("committed_offset"),
         *("commit_timestamp_ms", "effective_offset", moment.alias("event_ms")),
         F.max("commit_timestamp_ms").over(Window.partitionBy(*GROUP_KEY)).alias("group_commit_ms"),
         F.lead(moment).over(of_key).alias("next_ms"),

@@ -37,6 +37,12 @@ def test_a_commit_that_only_waits_is_still_known_by_its_input(spark: SparkSessio
     assert (row.input_path, row.committed_offset, row.has_open_commit) == ("/logs", None, True)
 
 
+def test_a_negative_offset_is_none(spark: SparkSession) -> None:
+    # F324: ListConsumerGroupOffsetsHandler of Kafka's Admin client.
+    (row,) = committed(spark, commit(1, 5), commit(2, -1))
+    assert (row.committed_offset, row.commit_timestamp_ms) == (None, 2000)
+
+
 @dataclass(frozen=True)
 class Case:
     """A commit of a group of its own, records of the group, and topics: what is to come of it."""

@@ -57,10 +57,11 @@ def test_what_came_after_the_end_and_what_had_no_effect_is_left_out(spark: Spark
     ]
 
 
-def test_a_deleted_commit_has_no_end(spark: SparkSession) -> None:
-    # F302
+@pytest.mark.parametrize("offset", [None, -1])
+def test_a_deleted_commit_has_no_end(spark: SparkSession, offset: int | None) -> None:
+    # F302, F324
     moments = HistoryMoments(0, 500_000, ends_now=False)
-    assert events(spark, moments, commit(100, 5), commit(101, None)) == [
+    assert events(spark, moments, commit(100, 5), commit(101, offset)) == [
         (COMMIT, "commit", 100_000, 100_000, 5),
         (DELETION, None, 101_000, 101_000, None),
     ]
