@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,7 +22,11 @@ from kafkalog.spark.tables import table_schema
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.oldest_log import is_oldest_layout
 
+_logger = logging.getLogger(__name__)
+
 _LOG = ("topic", "partition")
+# How often a log is listed anew of which a segment goes while it is read.
+_MOST_TRIES = 5
 _LOG_PATH = "log_path"
 # Of an account, in the order of table `consumer_lag`.
 ACCOUNT_COLUMNS = (
@@ -89,15 +95,13 @@ def with_lag(
 def _counting(*, read_committed: bool, at: str | None) -> Callable[[pa.Table], pa.Table]:
     def count(rows: pa.Table) -> pa.Table:
         path = rows.column(_LOG_PATH)[0].as_py()
-        if path is None:
+        moments = None if at is None else _numbers(rows, at)
+        committed = _numbers(rows, "committed_offset")
+        accounts = accounts_of_now(path, committed, moments, read_committed=read_committed)
+        if accounts is None:
             for name in ACCOUNT_COLUMNS:
                 rows = rows.append_column(name, pa.nulls(len(rows), _data_type(name)))
             return rows
-        (log,) = find_partitions([path], strict=False)
-        moments = None if at is None else _numbers(rows, at)
-        committed = _numbers(rows, "committed_offset")
-        reached = None if moments is None else reached_by(committed, moments)
-        accounts = lag_accounts(log, committed, moments, reached, read_committed=read_committed)
         is_uncommitted = np.concatenate(
             [_is_null(chunk) for chunk in rows.column("committed_offset").chunks]
         )
@@ -107,6 +111,34 @@ def _counting(*, read_committed: bool, at: str | None) -> Callable[[pa.Table], p
         return rows
 
     return count
+
+
+def accounts_of_now(
+    path: str | None,
+    committed_offsets: LongArray,
+    at_ms: LongArray | None,
+    *,
+    read_committed: bool,
+) -> LagAccounts | None:
+    """What `lag_accounts` tells of the partition in a directory, None where that is gone: the
+    topic was deleted since its logs were looked for. Raises FileNotFoundError where segments go
+    faster than they can be read."""
+    reached = None if at_ms is None else reached_by(committed_offsets, at_ms)
+    tries = 0
+    while path is not None and os.path.isdir(path):
+        (log,) = find_partitions([path], strict=False)
+        try:
+            return lag_accounts(
+                log, committed_offsets, at_ms, reached, read_committed=read_committed
+            )
+        except FileNotFoundError:
+            # Retention or the cleaner was there since the segments were listed.
+            tries += 1
+            if tries == _MOST_TRIES:
+                raise
+    if path is not None:
+        _logger.warning("%s is not there any more: nothing is told of lag in it", path)
+    return None
 
 
 def _numbers(rows: pa.Table, name: str) -> LongArray:
