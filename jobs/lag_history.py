@@ -23,6 +23,7 @@ from kafkalog.analysis.lag_history import (
     status_totals,
 )
 from kafkalog.coordination.lag_status import LagStatus
+from kafkalog.spark.commit_reach import commit_reach, reach_words
 from kafkalog.spark.job import (
     ExitCode,
     announced_inputs,
@@ -31,7 +32,6 @@ from kafkalog.spark.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.lag_arguments import reach
 from kafkalog.spark.lag_history_arguments import (
     add_history_arguments,
     burrow_settings,
@@ -90,14 +90,14 @@ def run(args: Namespace) -> ExitCode:
         totals = {row.status: row.groups for row in status_totals(newest).collect()}
         if args.show and totals:
             newest.show(args.show, truncate=False)
-        ((complete_from_ms,),) = views.complete_from.agg(F.max("complete_from_ms")).collect()
+        reach = commit_reach(views.complete_from)
     print(
         verdict(totals),
-        reach(complete_from_ms, args.since),
+        reach_words(reach, args.since),
         f"tables: {' '.join(paths)}",
         sep="\n",
     )
-    return exit_code(args, has_findings=LagStatus.ERR.value in totals)
+    return exit_code(args, has_findings=LagStatus.ERR.value in totals or bool(reach.damaged_ranges))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -106,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "lag_history",
         "Tell the lag and the status of consumer groups at every commit, or at regular moments, as "
         "far back as the offsets topic goes, and the generations of groups. Findings are groups "
-        "that have a partition with an error at the end.",
+        "that have a partition with an error at the end, and damage that hides commits. Of a copy "
+        "made earlier give --until the time of the copy: a group that stopped with it is no error.",
         "/var/lib/kafka/data --output /tmp/history --every 5m",
     )
     add_history_arguments(parser)

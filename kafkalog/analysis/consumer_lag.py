@@ -27,6 +27,18 @@ _PARTITION = ("topic", "partition")
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
 # Parts of a lag that nobody will read any more, or cannot be read here.
 _LOST = ("below_log_start", "damaged")
+# What a lag can be made of, in words.
+_PARTS = (
+    ("readable_records", "to read"),
+    ("control_records", "control"),
+    ("aborted_records", "aborted"),
+    ("gaps", "gaps"),
+    ("beyond_last_stable", "in open transactions"),
+    ("below_log_start", "deleted"),
+    ("in_tiered_storage", "in tiered storage"),
+    ("damaged", "damaged"),
+    ("ahead_of_log", "ahead of the log"),
+)
 _IS_OFFSETS_TOPIC = "topic = '__consumer_offsets'"
 
 
@@ -71,7 +83,7 @@ def lag_of_groups(
     known = with_offsets_partition(groups(latest, commits), partitions).persist()
     assignments = member_partitions(members, topics)
     rows = with_input_path(commits_and_assignments(commits, assignments), latest)
-    counted = count(rows.withColumn("at_ms", F.lit(at_ms)))
+    counted = count(rows.withColumn("at_ms", F.lit(at_ms).cast("long")))
     judged = with_commit_status(
         counted, known, members, topics, at_ms=at_ms, retention_ms=retention_ms
     )
@@ -171,30 +183,44 @@ def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
 def lag_totals(lag: DataFrame) -> DataFrame:
     """One row: groups and partitions; of those whose commit counts how many are behind, the records
     left to read, in one partition at most, and the greatest lag in time; how many commits are
-    stale; from when on the commits of all groups are complete; how many partitions have offsets
-    that were deleted unread, or that damage hides."""
+    stale, and of how many the lag is not known; in how many partitions a log's end at a past moment
+    is told by producers' clocks or by what was consumed, and in how many offsets were deleted
+    unread, or are hidden by damage."""
     counts = F.col("commit_status").isin("current", "unconfirmed")
     is_behind = counts & (F.col("readable_records") > 0)
     return lag.agg(
-        F.countDistinct("cluster_id", "group_id").alias("groups"),
+        # Not of the columns: where one is null they would not count.
+        F.countDistinct(F.struct("cluster_id", "group_id")).alias("groups"),
         F.count("*").alias("partitions"),
         F.count_if(is_behind).alias("behind"),
         F.coalesce(F.sum(F.when(counts, F.col("readable_records"))), F.lit(0)).alias("records"),
         F.max(F.when(is_behind, F.col("readable_records"))).alias("most_records"),
         F.max(F.when(is_behind, F.col("time_lag_ms"))).alias("time_lag_ms"),
         F.count_if(~counts & (F.col("commit_status") != "no_commit")).alias("stale"),
-        F.max("commits_complete_from_ms").alias("complete_from_ms"),
+        F.count_if(F.col("committed_offset").isNotNull() & F.col("lag").isNull()).alias("unknown"),
+        F.count_if(F.col("high_watermark_from").isin("create_time", "consumed")).alias("by_clocks"),
         *(F.count_if(counts & (F.col(name) > 0)).alias(name) for name in _LOST),
     )
 
 
 def most_behind(lag: DataFrame) -> DataFrame:
     """The rows with most to read first, in the columns for a terminal."""
+    words = [F.when(F.col(name) > 0, F.format_string(f"%,d {text}", name)) for name, text in _PARTS]
     return lag.orderBy(
         F.col("readable_records").desc_nulls_last(), "group_id", "topic", "partition"
     ).select(
         *("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag"),
-        "readable_records",
-        F.round(F.col("time_lag_ms") / 1000).cast("long").alias("time_lag_s"),
-        *("commit_status", "group_state", "client_id", "client_host"),
+        F.concat_ws(", ", *words).alias("made_of"),
+        _duration(F.col("time_lag_ms")).alias("time_lag"),
+        F.col("commit_status").alias("status"),
+        *("group_state", "client_id", "client_host"),
     )
+
+
+def _duration(milliseconds: Column) -> Column:
+    """Days, hours, minutes and seconds; with a minus for what is yet to come."""
+    seconds = F.floor(F.abs(milliseconds) / 1000)
+    sign = F.when(milliseconds < 0, "-").otherwise("")
+    parts = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
+    text = F.format_string("%s%dd %02d:%02d:%02d", sign, *(F.floor(part) for part in parts))
+    return F.when(milliseconds.isNotNull(), text)

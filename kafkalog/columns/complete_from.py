@@ -15,7 +15,7 @@ from kafkalog.columns.batch_table import (
     first_offsets,
 )
 from kafkalog.columns.compiled import BoolArray, LongArray
-from kafkalog.columns.log_headers import LogHeaders
+from kafkalog.columns.log_headers import AT_END, LogHeaders
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.files import modified_ms
 from kafkalog.storage.log_dir import PartitionLog
@@ -23,36 +23,46 @@ from kafkalog.storage.log_dir import PartitionLog
 
 class CompleteFrom(NamedTuple):
     """Below `offset` records may be gone, 0 for none; states are complete from `time_ms` on,
-    milliseconds since 1970, None for at all times."""
+    milliseconds since 1970, None for at all times. `damaged_ranges` is in how many places something
+    is damaged, but for what a broker leaves at the end of a log."""
 
     offset: int
     time_ms: int | None
+    damaged_ranges: int
 
 
 def complete_from(log: PartitionLog) -> CompleteFrom:
     """By all batches of the log, with their checksums: what is damaged is gone as well. Raises
     OSError where a file cannot be read."""
     if not log.segments:
-        return CompleteFrom(0, None)
+        return CompleteFrom(0, None, 0)
     key = log.topic_partition
     checkpoint = log.log_dir.cleaner_checkpoints.get(key, NO_VALUE) if key else NO_VALUE
     # The cleaner leaves the active segment alone.
     by_checkpoint, by_segment = _Bound(checkpoint), _Bound(log.segments[-1].base_offset or 0)
     gaps = _Gaps(checkpoint)
-    numbers = range(len(log.segments))
+    numbers, damaged = range(len(log.segments)), 0
     for headers in LogHeaders(log, read_whole=numbers).tables(numbers):
         is_whole = gaps.take(headers.table)
+        damaged += _damaged_ranges(headers.table, is_last=headers.segment == numbers[-1])
         for bound in (by_checkpoint, by_segment):
             bound.take(headers.table, is_whole)
     if not gaps.end:
-        return CompleteFrom(0, None)
+        return CompleteFrom(0, None, damaged)
     bound = by_checkpoint if gaps.end <= checkpoint <= gaps.log_end else by_segment
     time_ms = bound.time_ms()
     if gaps.end > bound.offset or time_ms is None:
         # What is gone was there when its file was last written to.
         offset = max(gaps.end, bound.offset)
-        return CompleteFrom(offset, max(modified_ms(segment.path) for segment in log.segments))
-    return CompleteFrom(bound.offset, time_ms)
+        last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
+        return CompleteFrom(offset, last_written_ms, damaged)
+    return CompleteFrom(bound.offset, time_ms, damaged)
+
+
+def _damaged_ranges(table: LongArray, *, is_last: bool) -> int:
+    faults = table[:, FAULT]
+    is_usual = np.isin(faults, AT_END) if is_last else faults == 0
+    return int(np.count_nonzero((faults != 0) & ~is_usual))
 
 
 class _Gaps:

@@ -103,7 +103,9 @@ def _ends_at(
     # Of the time before all others the answer is the first record.
     moments, numbers = np.unique(np.append(at_ms, _BEFORE_ALL), return_inverse=True)
     with closing(walk.tables(start, high_watermark)) as tables:
-        found, types = end_offsets_at(tables, moments, start, high_watermark, walk.decode)
+        found, types = end_offsets_at(
+            tables, moments, start, high_watermark, walk.decode, walk.now_ms
+        )
     ends, froms = (values[numbers[:-1]] for values in (found, types))
     is_append_time = froms == LOG_APPEND_TIME
     return (

@@ -46,9 +46,12 @@ class LagWalk:
     """Walks a log, of which the segments with the numbers in `read_whole` are read whole. As long
     as others turn out to be `doubtful`, answers can be wrong."""
 
-    def __init__(self, log: PartitionLog, read_whole: frozenset[int], work: LagWork) -> None:
+    def __init__(
+        self, log: PartitionLog, read_whole: frozenset[int], work: LagWork, now_ms: int
+    ) -> None:
         self.log = log
         self.work = work
+        self.now_ms = now_ms
         self.doubtful: set[int] = set()
         self._read_whole = read_whole
         self._bases = [segment.base_offset or 0 for segment in log.segments]

@@ -35,7 +35,7 @@ from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.renamed_files import opened
 
 # How a log ends that is being written, or was when its broker stopped.
-_AT_END = (Fault.TRUNCATED, Fault.ZEROS)
+AT_END = (Fault.TRUNCATED, Fault.ZEROS)
 
 
 class HeaderTable(NamedTuple):
@@ -111,5 +111,5 @@ class LogHeaders:
         is_strange = is_sound & (counts >= 0) & (counts != span) & (not self._is_cleaned)
         is_strange |= is_sound & (counts == 0) & (table[:, SIZE] != V2_HEADER_BYTES)
         if is_last:
-            is_sound |= np.isin(table[:, FAULT], _AT_END)
+            is_sound |= np.isin(table[:, FAULT], AT_END)
         return bool((is_false | is_strange | ~is_sound).any())

@@ -32,12 +32,13 @@ def end_offsets_at(
     start_offset: int,
     end_offset: int,
     decode: DecodeBatch,
+    latest_ms: int,
 ) -> tuple[LongArray, LongArray]:
     """For every moment, in milliseconds, in rising order, the first offset from `start_offset` on
     whose record has a later timestamp, and that one's type; `end_offset` and -1 where there is none
     below it.
 
-    `tables` are all batches from `start_offset` on.
+    `tables` are all batches from `start_offset` on. Timestamps after `latest_ms` tell nothing.
     """
     ends = np.full(len(moments), end_offset, dtype=np.int64)
     types = np.full(len(moments), NO_VALUE, dtype=np.int64)
@@ -57,11 +58,10 @@ def end_offsets_at(
             number += 1
             if records is None:
                 continue
-            latest_ms = np.maximum.accumulate(
-                np.where(records.offsets >= start_offset, records.timestamps_ms, _NEVER)
-            )
-            count = int(np.searchsorted(moments[answered:], latest_ms[-1], side="left"))
-            places = np.searchsorted(latest_ms, moments[answered : answered + count], side="right")
+            tells = (records.offsets >= start_offset) & (records.timestamps_ms <= latest_ms)
+            so_far = np.maximum.accumulate(np.where(tells, records.timestamps_ms, _NEVER))
+            count = int(np.searchsorted(moments[answered:], so_far[-1], side="left"))
+            places = np.searchsorted(so_far, moments[answered : answered + count], side="right")
             ends[answered : answered + count] = records.offsets[places]
             types[answered : answered + count] = records.timestamp_types[places]
             answered += count

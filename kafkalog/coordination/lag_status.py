@@ -48,7 +48,7 @@ class LagRule(Enum):
     REWOUND = (10, LagStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
     STALLED = (11, LagStatus.STALL, "{0} records left to read for {1} ms, all commits since of {2}")
     FALLS_BEHIND = (12, LagStatus.WARN, "{0} records left to read, {1} at the first of {2} commits")
-    KEEPS_UP = (13, LagStatus.OK, "{0} records left to read for {1} ms")
+    KEEPS_UP = (13, LagStatus.OK, "{0} records left to read, the next is {1} ms old")
 
     def __init__(self, number: int, status: LagStatus, words: str) -> None:
         self.number = number

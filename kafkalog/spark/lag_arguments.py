@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -74,17 +73,3 @@ def chosen(rows: DataFrame, args: argparse.Namespace) -> DataFrame:
         if pattern is not None:
             rows = rows.where(F.col(column).rlike(pattern))
     return rows
-
-
-def reach(complete_from_ms: int | None, moment: int | None) -> str:
-    """How far back the commits of all groups tell what was, and whether a moment is within."""
-    if complete_from_ms is None:
-        return "commits: all that there ever were"
-    begin = f"commits: complete from {_time(complete_from_ms)} on"
-    if moment is None or moment >= complete_from_ms:
-        return begin
-    return f"{begin}: of {_time(moment)} older ones that were replaced since can be missing"
-
-
-def _time(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")

@@ -20,8 +20,8 @@ from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition
 class LagViews:
     """Views `offset_commits` and `group_metadata`; `places` of the partitions' logs; `topics`, with
     cluster_id, topic, topic_id and is_deleted, as directories tell them; `complete_from`, how far
-    back the commits are complete. `metadata` is view `messages` of `__cluster_metadata`, None where
-    the input does not have it."""
+    back the commits are complete, kept in memory. `metadata` is view `messages` of
+    `__cluster_metadata`, None where the input does not have it."""
 
     commits: DataFrame
     group_metadata: DataFrame
@@ -53,7 +53,7 @@ def lag_views(spark: SparkSession, log_dirs: Sequence[str], *, mode: str) -> Lag
         view("group_metadata", CONSUMER_OFFSETS),
         log_places(spark, logs),
         spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema),
-        commits_complete_from(spark, logs),
+        commits_complete_from(spark, logs).persist(),
         _with_snapshots(view("messages", CLUSTER_METADATA), logs, mode) if has_metadata else None,
     )
 

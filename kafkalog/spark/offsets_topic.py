@@ -13,13 +13,14 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 
 _REACH = (
     "cluster_id string, broker_id int, internal_partition int, complete_from_offset bigint, "
-    "complete_from_ms bigint"
+    "complete_from_ms bigint, damaged_ranges bigint"
 )
 
 
 def commits_complete_from(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
     """A row per log of `__consumer_offsets`, read by a task each: cluster_id, broker_id,
-    internal_partition, complete_from_offset, and complete_from_ms, null for at all times.
+    internal_partition, complete_from_offset, complete_from_ms, null for at all times, and
+    damaged_ranges.
 
     States of all groups can be told exactly from the latest of these times on. Rule:
     docs/format.md F328.
@@ -27,7 +28,7 @@ def commits_complete_from(spark: SparkSession, logs: Sequence[PartitionLog]) -> 
     found = [
         with_own_checkpoints(log) for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live
     ]
-    types = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64()]
+    types = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.int64()]
     names = [column.split()[0] for column in _REACH.split(", ")]
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ tests/golden/test_consumer_groups.py.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,13 @@ def test_lag_as_of_the_last_record_and_what_was_lost(
     )
     said = capsys.readouterr().out
     assert "4 groups, 4 partitions: 2 behind, 502 records to read, the oldest 410 s old" in said
-    assert "1 stale commit; offsets lost to deletion in 1 partition, hidden by damage in 0" in said
-    assert "commits: all that there ever were" in said
+    assert "1 stale commit not counted; offsets lost to deletion in 1 partition" in said
+    assert "lag not known of 1: their logs, or as of then, not there" in said
+    assert "commits: none has been removed by cleaning" in said
+    assert "findings: offsets lost to deletion\n" in said
+    assert "101 to read" in said
+    assert "401 to read, 160 deleted" in said
+    assert "0d 00:01:50" in said
 
 
 def test_a_past_moment_has_its_commits_and_its_log_end(
@@ -153,6 +159,27 @@ def test_without_the_offsets_topic_the_job_says_what_is_missing(
     said = capsys.readouterr().err
     assert "no partition of __consumer_offsets there" in said
     assert "give the log directories of all brokers" in said
+
+
+def test_a_time_in_seconds_is_a_time_before_all_commits(log_dir: Path, tmp_path: Path) -> None:
+    assert run(log_dir, tmp_path, "--as-of", at(0) // 1000) == ExitCode.DONE
+
+
+def test_damage_that_hides_commits_is_a_finding(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F314 says it of topics; of groups whose commits are hidden nothing else tells.
+    copy = tmp_path / "logs"
+    shutil.copytree(log_dir, copy)
+    segment = copy / "__consumer_offsets-0" / f"{0:020d}.log"
+    data = bytearray(segment.read_bytes())
+    data[-3] ^= 1
+    segment.write_bytes(data)
+    only = ("--as-of", at(LAST_S), "--groups", "reader", "--fail-on-findings")
+    assert run(copy, tmp_path / "tables", *only) == ExitCode.FINDINGS
+    said = capsys.readouterr().out
+    assert "commits: 1 damaged places in __consumer_offsets hide some" in said
+    assert "findings: damage\n" in said
 
 
 def test_a_wrong_pattern_is_named(

@@ -178,6 +178,19 @@ def test_a_moment_before_what_is_left_of_the_log_is_not_known(
     assert later.below_log_start.tolist() == [5, 0]
 
 
+def test_a_timestamp_from_the_future_does_not_end_a_log_for_ever(
+    batches: list[bytes], tmp_path: Path
+) -> None:
+    # F312: the clock of its producer was wrong.
+    far_ms = 4_102_444_800_000
+    batches[1] = write_batch(
+        [Record(offset, far_ms, 0, None, b"x") for offset in range(10, 20)], BatchFields()
+    )
+    log = written(tmp_path, (0, b"".join(batches)))
+    assert asked(log, 0, at_ms=START_MS + 35_500).high_watermark.tolist() == [36]
+    assert asked(log, 0, at_ms=START_MS + 9_000).high_watermark.tolist() == [20]
+
+
 def test_of_a_large_log_the_batches_at_asked_offsets_are_decoded_and_no_more(
     tmp_path: Path,
 ) -> None:

@@ -125,7 +125,7 @@ def test_a_group_falls_behind_when_it_never_catches_up_and_more_is_left() -> Non
     read_since = facts._replace(next_timestamp_ms=NOON_MS - 2 * MINUTE_MS)
     assert said(read_since, commits(10, 20, 30, left=5)) == (
         LagStatus.OK,
-        "5 records left to read for 120000 ms",
+        "5 records left to read, the next is 120000 ms old",
     )
 
 
