@@ -111,7 +111,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "/var/lib/kafka/data --output /tmp/history --every 5m",
     )
     add_history_arguments(parser)
-    return run_job(run, parser.parse_args(arguments))
+    args = parser.parse_args(arguments)
+    if args.since is not None and args.until is not None and args.since > args.until:
+        parser.error("--since is later than --until")
+    return run_job(run, args)
 
 
 if __name__ == "__main__":

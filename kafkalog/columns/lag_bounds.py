@@ -62,9 +62,7 @@ def lag_bounds(
     before it lost its beginning is not told."""
     log = walk.log
     start = log_bounds(log, EndRule.LOG_END).start_offset
-    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
-    high_watermark = log_end_offset(log, check_crcs=walk.ends_in_damage) if known is None else known
-    end_from = EndFrom.LOG_END if known is None else EndFrom.CHECKPOINT
+    high_watermark, end_from = high_watermark_of(log, check_crcs=walk.ends_in_damage)
     if at_ms is None:
         stable = stable_offset(log, looks_for_damage=False).offset if read_committed else None
         ends = np.full(count, high_watermark)
@@ -74,7 +72,6 @@ def lag_bounds(
     else:
         ends, froms, first = _ends_at(walk, at_ms, start, high_watermark)
         froms[ends == high_watermark] = end_from
-        # More than the log has now is of another log that had its name.
         if reached is not None:
             is_more = (reached > ends) & (reached <= high_watermark)
             ends, froms = (
@@ -86,10 +83,21 @@ def lag_bounds(
     return LagBounds(min(earliest_offset(log), start), start, ends, froms, stables, is_before)
 
 
-def reached_by(committed_offsets: LongArray, at_ms: LongArray) -> LongArray:
-    """Of each moment the largest offset that was committed by then: the log had reached it."""
+def high_watermark_of(log: PartitionLog, *, check_crcs: bool = False) -> tuple[int, EndFrom]:
+    """The high watermark of now, and what tells it. F311"""
+    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    if known is not None:
+        return known, EndFrom.CHECKPOINT
+    return log_end_offset(log, check_crcs=check_crcs), EndFrom.LOG_END
+
+
+def reached_by(log: PartitionLog, committed_offsets: LongArray, at_ms: LongArray) -> LongArray:
+    """Of each moment the largest offset that was committed by then: the log had reached it. What is
+    above the high watermark of now is of another log that had its name, and tells nothing."""
+    end, _ = high_watermark_of(log)
     order = np.argsort(at_ms, kind="stable")
-    largest = np.maximum.accumulate(committed_offsets[order])
+    of_this_log = np.where(committed_offsets <= end, committed_offsets, 0)
+    largest = np.maximum.accumulate(of_this_log[order])
     # What was committed in the same millisecond was there as well.
     behind = np.searchsorted(at_ms[order], at_ms, side="right") - 1
     reached: LongArray = largest[behind]

@@ -123,11 +123,11 @@ def accounts_of_now(
     """What `lag_accounts` tells of the partition in a directory, None where that is gone: the
     topic was deleted since its logs were looked for. Raises FileNotFoundError where segments go
     faster than they can be read."""
-    reached = None if at_ms is None else reached_by(committed_offsets, at_ms)
     tries = 0
     while path is not None and os.path.isdir(path):
         (log,) = find_partitions([path], strict=False)
         try:
+            reached = None if at_ms is None else reached_by(log, committed_offsets, at_ms)
             return lag_accounts(
                 log, committed_offsets, at_ms, reached, read_committed=read_committed
             )

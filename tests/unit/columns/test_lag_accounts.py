@@ -9,6 +9,7 @@ import pytest
 
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.lag_account import LagAccounts, lag_accounts
+from kafkalog.columns.lag_bounds import reached_by
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
@@ -189,6 +190,15 @@ def test_a_timestamp_from_the_future_does_not_end_a_log_for_ever(
     log = written(tmp_path, (0, b"".join(batches)))
     assert asked(log, 0, at_ms=START_MS + 35_500).high_watermark.tolist() == [36]
     assert asked(log, 0, at_ms=START_MS + 9_000).high_watermark.tolist() == [20]
+
+
+def test_what_was_committed_of_an_earlier_log_of_the_name_tells_nothing(
+    batches: list[bytes], tmp_path: Path
+) -> None:
+    # F312: 9,000 is above the end of today; the commit of 30 counts from its own time on.
+    log = written(tmp_path, (0, b"".join(batches)))
+    committed, at_ms = np.array([9000, 30, 4]), START_MS + np.array([1000, 5000, 6000])
+    assert reached_by(log, committed, at_ms).tolist() == [0, 30, 30]
 
 
 def test_of_a_large_log_the_batches_at_asked_offsets_are_decoded_and_no_more(
