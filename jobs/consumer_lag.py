@@ -59,6 +59,11 @@ def verdict(totals: Row) -> str:
     stale = f"{counted(totals.stale, 'stale commit')} not counted"
     lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
     lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
+    if totals.expired:
+        lines.append(
+            f"{counted(totals.expired, 'commit')} expired since, and counted all the same: of a "
+            "copy made earlier give --as-of the time of the copy"
+        )
     if totals.unknown:
         lines.append(f"lag not known of {totals.unknown:,}: their logs, or as of then, not there")
     if totals.by_clocks:

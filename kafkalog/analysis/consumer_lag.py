@@ -183,10 +183,11 @@ def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
 def lag_totals(lag: DataFrame) -> DataFrame:
     """One row: groups and partitions; of those whose commit counts how many are behind, the records
     left to read, in one partition at most, and the greatest lag in time; how many commits are
-    stale, and of how many the lag is not known; in how many partitions a log's end at a past moment
-    is told by producers' clocks or by what was consumed, and in how many offsets were deleted
-    unread, or are hidden by damage."""
-    counts = F.col("commit_status").isin("current", "unconfirmed")
+    stale, have expired, and of how many the lag is not known; in how many partitions a log's end
+    at a past moment is told by producers' clocks or by what was consumed, and in how many offsets
+    were deleted unread, or are hidden by damage."""
+    # A running broker's disk has next to none that expired: it is a copy, and they counted in it.
+    counts = F.col("commit_status").isin("current", "unconfirmed", "expired")
     is_behind = counts & (F.col("readable_records") > 0)
     return lag.agg(
         # Not of the columns: where one is null they would not count.
@@ -197,6 +198,7 @@ def lag_totals(lag: DataFrame) -> DataFrame:
         F.max(F.when(is_behind, F.col("readable_records"))).alias("most_records"),
         F.max(F.when(is_behind, F.col("time_lag_ms"))).alias("time_lag_ms"),
         F.count_if(~counts & (F.col("commit_status") != "no_commit")).alias("stale"),
+        F.count_if(F.col("commit_status") == "expired").alias("expired"),
         F.count_if(F.col("committed_offset").isNotNull() & F.col("lag").isNull()).alias("unknown"),
         F.count_if(F.col("high_watermark_from").isin("create_time", "consumed")).alias("by_clocks"),
         *(F.count_if(counts & (F.col(name) > 0)).alias(name) for name in _LOST),

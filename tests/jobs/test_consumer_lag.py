@@ -136,7 +136,7 @@ def test_of_a_moment_that_the_log_has_lost_nothing_is_told(
 
 
 def test_now_ages_are_as_of_now_and_commits_expire(
-    spark: SparkSession, log_dir: Path, tmp_path: Path
+    spark: SparkSession, log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # F325: groups without members lose their commits after a week, by default.
     run(log_dir, tmp_path, "--topics", "orders")
@@ -145,6 +145,9 @@ def test_now_ages_are_as_of_now_and_commits_expire(
     assert {row.commit_status for row in found.values()} == {"expired"}
     assert found["reader"].time_lag_ms > 365 * 86_400_000
     assert found["reader"].high_watermark_from == "log_end"
+    said = capsys.readouterr().out
+    assert "1 behind, 101 records to read" in said
+    assert "2 commits expired since, and counted all the same" in said
 
 
 def test_more_lag_than_allowed_is_a_finding(log_dir: Path, tmp_path: Path) -> None:
