@@ -166,7 +166,9 @@ def test_the_epochs_of_consumer_groups_are_those_printed(
     assert len(told) == 3
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    "name", [SETS[0], *(pytest.param(name, marks=pytest.mark.deep) for name in SETS[1:])]
+)
 def test_every_line_is_the_row_of_job_consumer_lag(
     spark: SparkSession, unpacked: Unpacked, tmp_path: Path, name: str
 ) -> None:

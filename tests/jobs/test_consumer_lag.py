@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
-from jobs.consumer_lag import main
+from jobs.consumer_lag import findings, main
+from kafkalog.spark.commit_reach import CommitReach
 from kafkalog.spark.job import ExitCode
 from tests.jobs.job_runs import table, written_schema
 from tests.jobs.made_commits import MadeCommit, write_commits, write_topic
@@ -150,9 +151,12 @@ def test_now_ages_are_as_of_now_and_commits_expire(
     assert "2 commits expired since, and counted all the same" in said
 
 
-def test_more_lag_than_allowed_is_a_finding(log_dir: Path, tmp_path: Path) -> None:
-    only = ("--as-of", at(LAST_S), "--groups", "reader", "--fail-on-findings")
-    assert run(log_dir, tmp_path, *only, "--max-lag", 100) == ExitCode.FINDINGS
+def test_more_lag_than_allowed_is_a_finding() -> None:
+    totals = Row(most_records=101, below_log_start=0, damaged=0)
+    reach = CommitReach(None, 0, ())
+    assert findings(totals, reach, 101) == []
+    assert findings(totals, reach, None) == []
+    assert findings(totals, reach, 100) == ["101 records to read in one partition"]
 
 
 def test_without_the_offsets_topic_the_job_says_what_is_missing(
@@ -164,6 +168,7 @@ def test_without_the_offsets_topic_the_job_says_what_is_missing(
     assert "give the log directories of all brokers" in said
 
 
+@pytest.mark.deep
 def test_a_time_in_seconds_is_a_time_before_all_commits(log_dir: Path, tmp_path: Path) -> None:
     assert run(log_dir, tmp_path, "--as-of", at(0) // 1000) == ExitCode.DONE
 
