@@ -23,7 +23,7 @@ from kafkalog.spark.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.lag_arguments import add_lag_arguments, chosen
+from kafkalog.spark.lag_arguments import add_lag_arguments, matching
 from kafkalog.spark.lag_reading import with_lag
 from kafkalog.spark.lag_views import LagViews, lag_views
 from kafkalog.spark.session import job_session
@@ -47,7 +47,7 @@ def lag_table(views: LagViews, args: Namespace) -> DataFrame:
         at_ms=time.time_ns() // 1_000_000 if args.as_of is None else args.as_of,
         retention_ms=args.offsets_retention * 60_000,
     )
-    return chosen(lag, args)
+    return matching(matching(lag, "group_id", args.groups), "topic", args.topics)
 
 
 def verdict(totals: Row) -> str:

@@ -32,6 +32,7 @@ from kafkalog.spark.job import (
     job_parser,
     run_job,
 )
+from kafkalog.spark.lag_arguments import matching
 from kafkalog.spark.lag_history_arguments import (
     add_history_arguments,
     burrow_settings,
@@ -48,9 +49,7 @@ def history(views: LagViews, args: Namespace) -> DataFrame:
     now_ms = time.time_ns() // 1_000_000
     until_ms = now_ms if args.until is None else args.until
     moments = HistoryMoments(args.since or 0, until_ms, args.until is None, args.every)
-    burrow, commits = burrow_settings(args), views.commits
-    if args.topics is not None:
-        commits = commits.where(F.col("topic").rlike(args.topics))
+    burrow, commits = burrow_settings(args), matching(views.commits, "topic", args.topics)
     judged = with_statuses(
         lag_events(commits, moments, burrow),
         views.places,
@@ -76,8 +75,7 @@ def run(args: Namespace) -> ExitCode:
         views = lag_views(spark, inputs, mode=args.mode)
         # Few among the records of their topic, and asked for several times.
         generations = group_generations(views.group_metadata.persist())
-        if args.groups is not None:
-            generations = generations.where(F.col("group_id").rlike(args.groups))
+        generations = matching(generations, "group_id", args.groups)
         paths = [
             replace_rows(frame, args.output, name, args.format, inputs)
             for frame, name in (

@@ -20,6 +20,7 @@ from kafkalog.analysis.groups import (
     latest_group_records,
     member_partitions,
 )
+from kafkalog.analysis.lag_times import lag_times
 from kafkalog.analysis.offsets_partitions import with_offsets_partition
 from kafkalog.schemas import table_fields
 
@@ -107,12 +108,8 @@ def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataF
         .agg(F.max(F.struct(*_MEMBER)).alias("member"))
     )
     names = (*GROUP_KEY, *_PARTITION)
-    others = members.withColumnsRenamed({name: f"of_{name}" for name in names})
-    same = F.lit(True)
-    for name in names:
-        same = same & F.col(name).eqNullSafe(F.col(f"of_{name}"))
     rest = [name for name in commits.columns if name not in names]
-    return commits.join(others, same, "full").select(
+    return joined_by_group(commits, members, "full", key=names).select(
         *(F.coalesce(name, f"of_{name}").alias(name) for name in names), *rest, "member.*"
     )
 
@@ -144,26 +141,10 @@ def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None
     rows = joined_by_group(counted, described)
     is_committed = F.col("committed_offset").isNotNull()
     status = F.when(is_committed, F.col("commit_status")).otherwise("no_commit")
-    wait = F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms")
-    found = (
-        _with_coordinators(rows, leaders)
-        .withColumn("commit_status", status)
-        .withColumn("time_lag_ms", _time_lag())
-        .withColumn("freshness_ms", F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"))
-        .withColumn("wait_before_commit_ms", wait)
+    found = _with_coordinators(rows, leaders).withColumns(
+        {"commit_status": status, **lag_times(F.col("at_ms"))}
     )
     return found.select(*(field["name"] for field in table_fields("consumer_lag")))
-
-
-def _time_lag() -> Column:
-    left = sum(
-        (F.col(name) for name in ("in_tiered_storage", "damaged")), F.col("readable_records")
-    )
-    return (
-        F.when(left == 0, F.lit(0))
-        .otherwise(F.col("at_ms") - F.col("next_timestamp_ms"))
-        .cast("long")
-    )
 
 
 def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:

@@ -7,6 +7,8 @@ A group is known by cluster_id, internal_partition and group_id, the columns tha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -241,12 +243,16 @@ def member_partitions(members: DataFrame, topic_ids: DataFrame) -> DataFrame:
 
 
 def joined_by_group(
-    rows: DataFrame, others: DataFrame, how: str = "left", condition: Column | None = None
+    rows: DataFrame,
+    others: DataFrame,
+    how: str = "left",
+    condition: Column | None = None,
+    key: Sequence[str] = GROUP_KEY,
 ) -> DataFrame:
-    """Joined with the rows of the same group, whose key is in columns `of_...`; null is a cluster
-    like others."""
-    others = others.withColumnsRenamed({name: f"of_{name}" for name in GROUP_KEY})
+    """Joined with the rows of the same group, or of the same `key`, which of the others is in
+    columns `of_...`; null is a cluster like others."""
+    others = others.withColumnsRenamed({name: f"of_{name}" for name in key})
     same = F.lit(True) if condition is None else condition
-    for name in GROUP_KEY:
+    for name in key:
         same = same & F.col(name).eqNullSafe(F.col(f"of_{name}"))
     return rows.join(others, same, how)

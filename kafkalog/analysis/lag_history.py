@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.groups import GROUP_KEY
+from kafkalog.analysis.lag_times import lag_times
 from kafkalog.coordination.burrow import ERRORS as BURROW_ERRORS
 from kafkalog.coordination.burrow import MS_PER_SECOND, BurrowSettings, Rule, Status
 from kafkalog.coordination.commit_events import EventKind
@@ -136,8 +137,6 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     """The rows of table `lag_history`, schemas/tables/lag_history.json, from events with accounts
     and statuses."""
     at_ms = F.col("moment_ms")
-    hidden = F.col("in_tiered_storage") + F.col("damaged")
-    nothing_left = F.col("readable_records") + hidden == 0
     silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
     is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
@@ -146,11 +145,7 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
         {
             "at_ms": at_ms,
-            "time_lag_ms": F.when(nothing_left, F.lit(0).cast("long")).otherwise(
-                at_ms - F.col("next_timestamp_ms")
-            ),
-            "freshness_ms": F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"),
-            "wait_before_commit_ms": F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms"),
+            **lag_times(at_ms),
             "burrow_status": F.when(is_expired, Status.NOTFOUND.value).otherwise(
                 F.col("burrow_status")
             ),

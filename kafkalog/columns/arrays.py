@@ -45,9 +45,19 @@ def _of_bytes(
 ) -> pa.Array:
     ends = np.zeros(len(values) + 1, dtype=np.int32)
     np.cumsum([len(value) for value in values], out=ends[1:])
-    data = pa.py_buffer(b"".join(values))
-    buffers = [_validity(nulls), pa.py_buffer(ends), data]
-    return pa.Array.from_buffers(data_type, len(values), buffers)
+    return laid_out(ends, b"".join(values), data_type, nulls)
+
+
+def laid_out(
+    ends: NDArray[np.int32],
+    data: bytes | NDArray[np.uint8],
+    data_type: pa.DataType,
+    nulls: NDArray[np.bool_] | None,
+) -> pa.Array:
+    """An array of strings or bytes that lie one after another in `data`: `ends` is 0 and where each
+    ends."""
+    buffers = [_validity(nulls), pa.py_buffer(ends), pa.py_buffer(data)]
+    return pa.Array.from_buffers(data_type, len(ends) - 1, buffers)
 
 
 def chosen(

@@ -16,6 +16,7 @@ from kafkalog.columns.arrays import (
     chosen,
     fixed_width,
     integers,
+    laid_out,
     record_batch,
 )
 from kafkalog.columns.arrow_types import table_schema
@@ -40,7 +41,7 @@ from kafkalog.columns.commit_kernels import (
     gather_parts,
     scan_commits,
 )
-from kafkalog.columns.compiled import BoolArray, ByteArray, IntArray, LongArray
+from kafkalog.columns.compiled import BoolArray, ByteArray, LongArray
 from kafkalog.columns.record_metadata import IS_CONTROL
 from kafkalog.coordination.offset_commits import CommitKey, Effect
 from kafkalog.format.batch_header import NO_VALUE
@@ -176,7 +177,7 @@ def _texts(
     np.cumsum(sizes, out=ends[1:])
     target = np.empty(max(int(ends[-1]), 1), dtype=np.uint8)
     gather_parts(data, begins, ends, target)
-    return _string_array(ends, target, nulls)
+    return laid_out(ends, target, pa.string(), nulls)
 
 
 def _topic_ids(commits: Commits, rows: LongArray) -> pa.Array:
@@ -191,15 +192,7 @@ def _topic_ids(commits: Commits, rows: LongArray) -> pa.Array:
     groups = ids[:, 0::3] << 16 | ids[:, 1::3] << 8 | ids[:, 2::3]
     digits = groups[:, :, None] >> np.array([18, 12, 6, 0]) & 63
     target = _BASE64[digits.reshape(len(ids), 24)[:, :_UUID_CHARACTERS]].reshape(-1)
-    return _string_array(ends, target, nulls)
-
-
-def _string_array(ends: IntArray, data: ByteArray, nulls: BoolArray | None) -> pa.Array:
-    validity = None
-    if nulls is not None and bool(nulls.any()):
-        validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
-    buffers = [validity, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(data))]
-    return pa.Array.from_buffers(pa.string(), len(ends) - 1, buffers)
+    return laid_out(ends, target, pa.string(), nulls)
 
 
 def _record_timestamp(commits: Commits, rows: LongArray) -> pa.Array:

@@ -15,7 +15,7 @@ from kafkalog.columns.batch_table import (
     first_offsets,
 )
 from kafkalog.columns.compiled import BoolArray, LongArray
-from kafkalog.columns.log_headers import AT_END, LogHeaders
+from kafkalog.columns.log_headers import LogHeaders, is_damaged
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.files import modified_ms
 from kafkalog.storage.log_dir import PartitionLog
@@ -44,7 +44,8 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
     numbers, damaged = range(len(log.segments)), 0
     for headers in LogHeaders(log, read_whole=numbers).tables(numbers):
         is_whole = gaps.take(headers.table)
-        damaged += _damaged_ranges(headers.table, is_last=headers.segment == numbers[-1])
+        is_last = headers.segment == numbers[-1]
+        damaged += int(np.count_nonzero(is_damaged(headers.table, is_last=is_last)))
         for bound in (by_checkpoint, by_segment):
             bound.take(headers.table, is_whole)
     if not gaps.end:
@@ -57,12 +58,6 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
         last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
         return CompleteFrom(offset, last_written_ms, damaged)
     return CompleteFrom(bound.offset, time_ms, damaged)
-
-
-def _damaged_ranges(table: LongArray, *, is_last: bool) -> int:
-    faults = table[:, FAULT]
-    is_usual = np.isin(faults, AT_END) if is_last else faults == 0
-    return int(np.count_nonzero((faults != 0) & ~is_usual))
 
 
 class _Gaps:

@@ -20,7 +20,7 @@ from kafkalog.columns.batch_table import (
     first_offsets,
     is_wrapper,
 )
-from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.damaged_offsets import DamagedOffsets
 from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.single_batches import batch_records
@@ -35,7 +35,14 @@ from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.renamed_files import opened
 
 # How a log ends that is being written, or was when its broker stopped.
-AT_END = (Fault.TRUNCATED, Fault.ZEROS)
+_AT_END = (Fault.TRUNCATED, Fault.ZEROS)
+
+
+def is_damaged(table: LongArray, *, is_last: bool) -> BoolArray:
+    """Which rows have a fault, but for what a broker leaves at the end of a log's last segment."""
+    faults = table[:, FAULT]
+    damaged: BoolArray = faults != 0
+    return damaged & ~np.isin(faults, _AT_END) if is_last else damaged
 
 
 class HeaderTable(NamedTuple):
@@ -110,6 +117,4 @@ class LogHeaders:
         # Only the cleaner takes records away, and of what it has emptied a header is left.
         is_strange = is_sound & (counts >= 0) & (counts != span) & (not self._is_cleaned)
         is_strange |= is_sound & (counts == 0) & (table[:, SIZE] != V2_HEADER_BYTES)
-        if is_last:
-            is_sound |= np.isin(table[:, FAULT], AT_END)
-        return bool((is_false | is_strange | ~is_sound).any())
+        return bool((is_strange | is_damaged(table, is_last=is_last)).any())

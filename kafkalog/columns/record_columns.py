@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import Constant, record_batch
+from kafkalog.columns.arrays import Constant, integers, record_batch
 from kafkalog.columns.batch_table import FAULT, RECORDS_COUNT, SIZE, UNCOMPRESSED_SIZE
 from kafkalog.columns.compiled import IntArray, LongArray
 from kafkalog.columns.fill import FIELDS_SIZE, fill_rows
@@ -165,7 +165,7 @@ class RecordColumns:
         columns = self._buffers.columns(cursor)
         asked_metadata = [name for name in self.schema.names if name in METADATA_COLUMNS]
         if asked_metadata:
-            offsets = np.frombuffer(columns["offset"].buffers()[1], dtype=np.int64)[: len(rows)]
+            offsets = integers(columns["offset"])
             for name in asked_metadata:
                 columns[name] = METADATA_COLUMNS[name](table, rows, offsets)
         for name, constant in self._constants.items():

@@ -87,15 +87,20 @@ def argument_time_ms(text: str) -> int:
 
 
 def add_time_argument(
-    parser: argparse.ArgumentParser, name: str, meaning: str, now_ms: int
+    parser: argparse.ArgumentParser,
+    name: str,
+    meaning: str,
+    default_ms: int | None,
+    default_words: str = "now",
 ) -> None:
-    """An argument that is a time, now by default."""
+    """An argument that is a time, and what it is by default, also in words."""
     parser.add_argument(
         name,
         metavar="TIME",
         type=argument_time_ms,
-        default=now_ms,
-        help=f"{meaning}: such as 2026-11-21T12:00:00Z, or milliseconds since 1970 (default: now)",
+        default=default_ms,
+        help=f"{meaning}: such as 2026-11-21T12:00:00Z, or milliseconds since 1970 "
+        f"(default: {default_words})",
     )
 
 

@@ -8,7 +8,7 @@ import re
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.spark.job import argument_time_ms
+from kafkalog.spark.job import add_time_argument
 from kafkalog.spark.options import Isolation
 
 # Kafka's default of `offsets.retention.minutes`: a week.
@@ -36,13 +36,8 @@ def add_group_arguments(parser: argparse.ArgumentParser) -> None:
 def add_lag_arguments(parser: argparse.ArgumentParser) -> None:
     """Those and at which moment, and what counts as stale and as too much."""
     add_group_arguments(parser)
-    parser.add_argument(
-        "--as-of",
-        metavar="TIME",
-        type=argument_time_ms,
-        help="a past moment: such as 2026-11-21T12:00:00Z, or milliseconds since 1970 (default: "
-        "all that is on disk, with ages as of now)",
-    )
+    everything = "all that is on disk, with ages as of now"
+    add_time_argument(parser, "--as-of", "a past moment", None, everything)
     parser.add_argument(
         "--offsets-retention",
         metavar="MINUTES",
@@ -67,9 +62,6 @@ def _pattern(text: str) -> str:
     return text
 
 
-def chosen(rows: DataFrame, args: argparse.Namespace) -> DataFrame:
-    """The rows of the groups and topics that were asked for."""
-    for column, pattern in (("group_id", args.groups), ("topic", args.topics)):
-        if pattern is not None:
-            rows = rows.where(F.col(column).rlike(pattern))
-    return rows
+def matching(rows: DataFrame, column: str, pattern: str | None) -> DataFrame:
+    """The rows in whose column the pattern is found, all of them without one."""
+    return rows if pattern is None else rows.where(F.col(column).rlike(pattern))

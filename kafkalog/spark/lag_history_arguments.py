@@ -7,13 +7,12 @@ import re
 
 from kafkalog.coordination.burrow import BurrowSettings
 from kafkalog.coordination.lag_status import LagSettings
-from kafkalog.spark.job import argument_time_ms
+from kafkalog.spark.job import add_time_argument
 from kafkalog.spark.lag_arguments import add_group_arguments
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _BURROW = BurrowSettings()
 _LAG = LagSettings()
-_TIME = "such as 2026-11-21T12:00:00Z, or milliseconds since 1970"
 
 
 def argument_duration_ms(text: str) -> int:
@@ -28,13 +27,10 @@ def argument_duration_ms(text: str) -> int:
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     """Which groups, which moments, and the thresholds of both kinds of statuses."""
     add_group_arguments(parser)
-    for name, meaning in (("--since", "begin"), ("--until", "end")):
-        parser.add_argument(
-            name,
-            metavar="TIME",
-            type=argument_time_ms,
-            help=f"{meaning} of the history: {_TIME} (default: {_DEFAULTS[name]})",
-        )
+    add_time_argument(parser, "--since", "begin of the history", None, "the first commit")
+    add_time_argument(
+        parser, "--until", "end of the history", None, "now, with the logs as they are"
+    )
     parser.add_argument(
         "--every",
         metavar="TIME",
@@ -58,9 +54,6 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"as many records left to read are OK (default: {_LAG.allowed_records})",
     )
     _add_burrow_arguments(parser)
-
-
-_DEFAULTS = {"--since": "the first commit", "--until": "now, with the logs as they are"}
 
 
 def _add_burrow_arguments(parser: argparse.ArgumentParser) -> None:

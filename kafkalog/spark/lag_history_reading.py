@@ -14,6 +14,7 @@ from kafkalog.columns.history_rows import EVENT_KEY, STATUS_COLUMNS, StatusRows
 from kafkalog.coordination.burrow import BurrowSettings
 from kafkalog.coordination.commit_events import EventKind
 from kafkalog.coordination.lag_status import LagSettings
+from kafkalog.spark.lag_arguments import matching
 from kafkalog.spark.lag_reading import with_lag
 
 
@@ -38,10 +39,10 @@ def with_statuses(
     )
     deletions = kept.where(is_deletion)
     answered = then.unionByName(now).unionByName(deletions, allowMissingColumns=True)
-    if groups is not None:
-        answered = answered.where(F.col("group_id").rlike(groups))
-    in_order = answered.repartition(*EVENT_KEY).sortWithinPartitions(
-        *EVENT_KEY, "effective_offset", "moment_ms", "kind"
+    in_order = (
+        matching(answered, "group_id", groups)
+        .repartition(*EVENT_KEY)
+        .sortWithinPartitions(*EVENT_KEY, "effective_offset", "moment_ms", "kind")
     )
     schema = StructType(list(in_order.schema.fields))
     for name, data_type in STATUS_COLUMNS.items():

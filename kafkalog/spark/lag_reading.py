@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -28,27 +29,8 @@ _LOG = ("topic", "partition")
 # How often a log is listed anew of which a segment goes while it is read.
 _MOST_TRIES = 5
 _LOG_PATH = "log_path"
-# Of an account, in the order of table `consumer_lag`.
-ACCOUNT_COLUMNS = (
-    "log_start_offset",
-    "high_watermark",
-    "high_watermark_from",
-    "last_stable_offset",
-    "lag",
-    "readable_records",
-    "control_records",
-    "aborted_records",
-    "gaps",
-    "beyond_last_stable",
-    "below_log_start",
-    "in_tiered_storage",
-    "damaged",
-    "ahead_of_log",
-    "next_offset",
-    "next_timestamp_ms",
-    "timestamp_type",
-    "newest_timestamp_ms",
-    "consumed_timestamp_ms",
+ACCOUNT_COLUMNS = tuple(
+    field.name for field in fields(LagAccounts) if field.name not in ("is_before_log", "work")
 )
 _LOG_START, _, _END_FROM, _ = _ABOUT_LOG = ACCOUNT_COLUMNS[:4]
 # Those in which -1 stands for none.
@@ -77,8 +59,8 @@ def with_lag(
     now. Account columns are null where there is no log, and where it begins later than the moment;
     of rows without a committed offset all but those about the log.
     """
-    fields = {field.name: field for field in table_schema("consumer_lag")}
-    account = [fields[name] for name in ACCOUNT_COLUMNS]
+    table = table_schema("consumer_lag")
+    account = [table[name] for name in ACCOUNT_COLUMNS]
     placed = commits.join(F.broadcast(places), list(_LOG), "left")
     # As many as this, for otherwise few rows are given to one task, however large their logs are.
     tasks = max(2 * placed.sparkSession.sparkContext.defaultParallelism, 16)
