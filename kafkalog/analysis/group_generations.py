@@ -29,18 +29,6 @@ def group_generations(records: DataFrame) -> DataFrame:
     return classic.unionByName(_with_epochs(records.where("group_type != 'classic'")))
 
 
-def newest_generations(generations: DataFrame) -> DataFrame:
-    """The groups by the time of their newest generation, that first, in columns for a terminal."""
-    columns = [name for name in generations.columns if name not in _GROUP]
-    newest = F.max_by(F.struct(*columns), "record_offset").alias("newest")
-    found = generations.groupBy(*_GROUP).agg(newest, F.count("generation").alias("generations"))
-    rows = found.select("group_id", "group_type", "generations", "newest.*")
-    return rows.orderBy(F.desc("record_timestamp_ms"), "group_id").select(
-        *("group_id", "group_type", "generations", "generation", "state", "members"),
-        *("members_joined", "members_left", "partitions_moved"),
-    )
-
-
 def _table(rows: DataFrame, **columns: Column) -> DataFrame:
     """The rows with these columns; what compares two generations is null where there are not
     two."""

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.group_generations import group_generations, newest_generations
+from kafkalog.analysis.group_generations import group_generations
 from tests.jobs.job_runs import written_schema
 from tests.printed_messages import LINE
 from tests.spark.group_records import frame, group_record
@@ -189,15 +189,6 @@ def test_nothing_is_compared_with_a_generation_that_was_compacted_away(
     assert found[:3] == [(4, None, 1, None), (5, 4, 0, 4), (6, 5, 1, 4)]
     assert (rows[0].members_joined, rows[1].members_joined) == (None, [])
     assert len(rows[1].members_left) == 1
-
-
-def test_the_newest_generations_come_first(
-    spark: SparkSession, unpacked: Callable[[str], Path], rows: list[Any]
-) -> None:
-    table = spark.createDataFrame(rows, written_schema("group_generations"))
-    newest = newest_generations(table.where(F.col("group_type") == "classic")).collect()
-    assert newest[0].group_id == "shop.g-classic-active"
-    assert (newest[0].generations, newest[0].generation, newest[0].state) == (2, 2, "Stable")
 
 
 def test_a_record_that_cannot_be_read_is_compared_with_nothing(spark: SparkSession) -> None:
