@@ -1,7 +1,7 @@
 """Rules and traps are numbered so that tests cite them: each is, and no number is made up.
 
-Rules: docs/format.md. Traps: what readers of Kafka's files tend to get wrong, T1 to T42 (the list
-that the project was started with).
+Rules: docs/*.md, most of them in docs/format.md. Traps: what readers of Kafka's files tend to get
+wrong, T1 to T42 (the list that the project was started with).
 """
 
 from __future__ import annotations
@@ -42,9 +42,12 @@ def sources(*folders: str) -> dict[Path, str]:
     }
 
 
+def rule_documents() -> str:
+    return "".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
+
+
 def rules() -> set[int]:
-    """The numbers of docs/format.md."""
-    return {int(number) for number in RULE.findall((ROOT / "docs" / "format.md").read_text())}
+    return {int(number) for number in RULE.findall(rule_documents())}
 
 
 def cited_by_tests(letter: str) -> set[int]:
@@ -52,9 +55,9 @@ def cited_by_tests(letter: str) -> set[int]:
     return set.union(*numbers(tests.values(), letter))
 
 
-def test_rules_are_found_in_the_document() -> None:
+def test_rules_are_found_in_the_documents() -> None:
     # The others are worth nothing if the pattern misses the rows.
-    rows = (ROOT / "docs" / "format.md").read_text().count("\n| **F")
+    rows = rule_documents().count("\n| **F")
     assert len(rules()) == rows > 60
 
 
