@@ -27,8 +27,8 @@ ENTRY_LINE = re.compile(rb"^(offset: |timestamp: |version: |producerId: )")
 
 
 def main(fixtures: Path) -> None:
-    """Write the archives of every set: the log directories, what Kafka said of them, and what of
-    the records of internal topics."""
+    """Write the archives of every set: the log directories, what Kafka said of them, what of the
+    records of internal topics, and ZooKeeper's data directories with what it said of them."""
     DATA.mkdir(exist_ok=True)
     for name in SETS:
         source = fixtures / name
@@ -44,6 +44,9 @@ def main(fixtures: Path) -> None:
         messages = _messages(source / "golden")
         if messages:
             _pack(DATA / f"{name}.messages.tar.xz", messages)
+        zookeeper = _zookeeper(source)
+        if zookeeper:
+            _pack(DATA / f"{name}.zookeeper.tar.xz", zookeeper)
 
 
 def _golden(folder: Path) -> dict[str, bytes]:
@@ -83,6 +86,14 @@ def _messages(folder: Path) -> dict[str, bytes]:
             kept = b"".join(line for line in lines if line.startswith(RECORD_LINE))
             files[str(path.relative_to(dump).with_suffix(""))] = kept
     return files
+
+
+def _zookeeper(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for pattern in ("zookeeper-*/*/*", "golden/znodes.jsonl", "golden/zk/*")
+        for path in sorted(folder.glob(pattern))
+    }
 
 
 def _pack(target: Path, files: dict[str, bytes]) -> None:
