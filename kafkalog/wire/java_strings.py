@@ -1,0 +1,22 @@
+"""Java's strings: UTF-16 units are what they are ordered and hashed by."""
+
+from __future__ import annotations
+
+import struct
+
+_FACTOR = 31
+_BITS = 32
+
+
+def java_order(text: str) -> bytes:
+    """A key that sorts texts as Java's `compareTo` does: by their UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def java_string_hash(text: str) -> int:
+    """Java's `hashCode` of a text, a signed number of 32 bits."""
+    units = java_order(text)
+    value = 0
+    for (unit,) in struct.iter_unpack(">H", units):
+        value = (value * _FACTOR + unit) & ((1 << _BITS) - 1)
+    return value - (1 << _BITS) if value >> (_BITS - 1) else value

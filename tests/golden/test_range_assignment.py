@@ -1,0 +1,45 @@
+"""What assignors of real consumers gave the members of their groups, decoded from the records of
+`__consumer_offsets`. Rules: F457, F460."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkalog.coordination.partition_assignment import BrokerPartition, range_assignment
+from tests.golden.test_coordinator_rows import _rows
+
+
+@pytest.mark.parametrize(
+    ("name", "most_members"), [("kafka44", 2), ("kafka39zk", 2), ("kafka010", 1)]
+)
+def test_members_of_range_groups_have_what_is_assigned(
+    unpacked: Callable[[str], Path], name: str, most_members: int
+) -> None:
+    members = [0]
+    for row in _rows("group_metadata", unpacked(f"{name}.logs")):
+        if row["group_type"] != "classic" or row["protocol"] != "range" or not row["members"]:
+            continue
+        told = {
+            (each["topic"], number): member["member_id"]
+            for member in row["members"]
+            for each in member["assigned"]
+            for number in each["partitions"]
+        }
+        partitions: dict[str, list[BrokerPartition]] = {}
+        for topic, number in told:
+            partitions.setdefault(topic, []).append(BrokerPartition(number))
+        # A new consumer is what one stream of an old one was.
+        streams = {
+            member["member_id"]: dict.fromkeys(member["subscribed_topics"], 1)
+            for member in row["members"]
+        }
+        assigned = range_assignment(streams, partitions)
+        assert {
+            (place.topic, place.partition.partition): thread.consumer_id
+            for place, thread in assigned.items()
+        } == told
+        members.append(len(streams))
+    assert max(members) == most_members

@@ -1,0 +1,34 @@
+"""Cluster ids. Rules: F442, F443, F469."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalog.coordination.cluster_ids import (
+    differing_cluster_ids,
+    is_cluster_id,
+    started_cluster_id,
+)
+
+REAL = "9HNcCqYpTZmkPoFfSKvi0A"  # of the fixture kafka010
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [(REAL, True), ("a-_Z9", True), (f"{REAL}x", False), ("", False), ("a+b", False), ("é", False)],
+)
+def test_it_is_base64_for_urls_of_22_characters_at_most(text: str, expected: bool) -> None:
+    # F442
+    assert is_cluster_id(text) is expected
+
+
+def test_it_is_generated_once() -> None:
+    # F443
+    assert started_cluster_id(None, REAL) == REAL
+    assert started_cluster_id(REAL, "another") == REAL
+
+
+def test_ids_that_are_known_have_to_agree() -> None:
+    # F469
+    assert differing_cluster_ids(REAL, [REAL, None]) == []
+    assert differing_cluster_ids(None, ["b", "a", "b"]) == ["a", "b"]
