@@ -1,0 +1,103 @@
+"""Segments of `__consumer_offsets` with commits of our own: they go on where a partition's log
+ends, or begin one. Rules: docs/migration.md F480 to F483.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from kafkalog.columns.replica_facts import replica_facts
+from kafkalog.errors import LogDirError
+from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
+from kafkalog.format.partition_metadata import write_topic_id
+from kafkalog.format.segment_writer import write_segment
+from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
+from kafkalog.storage.log_dir import PARTITION_METADATA, PartitionLog
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.output_files import flush_directory, new_directory, write_file
+from kafkalog.storage.recovery import LEADER_EPOCHS
+
+_FIRST_EPOCH = 0
+
+
+class LogEnd(NamedTuple):
+    """Where a partition's log ends, and the epoch of its last leader; `is_new` where there is no
+    log."""
+
+    offset: int
+    leader_epoch: int
+    is_new: bool = False
+
+
+class WrittenSegment(NamedTuple):
+    """A segment that was written, the offsets of its records being [base_offset, end_offset)."""
+
+    partition: int
+    directory: str
+    base_offset: int
+    end_offset: int
+
+
+def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
+    """Where the next segment of a partition begins, given all its replicas, or none of them.
+
+    Raises LogDirError where they do not end alike, where a broker was not stopped cleanly, and
+    where the last segment ends in damage. Rule: docs/migration.md F482.
+    """
+    ends = []
+    for log in replicas:
+        if not log.log_dir.is_clean_shutdown:
+            raise LogDirError(
+                f"{log.path}: the broker runs, or was not stopped cleanly, and nobody knows yet "
+                "where it will end; start it, stop it cleanly, and take the log from then"
+            )
+        facts = replica_facts(log)
+        if not facts.ends_soundly:
+            raise LogDirError(f"{log.path} ends in damage: see jobs/salvage.py")
+        epoch = facts.epochs[-1].epoch if facts.epochs else _FIRST_EPOCH
+        ends.append(LogEnd(facts.log_end, epoch))
+    if len({end.offset for end in ends}) > 1:
+        told = ", ".join(
+            f"{log.path} at {end.offset}" for log, end in zip(replicas, ends, strict=True)
+        )
+        raise LogDirError(
+            f"replicas end at different offsets, {told}: let them catch up before the brokers stop"
+        )
+    return max(ends, default=LogEnd(0, _FIRST_EPOCH, is_new=True))
+
+
+def write_commits(
+    target: str,
+    partition: int,
+    end: LogEnd,
+    commits: Iterable[GroupCommit],
+    form: CommitForm,
+    *,
+    now_ms: int,
+    topic_id: str | None = None,
+) -> WrittenSegment:
+    """Write a segment with the commits, one at least, to a new directory of the partition's name in
+    `target`; of a log that is new, also what a broker has beside its segments.
+
+    Raises LogDirError where the directory is there or lies in a broker's log directory, and
+    SchemaError for names that no record can have.
+    """
+    directory = os.path.join(target, f"{CONSUMER_OFFSETS}-{partition}")
+    held = list(commits)
+    batches = list(
+        commit_batches(
+            held, form, base_offset=end.offset, leader_epoch=end.leader_epoch, now_ms=now_ms
+        )
+    )
+    new_directory(directory)
+    files = write_segment(batches, end.offset).by_name
+    if end.is_new and form.magic > 1:
+        files[LEADER_EPOCHS] = write_leader_epochs([EpochStart(_FIRST_EPOCH, 0)]).encode()
+    if end.is_new and topic_id is not None:
+        files[PARTITION_METADATA] = write_topic_id(topic_id).encode()
+    for name, data in files.items():
+        write_file(os.path.join(directory, name), data, os.fsync)
+    flush_directory(directory, os.fsync)
+    return WrittenSegment(partition, directory, end.offset, end.offset + len(held))
