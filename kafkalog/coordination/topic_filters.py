@@ -1,6 +1,6 @@
 """What consumers subscribe to: topics by their names, or by a filter.
 
-Rule: docs/zookeeper.md F456.
+Rules: docs/zookeeper.md F445, F446 and F456.
 """
 
 from __future__ import annotations

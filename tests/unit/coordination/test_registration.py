@@ -80,7 +80,7 @@ def test_an_id_in_use_is_an_error() -> None:
 
 
 def test_a_broker_may_come_back_elsewhere() -> None:
-    # F438: its id is what consumers know it by
+    # F437, F438: its id is what consumers know it by
     assert registered({"1": "b:9092"}, "0", "new:9092") == {"1": "b:9092", "0": "new:9092"}
 
 
