@@ -1,0 +1,92 @@
+"""Which files a ZooKeeper server's data directories hold. Rule: docs/zookeeper.md F403, F408."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kafkalog.errors import LogDirError
+from kafkalog.storage.files import Entry, list_directory, matching_paths
+
+_SNAPSHOT = re.compile(r"snapshot\.(?P<zxid>[0-9a-f]{1,16})(?:\.gz|\.snappy)?")
+_LOG = re.compile(r"log\.(?P<zxid>[0-9a-f]{1,16})")
+# The folder that servers of every release make in dataDir and dataLogDir.
+_VERSION_FOLDER = "version-2"
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperFile:
+    """A snapshot or log, and the zxid in its name."""
+
+    zxid: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataDir:
+    """What one server left: `path` as it was given, both kinds of files by ascending zxid."""
+
+    path: str
+    snapshots: tuple[ZookeeperFile, ...]
+    logs: tuple[ZookeeperFile, ...]
+
+
+def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
+    """The data directories of the servers that paths or globs name: each a `dataDir`, its folder
+    `version-2`, or a file in it. A directory with snapshots only and one with logs only, given
+    together, are the `dataDir` and `dataLogDir` of one server.
+
+    Raises LogDirError for a path that holds nothing of ZooKeeper's, OSError for an unreadable one.
+    """
+    found: dict[str, DataDir] = {}
+    for pattern in paths:
+        matches = matching_paths(pattern)
+        if not matches:
+            raise LogDirError(f"{pattern} does not exist, and matches nothing as a glob")
+        for path in matches:
+            found[os.path.realpath(path)] = _data_dir(path)
+    return _paired(list(found.values()))
+
+
+def _data_dir(path: str) -> DataDir:
+    if not os.path.isdir(path):
+        entries = [Entry(os.path.basename(path), path, is_directory=False, size=0)]
+    else:
+        entries = list_directory(path)
+        if any(entry.name == _VERSION_FOLDER and entry.is_directory for entry in entries):
+            entries = list_directory(os.path.join(path, _VERSION_FOLDER))
+    snapshots, logs = _named(entries, _SNAPSHOT), _named(entries, _LOG)
+    if not snapshots and not logs:
+        raise LogDirError(
+            f"{path} holds no snapshot.* and no log.* of ZooKeeper: give a server's dataDir, its "
+            "folder version-2, or dataDir and dataLogDir together"
+        )
+    return DataDir(path, snapshots, logs)
+
+
+def _named(entries: Sequence[Entry], pattern: re.Pattern[str]) -> tuple[ZookeeperFile, ...]:
+    files = [
+        ZookeeperFile(int(match["zxid"], 16), entry.path)
+        for entry in entries
+        if not entry.is_directory and (match := pattern.fullmatch(entry.name)) is not None
+    ]
+    return tuple(sorted(files, key=lambda file: (file.zxid, file.path)))
+
+
+def _paired(found: list[DataDir]) -> list[DataDir]:
+    without_logs = [data_dir for data_dir in found if not data_dir.logs]
+    only_logs = [data_dir for data_dir in found if not data_dir.snapshots]
+    if not without_logs or not only_logs:
+        return found
+    if len(without_logs) > 1 or len(only_logs) > 1:
+        listed = ", ".join(data_dir.path for data_dir in (*without_logs, *only_logs))
+        raise LogDirError(
+            f"which logs belong to which snapshots is not to be seen from {listed}: read one "
+            "server at a time, its dataDir and its dataLogDir"
+        )
+    (snapshots,), (logs,) = without_logs, only_logs
+    both = replace(snapshots, logs=logs.logs)
+    others = [data_dir for data_dir in found if data_dir not in (snapshots, logs)]
+    return [*others, both]

@@ -1,0 +1,123 @@
+"""The transactions that follow a zxid, across the files of a data directory.
+
+Rules: docs/zookeeper.md F411, F412 and F416.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.storage.files import InputFile
+from kafkalog.zookeeper.data_dir import ZookeeperFile
+from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.transaction_log import LogEntry, read_transaction_log
+from kafkalog.zookeeper.transactions import Transaction
+
+_COUNTER_BITS = 32
+_COUNTER = (1 << _COUNTER_BITS) - 1
+
+Report = Callable[[Finding], None]
+
+
+class Logged(NamedTuple):
+    """A transaction and where it is written."""
+
+    file: str
+    position: int
+    transaction: Transaction
+
+
+def follows(zxid: int, last: int) -> bool:
+    """Whether nothing is missing between two transactions: each is one later, or is the first of a
+    later leader."""
+    if zxid == last + 1:
+        return True
+    return zxid >> _COUNTER_BITS > last >> _COUNTER_BITS and zxid & _COUNTER == 1
+
+
+def logs_from(logs: Sequence[ZookeeperFile], zxid: int) -> list[ZookeeperFile]:
+    """The files that can hold transactions from `zxid` on."""
+    first = max((log.zxid for log in logs if log.zxid <= zxid), default=0)
+    return [log for log in logs if log.zxid >= first]
+
+
+def all_entries(logs: Sequence[ZookeeperFile], report: Report) -> Iterator[Logged]:
+    """Every sound entry of some files, in their order. Damage is reported and passed over, and so
+    are entries that come again, and what is missing between two of them."""
+    last: int | None = None
+    for log in logs:
+        with InputFile(log.path) as file:
+            for entry in read_transaction_log(file):
+                if isinstance(entry, Finding):
+                    report(entry)
+                    continue
+                zxid = entry.transaction.zxid
+                if last is not None and zxid <= last:
+                    report(_order(log.path, entry, last))
+                    continue
+                if last is not None and not follows(zxid, last):
+                    report(_gap(log.path, entry, last))
+                last = zxid
+                yield Logged(log.path, entry.position, entry.transaction)
+
+
+def transactions_after(
+    logs: Sequence[ZookeeperFile], zxid: int, until: int | None, report: Report
+) -> Iterator[Logged]:
+    """The transactions later than `zxid`, up to `until`, each following the one before it: with
+    the first damage or gap, which is reported, they end. Damage between two that follow each other
+    is no loss."""
+    last, waiting = zxid, list[Finding]()
+    for log in logs_from(logs, zxid + 1):
+        with InputFile(log.path) as file:
+            for entry in read_transaction_log(file):
+                if isinstance(entry, Finding):
+                    waiting.append(entry)
+                    continue
+                found = entry.transaction.zxid
+                if found <= zxid:
+                    waiting.clear()
+                    continue
+                if until is not None and found > until:
+                    if last < until and not follows(found, last):
+                        gap = [] if _has_damage(waiting) else [_gap(log.path, entry, last)]
+                        _reported([*waiting, *gap], report)
+                    return
+                if not waiting and found <= last:
+                    report(_order(log.path, entry, last))
+                    continue
+                if found == last + 1:
+                    waiting = [finding for finding in waiting if not finding.fault.is_damage]
+                elif not _has_damage(waiting) and not follows(found, last):
+                    waiting.append(_gap(log.path, entry, last))
+                if _has_damage(waiting):
+                    break
+                last = found
+                _reported(waiting, report)
+                yield Logged(log.path, entry.position, entry.transaction)
+        if _reported(waiting, report):
+            return
+
+
+def _reported(findings: list[Finding], report: Report) -> bool:
+    """Report and forget findings; whether there was damage among them."""
+    has_damage = _has_damage(findings)
+    for finding in findings:
+        report(finding)
+    findings.clear()
+    return has_damage
+
+
+def _has_damage(findings: list[Finding]) -> bool:
+    return any(finding.fault.is_damage for finding in findings)
+
+
+def _order(path: str, entry: LogEntry, last: int) -> Finding:
+    detail = f"zxid {entry.transaction.zxid:#x} comes after {last:#x}"
+    return Finding(path, entry.position, Fault.ORDER, detail)
+
+
+def _gap(path: str, entry: LogEntry, last: int) -> Finding:
+    detail = f"the transactions between zxid {last:#x} and {entry.transaction.zxid:#x} are missing"
+    return Finding(path, entry.position, Fault.GAP, detail)

@@ -1,0 +1,171 @@
+"""The tree as of a transaction, from a snapshot and the transactions that follow it.
+
+Rules: docs/zookeeper.md F407, F413 and F416 to F419.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafkalog.errors import CorruptDataError, DataLossError
+from kafkalog.storage.files import InputFile
+from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
+from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION
+from kafkalog.zookeeper.faults import Fault, Finding, finding_of
+from kafkalog.zookeeper.log_reading import Logged, Report, transactions_after
+from kafkalog.zookeeper.snapshot_scan import SnapshotScan, scan_snapshot
+from kafkalog.zookeeper.transaction_log import read_transaction_log
+from kafkalog.zookeeper.tree import ChangedTree, Touched, empty_tree
+
+
+@dataclass(frozen=True, slots=True)
+class TreeAt:
+    """A tree after the transaction `zxid`: what `changed` does not name is as in the snapshot,
+    without one there is nothing else. `in_snapshot` are the named paths that the snapshot has."""
+
+    zxid: int
+    snapshot: SnapshotScan | None
+    changed: ChangedTree
+    in_snapshot: frozenset[bytes]
+
+
+def tree_at(data_dir: DataDir, until: int | None, report: Report) -> TreeAt:
+    """The tree after the last transaction, or after `until`. What is wrong on the way is reported:
+    `report` may raise; if it returns, an older snapshot is taken for a damaged one, and the tree is
+    the one before the first transaction that is damaged or missing.
+
+    Raises DataLossError where there is neither a snapshot to begin with nor the first log.
+    """
+    touched = Touched()
+    base = _base(data_dir, until, touched, report)
+    for finding in base.findings:
+        report(finding)
+    scan = base.snapshot
+    changed = _unchanged(scan, touched, data_dir)
+    kept = frozenset(path for path, node in changed.nodes.items() if scan and node is not None)
+    zxid = scan.zxid if scan else 0
+    check = _DigestCheck(scan, report)
+    # What the first pass found wrong comes up again, and the logs may have grown since.
+    for logged in transactions_after(data_dir.logs, zxid, base.last_zxid, _passed):
+        changed.apply(logged.transaction)
+        check.compare(logged, changed.digest)
+        zxid = logged.transaction.zxid
+    if scan is not None and scan.end_zxid > zxid:
+        detail = f"it holds changes up to zxid {scan.end_zxid:#x}, transactions end at {zxid:#x}"
+        report(Finding(scan.path, None, Fault.FUZZY, detail))
+    return TreeAt(zxid, scan, changed, kept)
+
+
+def _passed(finding: Finding) -> None:
+    """Do nothing with a finding."""
+
+
+def _unchanged(scan: SnapshotScan | None, touched: Touched, data_dir: DataDir) -> ChangedTree:
+    """What transactions will touch, before they do."""
+    if scan is not None:
+        return ChangedTree(scan.nodes, dict(scan.sessions), scan.ephemerals, scan.digest)
+    nodes = empty_tree(with_config=_writes_digests(data_dir.logs))
+    digest = sum(node.digest(path) for path, node in nodes.items()) & DIGEST_MASK
+    return ChangedTree({**dict.fromkeys(touched.paths), **nodes}, {}, {}, digest)
+
+
+class _Base(NamedTuple):
+    """What a tree begins with, a snapshot or nothing; the last transaction that can be carried out
+    on it, and what is wrong with those."""
+
+    snapshot: SnapshotScan | None
+    last_zxid: int
+    findings: list[Finding]
+
+
+def _base(data_dir: DataDir, until: int | None, touched: Touched, report: Report) -> _Base:
+    """The newest snapshot that is sound, and was finished by `until`; `touched` is filled with
+    what the transactions after it need."""
+    unsure: _Base | None = None
+    for snapshot in reversed(data_dir.snapshots):
+        if until is not None and snapshot.zxid > until:
+            continue
+        findings = _touch(data_dir.logs, snapshot.zxid, until, touched)
+        try:
+            scan = scan_snapshot(snapshot.path, snapshot.zxid, touched)
+        except CorruptDataError as error:
+            report(finding_of(error, snapshot.path))
+            continue
+        # Snapshots are made one after the other: that an older one was finished is sure.
+        if until is None or unsure is not None or _is_finished(scan, until):
+            return _Base(scan, touched.last_zxid, findings)
+        unsure = _Base(scan, touched.last_zxid, findings)
+    if unsure is not None and not _has_first_log(data_dir):
+        return unsure
+    _require_first_log(data_dir, until)
+    findings = _touch(data_dir.logs, 0, until, touched)
+    findings.append(Finding(data_dir.path, None, Fault.NO_SNAPSHOT, "built from the first log on"))
+    return _Base(None, touched.last_zxid, findings)
+
+
+def _is_finished(scan: SnapshotScan, until: int) -> bool:
+    return scan.is_end_known and scan.end_zxid <= until
+
+
+def _touch(
+    logs: tuple[ZookeeperFile, ...], after: int, until: int | None, touched: Touched
+) -> list[Finding]:
+    findings: list[Finding] = []
+    for logged in transactions_after(logs, after, until, findings.append):
+        touched.add(logged.transaction)
+    return findings
+
+
+def _has_first_log(data_dir: DataDir) -> bool:
+    return bool(data_dir.logs) and data_dir.logs[0].zxid <= 1
+
+
+def _require_first_log(data_dir: DataDir, until: int | None) -> None:
+    if _has_first_log(data_dir):
+        return
+    first = min((file.zxid for file in data_dir.snapshots), default=None)
+    reaches = "" if first is None else f"; the oldest snapshot is of zxid {first:#x}"
+    asked = "" if until is None else f" for zxid {until:#x}"
+    raise DataLossError(
+        f"{data_dir.path} has no sound snapshot{asked}, and its logs do not begin with the first "
+        f"transaction{reaches}: view faults says what is damaged"
+    )
+
+
+def _writes_digests(logs: tuple[ZookeeperFile, ...]) -> bool:
+    """Whether the first transaction is of a release that writes digests, and so has the node of
+    its configuration from the beginning."""
+    with InputFile(logs[0].path) as file:
+        first = next(iter(read_transaction_log(file)), None)
+    return not isinstance(first, Finding | None) and first.transaction.digest is not None
+
+
+class _DigestCheck:
+    """Compares the digest of the tree with what the server wrote after each transaction, from
+    where the snapshot holds nothing later; the first difference is reported."""
+
+    def __init__(self, base: SnapshotScan | None, report: Report) -> None:
+        self._report = report
+        self._is_over = False
+        self._from = base.end_zxid if base else 0
+        stored = base.stored_digest if base else None
+        self._stored = stored if stored and stored.version == DIGEST_VERSION else None
+
+    def compare(self, logged: Logged, digest: int) -> None:
+        """Compare after a transaction has been carried out."""
+        transaction = logged.transaction
+        if self._is_over or transaction.zxid < self._from:
+            return
+        written = []
+        if self._stored is not None and self._stored.zxid == transaction.zxid:
+            written.append(self._stored.digest)
+        if transaction.digest is not None and transaction.digest.version == DIGEST_VERSION:
+            written.append(transaction.digest.tree_digest)
+        for expected in written:
+            if expected & DIGEST_MASK != digest:
+                self._is_over = True
+                detail = f"after zxid {transaction.zxid:#x} the tree's digest is {digest:#x}, "
+                detail += f"{expected & DIGEST_MASK:#x} was written"
+                self._report(Finding(logged.file, logged.position, Fault.DIGEST, detail))
+                return

@@ -1,0 +1,187 @@
+"""A snapshot, from its beginning to its last seal. Rules: docs/zookeeper.md F403 to F407."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkalog.storage.files import InputFile
+from kafkalog.wire.utf8 import decoded
+from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.snapshot_input import SnapshotInput, snapshot_chunks
+from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE, Acl
+
+MAGIC = 0x5A4B534E
+VERSION = 2
+OPEN_ACL_NUMBER = -1
+STAT_BYTES = 60
+_LENGTH = struct.Struct(">i")
+_LENGTH_OF = _LENGTH.unpack_from
+_ACL_OF = struct.Struct(">q").unpack_from
+# What follows a node's data: the number of its access control list, and its stat.
+_ENDING_BYTES = 8 + STAT_BYTES
+_SEAL_PATH = b"/"
+_SEAL_BYTES = 8 + 4 + len(_SEAL_PATH)
+_LAST_ZXID_BYTES = 8 + _SEAL_BYTES
+# Behind the tree come at most a digest, a zxid and two seals; a digest of version 1 is a string.
+_LONGEST_ENDING = 256
+
+
+class StoredNode(NamedTuple):
+    """A node as it lies in a snapshot. `depth` is 0 for the root, whose path is empty; `stat` are
+    the 60 bytes of its stat, `acl` the number of its access control list in the cache."""
+
+    depth: int
+    path: bytes
+    data: bytes | None
+    acl: int
+    stat: bytes
+
+
+class TreeDigest(NamedTuple):
+    """The digest of all nodes after the transaction `zxid`; zxid 0 says that there is none."""
+
+    zxid: int
+    version: int
+    digest: int
+
+
+class Snapshot:
+    """Reads an opened snapshot once, from front to end: `nodes` has to be exhausted before the
+    digest and the last zxid are known.
+
+    Any method may raise CorruptDataError, its position the one in the decompressed file.
+    """
+
+    def __init__(self, file: InputFile) -> None:
+        self._input = SnapshotInput(snapshot_chunks(file))
+        self._read_header()
+        self.sessions = self._sessions()
+        self.acls = self._acls()
+        self.digest: TreeDigest | None = None
+        self.last_zxid: int | None = None
+
+    def _read_header(self) -> None:
+        magic, version = self._input.read_int(), self._input.read_int()
+        if magic != MAGIC:
+            raise corrupt(Fault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKSN", 0)
+        if version != VERSION:
+            raise corrupt(Fault.VERSION, f"version {version}, known is {VERSION}", 4)
+        self._input.read_long()  # the database's id, which no reader looks at
+
+    def _count(self) -> int:
+        count = self._input.read_int()
+        if count < 0:
+            raise corrupt(Fault.MALFORMED, f"{count} items", self._input.place - 4)
+        return count
+
+    def _sessions(self) -> dict[int, int]:
+        read_long, read_int = self._input.read_long, self._input.read_int
+        return {read_long(): read_int() for _ in range(self._count())}
+
+    def _acls(self) -> dict[int, tuple[Acl, ...]]:
+        cache: dict[int, tuple[Acl, ...]] = {OPEN_ACL_NUMBER: OPEN_ACL_UNSAFE}
+        for _ in range(self._count()):
+            number = self._input.read_long()
+            cache[number] = tuple(self._acl() for _ in range(self._count()))
+        return cache
+
+    def _acl(self) -> Acl:
+        perms, read_buffer = self._input.read_int(), self._input.read_buffer
+        return Acl(perms, decoded(read_buffer()), decoded(read_buffer()))
+
+    def nodes(self) -> Iterator[StoredNode]:
+        """All nodes, each before those below it, with the seal checked behind the last."""
+        # The paths above the node that comes next, each with a slash behind it.
+        above: list[bytes] = []
+        window = self._input
+        while True:
+            node = _read_node(window, above)
+            if node is None:
+                break
+            yield node
+        if not above:
+            raise corrupt(Fault.MALFORMED, "a tree without a root", window.place)
+        self._check_seal()
+        self._read_ending()
+
+    def _check_seal(self) -> None:
+        place, expected = self._input.place, self._input.checksum()
+        found, path = self._input.read_long(), self._input.read_buffer()
+        if found != expected or path != _SEAL_PATH:
+            detail = f"the seal says {found:#x} {path!r}, the bytes before it give {expected:#x}"
+            raise corrupt(Fault.SEAL, detail, place)
+
+    def _read_ending(self) -> None:
+        """What newer releases write behind the tree; all of it may be missing (F405)."""
+        if self._left() not in (0, _LAST_ZXID_BYTES):
+            self._read_digest()
+            self._check_seal()
+        if self._left():
+            self.last_zxid = self._input.read_long()
+            self._check_seal()
+        if self._left():
+            raise corrupt(Fault.MALFORMED, "bytes behind the last seal", self._input.place)
+
+    def _left(self) -> int:
+        self._input.holds(_LONGEST_ENDING)
+        return len(self._input.data) - self._input.position
+
+    def _read_digest(self) -> None:
+        zxid, version = self._input.read_long(), self._input.read_int()
+        place = self._input.place
+        if version >= 2:
+            digest = self._input.read_long()
+        else:
+            text = self._input.read_buffer()
+            try:
+                digest = int(text, 16)
+            except ValueError:
+                detail = f"{text[:40]!r} is no digest"
+                raise corrupt(Fault.MALFORMED, detail, place) from None
+        self.digest = TreeDigest(zxid, version, digest)
+
+
+def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
+    """The next node, None at the end of the tree. Keeps `above` as the paths above the one that
+    may follow."""
+    window.require(4)
+    (length,) = _LENGTH_OF(window.data, window.position)
+    if length < 0:
+        raise corrupt(Fault.MALFORMED, f"a path of {length} bytes", window.place)
+    window.require(4 + length)
+    path = window.data[window.position + 4 : window.position + 4 + length]
+    if path == _SEAL_PATH:
+        window.position += 4 + length
+        return None
+    depth = _depth(path, above, window.place)
+    window.require(8 + length)
+    (size,) = _LENGTH_OF(window.data, window.position + 4 + length)
+    if size < -1:
+        raise corrupt(Fault.MALFORMED, f"data of {size} bytes", window.place)
+    window.require(8 + length + max(size, 0) + _ENDING_BYTES)
+    data, begin = window.data, window.position + 8 + length
+    ending = begin + max(size, 0)
+    window.position = end = ending + _ENDING_BYTES
+    above.append(path + b"/")
+    value = None if size == -1 else data[begin:ending]
+    return StoredNode(depth, path, value, _ACL_OF(data, ending)[0], data[ending + 8 : end])
+
+
+def _depth(path: bytes, above: list[bytes], place: int) -> int:
+    """How deep a node lies, `above` cut to the paths above it."""
+    while len(above) > 1 and not path.startswith(above[-1]):
+        above.pop()
+    if not _follows(path, above):
+        detail = f"node {decoded(path)!r} does not follow its parent"
+        raise corrupt(Fault.MALFORMED, detail, place)
+    return len(above)
+
+
+def _follows(path: bytes, above: list[bytes]) -> bool:
+    if not above:
+        return path == b""
+    parent = above[-1]
+    is_below = path.startswith(parent) and len(path) > len(parent)
+    return is_below and path.rfind(b"/") == len(parent) - 1
