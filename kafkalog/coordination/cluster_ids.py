@@ -1,21 +1,11 @@
-"""What a cluster id is, and whether ids found in different places agree.
+"""Where a cluster gets its id, and whether ids found in different places agree.
 
-Rules: docs/zookeeper.md F442, F443 and F469.
+Rules: docs/zookeeper.md F443 and F469.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-
-MOST_CHARACTERS = 22
-_CLUSTER_ID = re.compile(r"[a-zA-Z0-9_\-]+")
-
-
-def is_cluster_id(text: str) -> bool:
-    """Whether a text has the form of a cluster id: URL-safe Base64 without padding, 22 characters
-    at most."""
-    return len(text) <= MOST_CHARACTERS and _CLUSTER_ID.fullmatch(text) is not None
 
 
 def started_cluster_id(found: str | None, generated: str) -> str:

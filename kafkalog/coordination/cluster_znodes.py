@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from kafkalog.coordination.cluster_ids import is_cluster_id
 from kafkalog.coordination.znode_data import (
     JsonObject,
     broker_ids,
@@ -22,6 +21,7 @@ from kafkalog.coordination.znode_data import (
     text_map,
     timestamp_field,
 )
+from kafkalog.format.log_dir_files import is_cluster_id
 
 # What stands in place of a secret.
 HIDDEN = "***"

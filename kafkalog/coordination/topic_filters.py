@@ -32,6 +32,11 @@ class Subscription(NamedTuple):
     pattern: SubscriptionPattern
     streams: Mapping[str, int]
 
+    @classmethod
+    def of_nothing(cls) -> Subscription:
+        """What a consumer is taken to have whose registration cannot be read."""
+        return cls(SubscriptionPattern.STATIC, {})
+
     @property
     def is_filter(self) -> bool:
         """Whether it names topics by an expression."""

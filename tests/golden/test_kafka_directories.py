@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kafkalog.coordination.cluster_ids import is_cluster_id
 from kafkalog.coordination.kafka_directories import DIRECTORY_VIEWS, kafka_rows
 from kafkalog.coordination.znode_paths import below_root, cluster_roots
+from kafkalog.format.log_dir_files import is_cluster_id
 
 SETS = ("kafka08", "kafka010", "kafka39zk")
 Row = dict[str, Any]

@@ -6,9 +6,9 @@ import pytest
 
 from kafkalog.coordination.cluster_ids import (
     differing_cluster_ids,
-    is_cluster_id,
     started_cluster_id,
 )
+from kafkalog.format.log_dir_files import is_cluster_id
 
 REAL = "9HNcCqYpTZmkPoFfSKvi0A"  # of the fixture kafka010
 
