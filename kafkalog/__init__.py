@@ -11,7 +11,10 @@ __version__ = "0.1.0"
 
 
 def register(spark: SparkSession) -> None:
-    """Make `format("kafkalog")` known to a session that did not find it by itself."""
+    """Make `format("kafkalog")` and `format("zookeeper")` known to a session that did not find them
+    by itself."""
     from kafkalog.spark.source import KafkaLogDataSource
+    from kafkalog.spark.zookeeper_source import ZookeeperDataSource
 
     spark.dataSource.register(KafkaLogDataSource)
+    spark.dataSource.register(ZookeeperDataSource)

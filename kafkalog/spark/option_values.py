@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -75,3 +76,21 @@ class OptionValues:
         if not words:
             raise OptionError(name, value, "a list with commas between its words")
         return words
+
+    def paths(self, allowed: str) -> tuple[str, ...]:
+        """The paths given to `load`, one at least; `allowed` says what they can be."""
+        path, paths = self.text("path"), self.text("paths")
+        listed = ([path] if path else []) if paths is None else _path_list(paths)
+        if not listed:
+            raise OptionError("path", path or "nothing", allowed)
+        return tuple(listed)
+
+
+def _path_list(value: str) -> list[str]:
+    try:
+        listed = json.loads(value)
+    except ValueError:
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        raise OptionError("paths", value, 'JSON such as ["/data1","/data2"], as load() writes it')
+    return listed

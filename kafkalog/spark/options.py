@@ -4,7 +4,6 @@ wherever it has them. Reference: docs/options.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -114,6 +113,7 @@ class ReadOptions:
     without_effect: tuple[str, ...]
 
 
+_PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
 _NOW = "nowMs"
 _BEFORE = "before"
@@ -171,7 +171,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     if view in _AT_A_TIME and options.text(_NOW) is None:
         raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
     return ReadOptions(
-        paths=_paths(options),
+        paths=options.paths(_PATHS_ALLOWED),
         view=view,
         columns=options.listed("columns"),
         include_headers=options.flag("includeHeaders", default=False),
@@ -203,22 +203,3 @@ def _isolation(options: OptionValues) -> Isolation:
     if len(set(choices)) > 1:
         raise OptionError(given[1], options.text(given[1]), f"the same as {given[0]}")
     return choices[0] if choices else Isolation.READ_UNCOMMITTED
-
-
-def _paths(options: OptionValues) -> tuple[str, ...]:
-    path, paths = options.text("path"), options.text("paths")
-    listed = ([path] if path else []) if paths is None else _path_list(paths)
-    if not listed:
-        allowed = "a log directory, a partition directory, a .log file, or a glob of these"
-        raise OptionError("path", path or "nothing", allowed)
-    return tuple(listed)
-
-
-def _path_list(value: str) -> list[str]:
-    try:
-        listed = json.loads(value)
-    except ValueError:
-        listed = None
-    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
-        raise OptionError("paths", value, 'JSON such as ["/data1","/data2"], as load() writes it')
-    return listed

@@ -44,20 +44,30 @@ _TABLES = {
 
 def whole_schema(view: View) -> StructType:
     """All columns that a view can give."""
-    return StructType.fromJson(json.loads(table_json(_TABLES[view])))
+    return table_struct(_TABLES[view])
+
+
+def table_struct(table: str) -> StructType:
+    """All columns of a table."""
+    return StructType.fromJson(json.loads(table_json(table)))
+
+
+def chosen_columns(view: str, whole: StructType, columns: tuple[str, ...]) -> StructType:
+    """The columns that option `columns` names, in its order. Raises OptionError."""
+    unknown = [name for name in columns if name not in whole.names]
+    if unknown:
+        allowed = f"columns of view {view}: {', '.join(whole.names)}"
+        raise OptionError("columns", ", ".join(unknown), allowed)
+    if len(set(columns)) < len(columns):
+        raise OptionError("columns", ", ".join(columns), "each column once")
+    return StructType([whole[name] for name in columns])
 
 
 def view_schema(options: ReadOptions) -> StructType:
     """The columns that a read gives where the user gives no schema."""
     schema = whole_schema(options.view)
     if options.columns is not None:
-        unknown = [name for name in options.columns if name not in schema.names]
-        if unknown:
-            allowed = f"columns of view {options.view.value}: {', '.join(schema.names)}"
-            raise OptionError("columns", ", ".join(unknown), allowed)
-        if len(set(options.columns)) < len(options.columns):
-            raise OptionError("columns", ", ".join(options.columns), "each column once")
-        return StructType([schema[name] for name in options.columns])
+        return chosen_columns(options.view.value, schema, options.columns)
     if options.view is not View.RECORDS:
         return schema
     metadata = [name for name in schema.names if name not in (*KAFKA_COLUMNS, HEADERS)]
@@ -72,11 +82,15 @@ def view_schema(options: ReadOptions) -> StructType:
 def projected_columns(view: View, schema: StructType) -> tuple[str, ...]:
     """The columns of a schema, which may be the user's own. Raises SchemaError if it asks for what
     the view does not have."""
-    whole = whole_schema(view)
+    return known_columns(view.value, whole_schema(view), schema)
+
+
+def known_columns(view: str, whole: StructType, schema: StructType) -> tuple[str, ...]:
+    """The columns of a schema. Raises SchemaError if it asks for what is not in the whole one."""
     for field in schema:
         if field.name not in whole.names:
             raise SchemaError(
-                f"view {view.value} has no column {field.name}; it has {', '.join(whole.names)}"
+                f"view {view} has no column {field.name}; it has {', '.join(whole.names)}"
             )
         known = whole[field.name]
         if field.dataType.simpleString() != known.dataType.simpleString():

@@ -9,17 +9,19 @@ from pathlib import Path
 import pytest
 
 from kafkalog.spark.options import OPTION_NAMES, View
+from kafkalog.spark.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperView
 from tests.conftest import ROOT
 
 DOCUMENTS = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/golden/*.md")]
 )
 OPTIONS = (ROOT / "docs" / "options.md").read_text()
+ZOOKEEPER = (ROOT / "docs" / "zookeeper.md").read_text()
 
 
-def first_cells(section: str) -> list[str]:
-    """The names in the first column of the table under a heading of docs/options.md."""
-    body = OPTIONS.split(f"\n## {section}\n")[1].split("\n## ")[0]
+def first_cells(section: str, document: str = OPTIONS) -> list[str]:
+    """The names in the first column of the table under a heading of a document."""
+    body = document.split(f"\n## {section}\n")[1].split("\n## ")[0]
     cells = [line.split("|")[1] for line in body.splitlines() if line.startswith("| `")]
     cells = cells[1:] if section == "Views" else cells  # the heading is a name as well
     return [name for cell in cells for name in re.findall(r"`([^`]+)`", cell)]
@@ -31,6 +33,12 @@ def test_every_option_has_a_row_and_no_other_has() -> None:
 
 def test_every_view_has_a_row_and_no_other_has() -> None:
     assert sorted(first_cells("Views")) == sorted(view.value for view in View)
+
+
+def test_options_and_views_of_zookeepers_files_have_rows_and_no_others_have() -> None:
+    assert sorted(first_cells("Options", ZOOKEEPER)) == sorted(ZOOKEEPER_OPTION_NAMES)
+    views = sorted(view.value for view in ZookeeperView)
+    assert sorted(first_cells("Views", ZOOKEEPER)) == views
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 import kafkalog
 from tests.samples import batch
 from tests.spark.kafka_logs import offsets_read, write_log
+from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
 pytestmark = pytest.mark.spark
 
@@ -65,3 +66,10 @@ def test_register_makes_the_name_kafkalogs_own(new_session: SparkSession, tmp_pa
     assert new_session.read.format("kafkalog").load(str(tmp_path)).columns == ["impostor"]
     kafkalog.register(new_session)
     assert offsets_read(new_session.read.format("kafkalog").load(str(tmp_path))) == ROWS
+
+
+def test_spark_finds_the_source_of_zookeepers_files_by_itself(
+    new_session: SparkSession, tmp_path: Path
+) -> None:
+    write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])})
+    assert new_session.read.format("zookeeper").load(str(tmp_path)).count() == 1

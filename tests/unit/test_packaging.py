@@ -39,24 +39,30 @@ def files_below(folder: str) -> set[str]:
     }
 
 
-def test_the_wheel_holds_the_package_its_data_and_the_shim_and_nothing_else(wheel: Path) -> None:
+# What becomes a module of its own.
+SHIMS = {"kafkalog/spark/discovery.py", "kafkalog/spark/zookeeper_discovery.py"}
+
+
+def test_the_wheel_holds_the_package_its_data_and_the_shims_and_nothing_else(wheel: Path) -> None:
     expected = {
-        *files_below("kafkalog") - {"kafkalog/spark/discovery.py"},  # which becomes the shim
+        *files_below("kafkalog") - SHIMS,
         *(f"kafkalog/{name}" for name in files_below("schemas")),
         "kafkalog/conf/log4j2.properties",
         "kafkalog/conf/spark-defaults.conf",
         "pyspark_kafkalog/__init__.py",
+        "pyspark_zookeeper/__init__.py",
     }
     assert {name for name in names(wheel) if ".dist-info/" not in name} == expected
 
 
-def test_the_wheel_has_two_top_level_folders_and_its_metadata(wheel: Path) -> None:
+def test_the_wheel_has_three_top_level_folders_and_its_metadata(wheel: Path) -> None:
     top = {name.split("/")[0] for name in names(wheel)}
     assert {name for name in top if not name.endswith(".dist-info")} == {
         "kafkalog",
         "pyspark_kafkalog",
+        "pyspark_zookeeper",
     }
-    assert len(top) == 3
+    assert len(top) == 4
 
 
 def test_the_wheel_is_typed_and_carries_the_licence(wheel: Path) -> None:
@@ -66,13 +72,15 @@ def test_the_wheel_is_typed_and_carries_the_licence(wheel: Path) -> None:
 
 
 PROGRAM = """
-import kafkalog, pyspark_kafkalog
+import kafkalog, pyspark_kafkalog, pyspark_zookeeper
 from kafkalog.messages.catalog import topic_families
 from kafkalog.schemas import table_fields, table_names
 from kafkalog.spark.session import default_settings
 from kafkalog.spark.source import KafkaLogDataSource
+from kafkalog.spark.zookeeper_source import ZookeeperDataSource
 print(kafkalog.__file__)
 print(pyspark_kafkalog.DefaultSource is KafkaLogDataSource)
+print(pyspark_zookeeper.DefaultSource is ZookeeperDataSource)
 print(table_fields("records")[0]["name"], len(table_names()))
 print(len(topic_families()))
 print("spark.sql.session.timeZone" in default_settings())
@@ -95,19 +103,18 @@ def test_schemas_settings_and_shim_are_found_in_the_wheel(wheel: Path, tmp_path:
     assert result.stdout.splitlines() == [
         str(tmp_path / "installed" / "kafkalog" / "__init__.py"),
         "True",
+        "True",
         f"key {tables}",
         "5",
         "True",
     ]
 
 
-def test_spark_finds_the_shim_of_an_editable_installation_too() -> None:
+@pytest.mark.parametrize("name", ["kafkalog", "zookeeper"])
+def test_spark_finds_the_shims_of_an_editable_installation_too(name: str) -> None:
     # Spark looks through all modules whose names begin with pyspark_.
+    program = f"import pyspark_{name} as shim; print(shim.DefaultSource.name())"
     result = subprocess.run(
-        [sys.executable, "-c", "import pyspark_kafkalog as shim; print(shim.DefaultSource.name())"],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", program], cwd="/", capture_output=True, text=True, check=True
     )
-    assert result.stdout.strip() == "kafkalog"
+    assert result.stdout.strip() == name

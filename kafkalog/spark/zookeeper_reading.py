@@ -1,0 +1,78 @@
+"""A task's half of a read of ZooKeeper's files: one server's data directory in the asked view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from kafkalog.columns.znode_columns import (
+    fault_batches,
+    history_batches,
+    session_batches,
+    znode_batches,
+    znode_size_batches,
+)
+from kafkalog.errors import DataLossError
+from kafkalog.spark.options import Mode
+from kafkalog.spark.passed_damage import PassedDamage
+from kafkalog.spark.zookeeper_options import ZookeeperOptions, ZookeeperView
+from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.moments import zxid_at
+from kafkalog.zookeeper.replay import TreeAt, tree_at
+
+_ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all damage"
+
+
+def read_data_dir(
+    data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one data directory. Raises CorruptDataError for damage that matters to them, as
+    `mode` says, and DataLossError for a moment that the files do not reach."""
+    if options.view is ZookeeperView.FAULTS:
+        yield from fault_batches(data_dir, columns)
+        return
+    passed = PassedDamage(options.mode)
+
+    def report(finding: Finding) -> None:
+        if not finding.fault.is_damage:
+            return
+        if options.mode is Mode.FAILFAST:
+            raise finding.error(_ADVICE)
+        passed.add(f"{finding.file}: {finding.fault.value}: {finding.detail}")
+
+    yield from _rows(data_dir, options, columns, report)
+    passed.summarise(f"{data_dir.path}: {passed.count} damaged places in all")
+
+
+def _rows(
+    data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...], report: Report
+) -> Iterator[pa.RecordBatch]:
+    until = options.zxid if options.time_ms is None else zxid_at(data_dir, options.time_ms)
+    if options.view is ZookeeperView.ZNODE_HISTORY:
+        yield from history_batches(data_dir, until, options.subtree, report, columns)
+        return
+    tree = tree_at(data_dir, until, report)
+    _check_reached(data_dir, tree, options)
+    if options.view is ZookeeperView.ZNODES:
+        yield from znode_batches(tree, options.subtree, data_dir.path, columns)
+    elif options.view is ZookeeperView.ZNODE_SIZES:
+        yield from znode_size_batches(tree, options.subtree, data_dir.path, columns)
+    else:
+        yield from session_batches(tree, data_dir.path, columns)
+
+
+def _check_reached(data_dir: DataDir, tree: TreeAt, options: ZookeeperOptions) -> None:
+    """Raise DataLossError for a zxid that is later than all files. One between two leaders' is not;
+    nor is one behind damage that the user lets pass."""
+    asked = options.zxid
+    if asked is None or options.mode is not Mode.FAILFAST:
+        return
+    last = max(tree.zxid, *(file.zxid for file in (*data_dir.snapshots, *data_dir.logs)))
+    if asked > last:
+        raise DataLossError(
+            f"{data_dir.path} ends at zxid {last:#x}, before the asked {asked:#x}: ask for an "
+            "earlier one, or for none to get the last; mode=PERMISSIVE takes what there is"
+        )

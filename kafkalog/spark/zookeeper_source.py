@@ -1,0 +1,79 @@
+"""`spark.read.format("zookeeper")`: ZooKeeper's snapshots and transaction logs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from kafkalog.spark.projection import chosen_columns, known_columns, table_struct
+from kafkalog.spark.zookeeper_options import (
+    ZookeeperOptions,
+    ZookeeperView,
+    read_zookeeper_options,
+)
+from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_logger = logging.getLogger(__name__)
+
+_TABLES = {
+    ZookeeperView.ZNODES: "znodes",
+    ZookeeperView.ZNODE_HISTORY: "znode_history",
+    ZookeeperView.ZNODE_SIZES: "znode_sizes",
+    ZookeeperView.SESSIONS: "zookeeper_sessions",
+    ZookeeperView.FAULTS: "zookeeper_faults",
+}
+
+
+class ZookeeperDataSource(DataSource):
+    """ZooKeeper servers' data directories as a DataFrame. Options and views: docs/zookeeper.md."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "zookeeper"
+
+    def schema(self) -> StructType:
+        options = read_zookeeper_options(self.options)
+        whole = table_struct(_TABLES[options.view])
+        if options.columns is None:
+            return whole
+        return chosen_columns(options.view.value, whole, options.columns)
+
+    def reader(self, schema: StructType) -> ZookeeperReader:
+        options = read_zookeeper_options(self.options)
+        whole = table_struct(_TABLES[options.view])
+        return ZookeeperReader(options, known_columns(options.view.value, whole, schema))
+
+
+class DataDirRead(InputPartition):
+    """The data directory that one task reads."""
+
+    def __init__(self, data_dir: DataDir) -> None:
+        super().__init__(data_dir)
+        self.data_dir = data_dir
+
+
+class ZookeeperReader(DataSourceReader):
+    """A task for each server's data directory."""
+
+    def __init__(self, options: ZookeeperOptions, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._columns = columns
+
+    def partitions(self) -> list[InputPartition]:
+        if self._options.without_effect:
+            unused = ", ".join(self._options.without_effect)
+            _logger.warning("options without effect here: %s", unused)
+        return [DataDirRead(data_dir) for data_dir in find_data_dirs(self._options.paths)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        from kafkalog.spark.zookeeper_reading import read_data_dir
+
+        if isinstance(partition, DataDirRead):
+            yield from read_data_dir(partition.data_dir, self._options, self._columns)
