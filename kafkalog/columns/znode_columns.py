@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -24,6 +24,9 @@ from kafkalog.zookeeper.znode import Acl, Znode, owner_kind, ttl_ms
 _ROWS_PER_BATCH = 8192
 # Data is at most 1 MB a node unless a server is told otherwise: a batch ends when it has so much.
 _BYTES_PER_BATCH = 16 << 20
+
+# The values of each field of some rows.
+Fields = Mapping[str, Sequence[Any]]
 
 _kind_of = lru_cache(lambda owner: owner_kind(owner).value)
 
@@ -62,7 +65,7 @@ def _bounded(rows: Iterable[Znode]) -> Iterator[list[Znode]]:
 
 def _batch(
     table: str,
-    by_field: dict[str, Sequence[Any]],
+    by_field: Fields,
     count: int,
     input_path: str,
     columns: tuple[str, ...],
@@ -81,15 +84,15 @@ def _batch(
     return record_batch(arrays, schema, count)
 
 
-def _owner_kinds(by_field: dict[str, Sequence[Any]], data_type: pa.DataType) -> pa.Array:
+def _owner_kinds(by_field: Fields, data_type: pa.DataType) -> pa.Array:
     return of_values([_kind_of(owner) for owner in by_field["ephemeral_owner"]], data_type)
 
 
-def _ttls(by_field: dict[str, Sequence[Any]], data_type: pa.DataType) -> pa.Array:
+def _ttls(by_field: Fields, data_type: pa.DataType) -> pa.Array:
     return of_values([ttl_ms(owner) for owner in by_field["ephemeral_owner"]], data_type)
 
 
-def _acls(by_field: dict[str, Sequence[Any]], data_type: pa.DataType) -> pa.Array:
+def _acls(by_field: Fields, data_type: pa.DataType) -> pa.Array:
     """A few lists stand for nearly all nodes: each becomes Arrow once."""
     codes: dict[tuple[Acl, ...], int] = {}
     numbers = [codes.setdefault(acl, len(codes)) for acl in by_field["acl"]]
@@ -97,7 +100,7 @@ def _acls(by_field: dict[str, Sequence[Any]], data_type: pa.DataType) -> pa.Arra
     return different.take(fixed_width(np.array(numbers, dtype=np.int32), pa.int32()))
 
 
-_DERIVED: dict[str, Callable[[dict[str, Sequence[Any]], pa.DataType], pa.Array]] = {
+_DERIVED: dict[str, Callable[[Fields, pa.DataType], pa.Array]] = {
     "owner_kind": _owner_kinds,
     "ttl_ms": _ttls,
     "acl": _acls,

@@ -73,9 +73,10 @@ def _changes(
         case CloseSession(paths):
             session_id = logged.transaction.session_id
             dropped = sorted(owners.close(session_id).union(paths or ()))
-            for path in dropped or (None,):
-                owner = session_id if path is not None else None
-                yield Change(logged, number, "close_session", path, None, None, owner)
+            for ended in dropped:
+                yield Change(logged, number, "close_session", ended, ephemeral_owner=session_id)
+            if not dropped:
+                yield Change(logged, number, "close_session", None)
         case Check() | Failed():
             pass
 
