@@ -222,7 +222,7 @@ class KafkaServer:
 
     def _write_settings(self) -> int:
         """Write server.properties with free ports; the port for clients."""
-        port, controller_port = _free_ports(2)
+        port, controller_port = free_ports(2)
         self.bootstrap = f"{_HOST}:{port}"
         settings = {
             "process.roles": "broker,controller",
@@ -261,7 +261,7 @@ class KafkaServer:
         return self.log_text()[-_SHOWN_CHARACTERS:]
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports of loopback that are free now and different from each other."""
     sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
     ports = [opened.getsockname()[1] for opened in sockets]
