@@ -233,10 +233,16 @@ def _move(
 
 
 def offset_warnings(
-    offset: int, log_start_offset: int | None, log_end_offset: int | None, *, has_topic: bool
+    offset: int | None,
+    log_start_offset: int | None,
+    log_end_offset: int | None,
+    *,
+    has_topic: bool,
 ) -> tuple[str, ...]:
     """What a consumer that goes on from an offset runs into; the log's ends are None where its
     directory is not in the input. F476"""
+    if offset is None:
+        return ()
     if offset < 0:
         return ("negative",)
     if not has_topic:

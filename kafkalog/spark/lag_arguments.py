@@ -15,8 +15,8 @@ from kafkalog.spark.options import Isolation
 OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
 
 
-def add_group_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which groups and topics, and what a consumer of them reads."""
+def add_name_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which groups and topics."""
     for name in ("groups", "topics"):
         parser.add_argument(
             f"--{name}",
@@ -24,6 +24,23 @@ def add_group_arguments(parser: argparse.ArgumentParser) -> None:
             type=_pattern,
             help=f"only {name} in whose name this is found (default: all)",
         )
+
+
+def add_retention_argument(parser: argparse.ArgumentParser) -> None:
+    """When brokers drop commits."""
+    parser.add_argument(
+        "--offsets-retention",
+        metavar="MINUTES",
+        type=int,
+        default=OFFSETS_RETENTION_MINUTES,
+        help="the brokers' offsets.retention.minutes, after which they drop the commits of groups "
+        f"without members (default: {OFFSETS_RETENTION_MINUTES}, a week)",
+    )
+
+
+def add_group_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which groups and topics, and what a consumer of them reads."""
+    add_name_arguments(parser)
     parser.add_argument(
         "--isolation-level",
         choices=[level.value for level in Isolation],
@@ -38,14 +55,7 @@ def add_lag_arguments(parser: argparse.ArgumentParser) -> None:
     add_group_arguments(parser)
     everything = "all that is on disk, with ages as of now"
     add_time_argument(parser, "--as-of", "a past moment", None, everything)
-    parser.add_argument(
-        "--offsets-retention",
-        metavar="MINUTES",
-        type=int,
-        default=OFFSETS_RETENTION_MINUTES,
-        help="the brokers' offsets.retention.minutes, after which they drop the commits of groups "
-        f"without members (default: {OFFSETS_RETENTION_MINUTES}, a week)",
-    )
+    add_retention_argument(parser)
     parser.add_argument(
         "--max-lag",
         metavar="RECORDS",

@@ -1,0 +1,131 @@
+"""What is read of ZooKeeper's data directories and of log directories to compare the offsets in
+both."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.columns.log_offsets import earliest_offset, log_end_offset
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
+from kafkalog.coordination.kafka_directories import TOPIC_REGISTRY
+from kafkalog.errors import OptionError
+from kafkalog.spark.job import refuse_inside
+from kafkalog.spark.kafka_znodes import KafkaZnodes, kafka_znodes
+from kafkalog.spark.options import Mode
+from kafkalog.spark.tables import table_schema
+from kafkalog.storage.files import matching_paths
+from kafkalog.storage.log_dir import PartitionLog, find_partitions, with_own_checkpoints
+from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from kafkalog.storage.oldest_log import is_oldest_layout
+
+_ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetStores:
+    """What both stores of one cluster say: views `offset_commits` and `group_metadata`, empty where
+    groups have never committed to Kafka, and `log_ends`. `inputs` are all data directories given,
+    `zookeeper` is what the one has that counts, `logs` are all logs of the log directories,
+    `partitions` is the number of partitions of `__consumer_offsets`, if it is known."""
+
+    cluster: EnsembleCluster
+    inputs: list[str]
+    logs: list[PartitionLog]
+    partitions: int | None
+    zookeeper: KafkaZnodes
+    commits: DataFrame
+    group_metadata: DataFrame
+    log_ends: DataFrame
+
+
+def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
+    """Both stores, as the arguments say.
+
+    Raises OptionError where they cannot be those of one cluster, and for places to write to that
+    lie in what is read.
+    """
+    logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
+    inputs = [path for pattern in args.zookeeper for path in matching_paths(pattern)]
+    _refuse_writing_into([*inputs, *{log.log_dir.path for log in logs}], args)
+    found = kafka_znodes(spark, args.zookeeper, mode=args.mode)
+    ids = {log.log_dir.cluster_id for log in logs}
+    cluster = cluster_of_log_dirs(
+        found.clusters, ids, chroot=args.chroot, allow_unknown=args.allow_unknown_cluster
+    )
+    zookeeper = found.of_cluster(cluster)
+    return OffsetStores(
+        cluster._replace(cluster_id=cluster.cluster_id or next(iter(ids - {None}), None)),
+        inputs,
+        logs,
+        offsets_partitions(args.offsets_partitions, zookeeper.view(TOPIC_REGISTRY), logs),
+        zookeeper,
+        commits=_view(spark, "offset_commits", logs, args),
+        group_metadata=_view(spark, "group_metadata", logs, args),
+        log_ends=log_ends(spark, logs),
+    )
+
+
+def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:
+    for option, path in (
+        ("--output", args.output),
+        ("--write-segments", args.write_segments),
+        ("--write-zookeeper-commands", args.write_zookeeper_commands),
+    ):
+        if path is not None:
+            refuse_inside(option, path, directories)
+
+
+def offsets_partitions(
+    asked: int | None, topics: DataFrame, logs: Sequence[PartitionLog]
+) -> int | None:
+    """How many partitions `__consumer_offsets` has: as asked, or as its znode says, else as the
+    highest of the log directories does; None where nothing tells. Rule: docs/migration.md F484.
+
+    Raises OptionError where that is fewer than there are.
+    """
+    partitions = [log.partition for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    least = 1 + max((each for each in partitions if each is not None), default=-1)
+    (told,) = topics.where(F.col("topic") == CONSUMER_OFFSETS).agg(F.max("partition")).collect()
+    by_znode = None if told[0] is None else int(told[0]) + 1
+    number = asked or by_znode or least or None
+    if number is not None and number < least:
+        name = "--offsets-partitions"
+        raise OptionError(name, number, f"{least} at least, which the log directories have")
+    return number
+
+
+def _view(
+    spark: SparkSession, name: str, logs: Sequence[PartitionLog], args: Namespace
+) -> DataFrame:
+    if not any(log.topic == CONSUMER_OFFSETS for log in logs):
+        return spark.createDataFrame([], table_schema(name))
+    reader = spark.read.format("kafkalog").option("view", name).option("mode", args.mode)
+    return reader.option("subscribe", CONSUMER_OFFSETS).load(list(args.log_dirs))
+
+
+def log_ends(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
+    """A row per log, read by a task each: topic, partition, log_start_offset, log_end_offset."""
+    found = [
+        with_own_checkpoints(log)
+        for log in logs
+        if log.is_live and log.topic not in INTERNAL_TOPICS and not is_oldest_layout(log)
+    ]
+    names = [column.split()[0] for column in _ENDS.split(", ")]
+    types = [pa.string(), pa.int32(), pa.int64(), pa.int64()]
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (each for batch in batches for each in batch.column(0).to_pylist()):
+            log = found[number]
+            end = log_end_offset(log, check_crcs=False)
+            values = (log.topic, log.partition, earliest_offset(log), end)
+            columns = [pa.array([v], t) for v, t in zip(values, types, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, names=names)
+
+    tasks = min(len(found), 4 * spark.sparkContext.defaultParallelism)
+    return spark.range(0, len(found), 1, max(1, tasks)).mapInArrow(rows, _ENDS)

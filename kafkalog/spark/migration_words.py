@@ -1,0 +1,79 @@
+"""What the job that moves offsets says on the terminal."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import Row
+
+from kafkalog.columns.offset_segments import WrittenSegment
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster
+from kafkalog.coordination.offset_migration import Move
+from kafkalog.spark.job import counted
+from kafkalog.spark.migration_arguments import directions
+
+_STORES = {"to_kafka": "Kafka", "to_zookeeper": "ZooKeeper"}
+_REFUSALS = {
+    Move.REWIND: ("would go back", "--allow-rewind"),
+    Move.ACTIVE: ("of groups with members", "--allow-active-groups"),
+    Move.UNREADABLE: ("unreadable", ""),
+}
+
+
+def migration_verdict(cluster: EnsembleCluster, totals: Row, phases: Sequence[Row]) -> str:
+    """Which cluster, how both stores compare, and how far groups have come."""
+    where = f"{cluster.input_path}{' ' if cluster.chroot else ''}{cluster.chroot}"
+    lines = [
+        f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')} in "
+        f"{where} and Kafka: {totals.only_zookeeper:,} in ZooKeeper only, {totals.only_kafka:,} in "
+        f"Kafka only, {totals.equal:,} equal, {totals.zookeeper_ahead:,} ahead in ZooKeeper, "
+        f"{totals.kafka_ahead:,} ahead in Kafka, {totals.unreadable:,} unreadable"
+    ]
+    for row in phases:
+        safe = f"the next step is safe for {row.safe:,}"
+        lines.append(f"phase {row.phase}: {counted(row.groups, 'group')}, {safe}")
+    return "\n".join(lines)
+
+
+def move_words(args: Namespace, totals: Row) -> Iterator[str]:
+    """What can be moved, what is refused and what would let it through."""
+    for column in directions(args):
+        refused = [
+            f"{count:,} {words}{f' ({option})' if option else ''}"
+            for move, (words, option) in _REFUSALS.items()
+            if (count := totals[f"{move.value}_{column}"])
+        ]
+        movable = counted(totals[f"{Move.MOVE.value}_{column}"], "offset")
+        yield f"to {_STORES[column]}: {movable} to move; refused: {', '.join(refused) or 'none'}"
+    if totals.expired:
+        yield (
+            f"{counted(totals.expired, 'offset')} would expire as soon as brokers look: their "
+            "znodes are older than --offsets-retention; --commit-time now lets it begin anew"
+        )
+    if totals.warned:
+        yield f"{counted(totals.warned, 'offset')} that no log has: see column warnings"
+
+
+def migration_findings(args: Namespace, totals: Row) -> list[str]:
+    """What --fail-on-findings fails on."""
+    found = [
+        f"{count:,} not moved to {_STORES[column]} ({words})"
+        for column in directions(args)
+        for move, (words, _) in _REFUSALS.items()
+        if (count := totals[f"{move.value}_{column}"])
+    ]
+    if totals.expired and "to_kafka" in directions(args):
+        found.append("offsets that would expire")
+    if totals.warned:
+        found.append("offsets that no log has")
+    return found
+
+
+def segment_words(segments: Sequence[WrittenSegment], target: str) -> str:
+    """What was written, and what to do with it."""
+    commits = sum(segment.end_offset - segment.base_offset for segment in segments)
+    return (
+        f"wrote {counted(commits, 'commit')} in {counted(len(segments), 'segment')} to {target}; "
+        "how to put them in place: docs/migration.md"
+    )

@@ -1,0 +1,137 @@
+"""Moved offsets as files: segments of `__consumer_offsets`, or commands of ZooKeeper's shell.
+
+Rows are written by the driver, partition by partition: offsets are as few as znodes.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from kafkalog.columns.offset_segments import (
+    LogEnd,
+    WrittenSegment,
+    end_to_go_on_from,
+    write_commits,
+)
+from kafkalog.coordination.offset_migration import Move
+from kafkalog.coordination.zookeeper_commands import OffsetZnode, Shell, offset_commands
+from kafkalog.errors import OptionError
+from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
+from kafkalog.spark.job import counted
+from kafkalog.spark.migration_arguments import MTIME
+from kafkalog.spark.migration_reading import OffsetStores
+from kafkalog.spark.migration_words import segment_words
+from kafkalog.storage.log_dir import PartitionLog, topic_id
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.output_files import OutputFile, new_directory
+
+_ORDER = ("group_id", "topic", "partition")
+
+
+def written_moves(
+    stores: OffsetStores, rows: DataFrame, args: Namespace, now_ms: int
+) -> Iterator[str]:
+    """Write what the arguments ask for, `rows` being those of table `offset_migration`, and say
+    what it is."""
+    if args.write_segments is not None:
+        segments = write_segments(rows, stores.logs, args, now_ms)
+        yield segment_words(segments, args.write_segments)
+    if args.write_zookeeper_commands is not None:
+        count = write_zookeeper_commands(rows, stores.zookeeper.znodes, args)
+        yield f"wrote {counted(count, 'offset')} as commands to {args.write_zookeeper_commands}"
+
+
+def write_segments(
+    rows: DataFrame, logs: Sequence[PartitionLog], args: Namespace, now_ms: int
+) -> list[WrittenSegment]:
+    """Write the offsets that are moved to Kafka, `rows` being those of table `offset_migration`;
+    `logs` are all logs of the cluster.
+
+    Nothing is written where the number of partitions of `__consumer_offsets` is not known, or one
+    of them does not allow to go on: OptionError, LogDirError.
+    """
+    moved = rows.where(F.col("to_kafka") == Move.MOVE.value).persist()
+    of_offsets = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    ends = _ends(moved, of_offsets)
+    new_directory(args.write_segments)
+    ids = {found for log in of_offsets if (found := topic_id(log)) is not None}
+    form = COMMIT_FORMS[args.broker_version]
+    ordered = moved.orderBy("offsets_partition", *_ORDER).toLocalIterator()
+    return [
+        write_commits(
+            args.write_segments,
+            partition,
+            ends[partition],
+            _commits(found, None if args.commit_time == MTIME else now_ms),
+            form,
+            now_ms=now_ms,
+            topic_id=min(ids) if len(ids) == 1 else None,
+        )
+        for partition, found in groupby(ordered, key=lambda row: row.offsets_partition)
+    ]
+
+
+def _ends(moved: DataFrame, of_offsets: Sequence[PartitionLog]) -> Mapping[int, LogEnd]:
+    """Where each partition that gets commits is gone on with."""
+    partitions = [row[0] for row in moved.select("offsets_partition").distinct().collect()]
+    if None in partitions:
+        name = "--offsets-partitions"
+        raise OptionError(name, None, "the number of partitions, which no input tells")
+    return {
+        partition: end_to_go_on_from([log for log in of_offsets if log.partition == partition])
+        for partition in partitions
+    }
+
+
+def _commits(rows: Iterable[Row], time_ms: int | None) -> Iterator[GroupCommit]:
+    for row in rows:
+        commit_ms = row.zookeeper_mtime_ms if time_ms is None else time_ms
+        key = (row.group_id, row.topic, row.partition)
+        yield GroupCommit(*key, row.zookeeper_offset, commit_ms)
+
+
+def write_zookeeper_commands(rows: DataFrame, znodes: DataFrame, args: Namespace) -> int:
+    """Write a command for each offset that is moved to ZooKeeper; how many there are. Raises
+    OptionError where the file exists.
+
+    `znodes` are those of the data directory, with their paths.
+    """
+    moved = rows.where(F.col("to_zookeeper") == Move.MOVE.value).orderBy(*_ORDER)
+    found = [
+        OffsetZnode(
+            row.chroot,
+            row.group_id,
+            row.topic,
+            row.partition,
+            row.kafka_offset,
+            row.znode_version,
+        )
+        for row in moved.collect()
+    ]
+    parents = {path for znode in found if znode.version is None for path in znode.parents}
+    existing = {
+        row.path
+        for row in znodes.where(F.col("path").isin(sorted(parents))).select("path").collect()
+    }
+    lines = offset_commands(found, existing, Shell(args.zookeeper_shell))
+    _write_new(args.write_zookeeper_commands, "".join(f"{line}\n" for line in lines))
+    return len(found)
+
+
+def _write_new(path: str, text: str) -> None:
+    try:
+        file = OutputFile(path)
+    except FileExistsError:
+        name = "--write-zookeeper-commands"
+        raise OptionError(name, path, "a file that is not there yet") from None
+    try:
+        file.append(text.encode())
+        file.flush(os.fsync)
+    finally:
+        file.close()

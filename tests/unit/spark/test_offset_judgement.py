@@ -1,0 +1,89 @@
+"""What a task says of a group's rows, and what the job makes of the totals, without a session."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from pyspark.sql import Row
+
+from kafkalog.coordination.offset_migration import Comparison, Move
+from kafkalog.spark.migration_words import migration_findings, move_words
+from kafkalog.spark.offset_judgement import Judgement, judged_rows
+
+NOON_MS = 1_700_000_040_000
+HELD: dict[str, Any] = {
+    "zookeeper_offset": 7,
+    "zookeeper_mtime_ms": NOON_MS,
+    "kafka_offset": None,
+    "commit_timestamp_ms": None,
+    "detail": None,
+    "log_start_offset": 0,
+    "log_end_offset": 10,
+    "has_topic": True,
+    "zookeeper_members": 0,
+    "kafka_members": 0,
+}
+NO_WRITING = Namespace(write_segments=None, write_zookeeper_commands=None)
+BACK = Namespace(write_segments=None, write_zookeeper_commands="commands.txt")
+
+
+def warnings(judgement: Judgement, **changes: Any) -> list[str]:
+    (row,) = judged_rows([{**HELD, **changes}], judgement)
+    return list(row["warnings"])
+
+
+def totals(**counts: int) -> Row:
+    names = [each.value for each in Comparison]
+    names += [f"{move.value}_{to}" for to in ("to_kafka", "to_zookeeper") for move in Move]
+    return Row(**{**dict.fromkeys((*names, "expired", "warned"), 0), **counts})
+
+
+def test_what_is_moved_and_would_expire_is_said() -> None:
+    # F479
+    assert warnings(Judgement(expired_before_ms=NOON_MS)) == ["expired"]
+    assert warnings(Judgement(expired_before_ms=NOON_MS - 1)) == []
+    assert warnings(Judgement(expired_before_ms=None)) == []
+    # Not moved, it does not expire.
+    assert warnings(Judgement(expired_before_ms=NOON_MS), kafka_offset=7) == []
+
+
+def test_the_warnings_are_about_the_offset_that_would_be_gone_on_from() -> None:
+    # F476
+    assert warnings(Judgement(), zookeeper_offset=11) == ["beyond_log_end"]
+    only_kafka = {"zookeeper_offset": None, "zookeeper_mtime_ms": None, "kafka_offset": 12}
+    assert warnings(Judgement(), **only_kafka, commit_timestamp_ms=NOON_MS) == ["beyond_log_end"]
+
+
+def test_a_znode_that_tells_no_offset_is_refused_with_its_group_judged() -> None:
+    # F470, F474
+    garbled = {**HELD, "zookeeper_offset": None, "detail": "not a decimal number"}
+    found = judged_rows([HELD, garbled], Judgement())
+    assert [row["to_kafka"] for row in found] == ["move", "unreadable"]
+    assert {row["phase"] for row in found} == {"zookeeper"}
+    assert {tuple(row["objections"]) for row in found} == {
+        ("1 partition whose znode tells no offset",)
+    }
+
+
+def test_the_refusals_of_the_direction_that_was_asked_for_are_findings() -> None:
+    # F475
+    found = totals(move_to_kafka=3, rewind_to_kafka=2, active_to_zookeeper=4, warned=1)
+    assert migration_findings(NO_WRITING, found) == [
+        "2 not moved to Kafka (would go back)",
+        "offsets that no log has",
+    ]
+    assert migration_findings(BACK, found) == [
+        "4 not moved to ZooKeeper (of groups with members)",
+        "offsets that no log has",
+    ]
+    assert list(move_words(NO_WRITING, found)) == [
+        "to Kafka: 3 offsets to move; refused: 2 would go back (--allow-rewind)",
+        "1 offset that no log has: see column warnings",
+    ]
+
+
+def test_offsets_that_would_expire_are_a_finding_where_they_go_to_kafka() -> None:
+    # F479
+    assert migration_findings(NO_WRITING, totals(expired=1)) == ["offsets that would expire"]
+    assert migration_findings(BACK, totals(expired=1)) == []
