@@ -32,6 +32,9 @@ def arrow_type(spark_type: Any) -> pa.DataType:
             "element", arrow_type(spark_type["elementType"]), nullable=spark_type["containsNull"]
         )
         return pa.list_(element)
+    if spark_type["type"] == "map":
+        key, value = arrow_type(spark_type["keyType"]), arrow_type(spark_type["valueType"])
+        return pa.map_(key, pa.field("value", value, nullable=spark_type["valueContainsNull"]))
     return pa.struct([_arrow_field(field) for field in spark_type["fields"]])
 
 

@@ -30,6 +30,9 @@ def table_batch(
 
 
 def _array(values: list[object], data_type: pa.DataType) -> pa.Array:
+    if pa.types.is_map(data_type):
+        pairs = [list(value.items()) if isinstance(value, dict) else None for value in values]
+        return pa.array(pairs, type=data_type)
     if pa.types.is_nested(data_type) or pa.types.is_boolean(data_type):
         return pa.array(values, type=data_type)
     return of_values(values, data_type)

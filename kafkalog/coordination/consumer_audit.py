@@ -41,6 +41,7 @@ class Finding(NamedTuple):
     partition: BrokerPartition | None = None
     consumer_id: str | None = None
     broker_id: int | None = None
+    other_cluster_id: str | None = None
 
 
 class PartitionAudit(NamedTuple):

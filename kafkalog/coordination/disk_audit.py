@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.coordination.cluster_ids import differing_cluster_ids
+from kafkalog.coordination.cluster_ids import agrees
 from kafkalog.coordination.consumer_audit import Finding
 from kafkalog.coordination.found_cluster import FoundCluster
 
@@ -32,14 +32,15 @@ class Disk(NamedTuple):
 
 def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[Finding]:
     """What does not go together."""
-    differing = differing_cluster_ids(cluster.cluster_id, [disk.cluster_id for disk in disks])
-    if differing:
-        places = [f"/cluster/id {cluster.cluster_id}"]
-        places += [f"{disk.path} {disk.cluster_id}" for disk in disks]
-        yield Finding("cluster_ids_differ", ", ".join(places))
-    own = [disk for disk in disks if disk.cluster_id in (None, cluster.cluster_id)]
-    if cluster.cluster_id is None and not differing:
-        own = list(disks)
+    known = cluster.cluster_id
+    if known is None:  # what the first one says is as good as any
+        known = next((disk.cluster_id for disk in disks if disk.cluster_id is not None), None)
+    for disk in disks:
+        if not agrees(known, disk.cluster_id):
+            named = known if cluster.cluster_id is None else f"/cluster/id, which is {known}"
+            detail = f"{disk.path} is of cluster {disk.cluster_id}, not of {named}"
+            yield Finding("cluster_ids_differ", detail, other_cluster_id=disk.cluster_id)
+    own = [disk for disk in disks if agrees(known, disk.cluster_id)]
     yield from _topics_on_their_way_out(cluster, own)
     yield from _broker_ids_in_use_twice(own)
 

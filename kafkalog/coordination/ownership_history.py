@@ -112,6 +112,9 @@ class OwnershipReplay:
     def _owner(self, key: _Key, change: ZnodeChange) -> Iterator[Ownership]:
         at, trigger = Moment(change.zxid, change.time_ms), self._triggers.get(key[0])
         if change.change == CREATE:
+            held = self._held.get(key)
+            if held is not None and held.session_id == change.session_id:
+                return  # a snapshot has it that was made while it was claimed
             before_ms, now_ms = self._released_ms.get(key), at.time_ms
             is_known = before_ms is not None and now_ms is not None
             unowned_ms = (now_ms or 0) - (before_ms or 0) if is_known else None

@@ -69,6 +69,11 @@ class ChrootPath(NamedTuple):
     path: str
 
 
+def is_root_mark(path: str) -> bool:
+    """Whether a path is one of those that a cluster's root is known by."""
+    return path.endswith(_ROOT_MARKS)
+
+
 def cluster_roots(paths: Iterable[str]) -> list[str]:
     """The roots of the clusters among the paths of a tree, sorted; "" is the ensemble's own.
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kafkalog.columns.consumer_audit_rows import audit_rows
+from kafkalog.columns.ownership_rows import znode_changes
 from kafkalog.coordination.consumer_audit import group_audit
 from kafkalog.coordination.found_cluster import FoundCluster, FoundZnode, found_cluster
 from kafkalog.coordination.ownership_history import (
@@ -20,6 +23,9 @@ from kafkalog.coordination.ownership_history import (
     OwnershipReplay,
     ZnodeChange,
 )
+from kafkalog.storage.log_dir_names import log_dir_names
+from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.zookeeper.faults import Finding
 from tests.golden.test_kafka_directories import data_of, listing
 
 SETS = ("kafka08", "kafka010")
@@ -83,6 +89,71 @@ def changes(folder: Path) -> Iterator[ZnodeChange]:
                 ephemeral.pop(path, None)
             data = bytes.fromhex(rest[1:].partition(",")[0]) if rest.startswith("#") else None
             yield ZnodeChange(path, _KINDS[match[3]], data, session, zxid, zxid)
+
+
+@pytest.mark.parametrize("name", [*SETS, "kafka39zk"])
+def test_changes_are_those_that_the_formatter_printed(
+    unpacked: Callable[[str], Path], name: str
+) -> None:
+    folder = unpacked(f"{name}.zookeeper")
+    printed = list(changes(folder)) if name != "kafka39zk" else []
+    (data_dir,) = find_data_dirs([str(folder / "zookeeper-live")])
+    found = list(znode_changes(data_dir, refuse))
+
+    def comparable(change: ZnodeChange) -> tuple[int, str, str, bytes]:
+        return change.zxid or 0, change.path, change.change, change.data or b""
+
+    if printed:
+        last = max(change.zxid or 0 for change in printed)
+        told = [comparable(each) for each in found if (each.zxid or 0) <= last]
+        assert sorted(told) == sorted(map(comparable, printed))
+    # From a snapshot on, the end is the same.
+    late = replace(data_dir, snapshots=data_dir.snapshots[-1:], logs=data_dir.logs[1:])
+    states: list[dict[str, bytes | None]] = []
+    for each in (data_dir, late):
+        state: dict[str, bytes | None] = {}
+        for change in znode_changes(each, refuse):
+            if change.change in (DELETE, SESSION_END):
+                state.pop(change.path, None)
+            else:
+                state[change.path] = change.data
+        states.append({path: state[path] for path in state if not path.startswith("/zookeeper")})
+    states[1].pop("/")
+    assert states[0] == states[1]
+
+
+def refuse(finding: Finding) -> None:
+    raise AssertionError(finding)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_audit_of_the_files_finds_what_is_known(
+    unpacked: Callable[[str], Path], name: str
+) -> None:
+    (data_dir,) = find_data_dirs([str(unpacked(f"{name}.zookeeper") / "zookeeper-live")])
+    names = log_dir_names([str(unpacked(f"{name}.logs") / "log-dirs")])
+    assert len(names[0].partitions) > 10
+    rows = list(audit_rows(data_dir, names, refuse))
+    prefix = "o8." if name == "kafka08" else "old."
+    assert [row.values for row in rows if row.table == "consumer_findings"] == [
+        {},
+        {
+            "finding": "group_without_members",
+            "group_id": f"{prefix}g-old-gone",
+            "detail": "1 offsets and no consumer",
+            **dict.fromkeys(["topic", "partition", "broker_id", "consumer_id"]),
+            "other_cluster_id": None,
+        },
+    ]
+    history = [row.values for row in rows if row.table == "ownership_history"]
+    # multi-3 and codec-none were c1's alone, until c2 came and was given partition 2.
+    group = f"{prefix}g-old-zk"
+    of_group = [row for row in history if row["group_id"] == group]
+    assert [row["claim_cause_name"] for row in of_group] == [
+        *[f"{group}_{prefix}c1"] * 4,
+        *[f"{group}_{prefix}c2"] * 4,
+    ]
+    assert [row.get("release") for row in of_group] == ["released"] * 4 + [None] * 4
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -203,4 +203,9 @@ def test_a_broker_id_that_two_have() -> None:
 def test_log_directories_of_another_cluster() -> None:
     # F467, F469: offsets are of the cluster whose id is with them, and stay there
     other = Disk("/d", "another", 0, (directory("x-0", "x"),))
-    assert on_disks(CLUSTER, other) == [("cluster_ids_differ", "/cluster/id cluster, /d another")]
+    assert on_disks(CLUSTER, other) == [
+        ("cluster_ids_differ", "/d is of cluster another, not of /cluster/id, which is cluster")
+    ]
+    assert on_disks({}, disk(), other) == [
+        ("cluster_ids_differ", "/d is of cluster another, not of cluster")
+    ]

@@ -1,0 +1,123 @@
+"""The history of ownership in a server's transaction logs: table ownership_history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kafkalog.columns.kafka_znodes import ClusterPlace
+from kafkalog.columns.table_rows import TableRow
+from kafkalog.coordination.ownership_history import (
+    CREATE,
+    DELETE,
+    SESSION_END,
+    SET_DATA,
+    BrokerPlace,
+    Moment,
+    Ownership,
+    OwnershipReplay,
+    Trigger,
+    ZnodeChange,
+)
+from kafkalog.coordination.znode_paths import below_root
+from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.log_reading import Report, transactions_after
+from kafkalog.zookeeper.replay import tree_at
+from kafkalog.zookeeper.transactions import CloseSession, Create, Delete, SetData, Transaction
+from kafkalog.zookeeper.tree import effective_operations
+from kafkalog.zookeeper.tree_walk import shown_path, znodes
+from kafkalog.zookeeper.znode import OwnerKind, owner_kind
+
+
+def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
+    """All that is known to have happened, in order: first, without a time, what the oldest
+    snapshot has, unless the logs begin with the first transaction. Damage is reported, and ends
+    it."""
+    ephemerals: dict[int, set[str]] = {}
+    start = 0
+    if data_dir.snapshots and (not data_dir.logs or data_dir.logs[0].zxid > 1):
+        oldest = replace(data_dir, snapshots=data_dir.snapshots[:1], logs=())
+        tree = tree_at(oldest, None, report)
+        start = tree.zxid
+        for znode in znodes(tree):
+            if owner_kind(znode.ephemeral_owner) is OwnerKind.EPHEMERAL:
+                ephemerals.setdefault(znode.ephemeral_owner, set()).add(znode.path)
+            yield ZnodeChange(znode.path, CREATE, znode.data, znode.ephemeral_owner, None, None)
+    for logged in transactions_after(data_dir.logs, start, None, report):
+        yield from _changes(logged.transaction, ephemerals)
+
+
+def _changes(transaction: Transaction, ephemerals: dict[int, set[str]]) -> Iterator[ZnodeChange]:
+    session_id = transaction.session_id
+    when = session_id, transaction.zxid, transaction.time_ms
+    for operation in effective_operations(transaction):
+        match operation:
+            case Create():
+                path = shown_path(operation.path)
+                if owner_kind(operation.ephemeral_owner) is OwnerKind.EPHEMERAL:
+                    ephemerals.setdefault(session_id, set()).add(path)
+                yield ZnodeChange(path, CREATE, operation.data, *when)
+            case Delete():
+                path = shown_path(operation.path)
+                for owned in ephemerals.values():
+                    owned.discard(path)
+                yield ZnodeChange(path, DELETE, None, *when)
+            case SetData():
+                yield ZnodeChange(shown_path(operation.path), SET_DATA, operation.data, *when)
+            case CloseSession():
+                for path in sorted(ephemerals.pop(session_id, ())):
+                    yield ZnodeChange(path, SESSION_END, None, *when)
+            case _:
+                pass
+
+
+def replayed_ownerships(
+    data_dir: DataDir, places: dict[str, ClusterPlace], report: Report
+) -> tuple[dict[str, list[Ownership]], dict[str, list[BrokerPlace]]]:
+    """The ownerships of each cluster by its root, those that ended first, and where its brokers
+    were registered."""
+    replays = {root: OwnershipReplay() for root in places}
+    ownerships: dict[str, list[Ownership]] = {root: [] for root in places}
+    for change in znode_changes(data_dir, report):
+        found = below_root(change.path, places)
+        if found is not None:
+            ended = replays[found.chroot].take(change._replace(path=found.path))
+            ownerships[found.chroot] += ended
+    for root, replay in replays.items():
+        ownerships[root] += replay.still_held()
+    return ownerships, {root: replay.broker_places for root, replay in replays.items()}
+
+
+def ownership_row(ownership: Ownership) -> TableRow:
+    """A row of the table, all but the cluster."""
+    place = ownership.place
+    return {
+        "group_id": ownership.group_id,
+        "topic": place.topic,
+        "broker_id": place.partition.broker_id,
+        "partition": place.partition.partition,
+        "owner": ownership.owner,
+        "owner_session_id": ownership.session_id,
+        **_moment("claimed", ownership.claimed),
+        "unowned_ms": ownership.unowned_ms,
+        **_trigger("claim", ownership.claim_trigger),
+        **_moment("released", ownership.released),
+        "release": ownership.release,
+        **_trigger("release", ownership.release_trigger),
+    }
+
+
+def _moment(name: str, moment: Moment | None) -> TableRow:
+    if moment is None:
+        return {}
+    return {f"{name}_zxid": moment.zxid, f"{name}_ms": moment.time_ms}
+
+
+def _trigger(name: str, trigger: Trigger | None) -> TableRow:
+    if trigger is None:
+        return {}
+    return {
+        f"{name}_cause": trigger.cause.value,
+        f"{name}_cause_name": trigger.name,
+        f"{name}_cause_ms": trigger.at.time_ms,
+    }
