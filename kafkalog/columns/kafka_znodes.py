@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkalog.columns.table_rows import TableRow
+import pyarrow as pa
+
+from kafkalog.columns.table_rows import TableRow, row_batches
 from kafkalog.coordination.cluster_znodes import read_cluster_id
 from kafkalog.coordination.kafka_directories import kafka_rows
 from kafkalog.coordination.znode_paths import below_root, cluster_roots, is_root_mark
@@ -55,18 +57,26 @@ def cluster_places(tree: TreeAt) -> dict[str, ClusterPlace]:
     return places
 
 
-def cluster_znodes(tree: TreeAt, places: dict[str, ClusterPlace]) -> Iterator[ClusterZnode]:
+def cluster_znodes(
+    tree: TreeAt, places: dict[str, ClusterPlace], subtree: bytes = b""
+) -> Iterator[ClusterZnode]:
     """The znodes of the clusters, those of all others left out."""
     roots = list(places)
-    for znode in znodes(tree):
+    for znode in znodes(tree, subtree):
         place = below_root(znode.path, roots)
         if place is not None:
             yield ClusterZnode(places[place.chroot], place.path, znode)
 
 
-def directory_rows(tree: TreeAt, view: str) -> Iterator[TableRow]:
-    """The rows of a view, all but the path of the input."""
-    for found in cluster_znodes(tree, cluster_places(tree)):
+def directory_batches(
+    tree: TreeAt, subtree: bytes, view: str, input_path: str, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """One of the views in DIRECTORY_VIEWS."""
+    return row_batches(view, _rows(tree, subtree, view), input_path, columns)
+
+
+def _rows(tree: TreeAt, subtree: bytes, view: str) -> Iterator[TableRow]:
+    for found in cluster_znodes(tree, cluster_places(tree), subtree):
         znode = found.znode
         for row in kafka_rows(found.path, znode.data, view):
             yield {

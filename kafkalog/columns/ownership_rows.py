@@ -21,54 +21,42 @@ from kafkalog.coordination.ownership_history import (
 )
 from kafkalog.coordination.znode_paths import below_root
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.log_reading import Report, transactions_after
+from kafkalog.zookeeper.history import changes
+from kafkalog.zookeeper.log_reading import Report
 from kafkalog.zookeeper.replay import tree_at
-from kafkalog.zookeeper.transactions import CloseSession, Create, Delete, SetData, Transaction
-from kafkalog.zookeeper.tree import effective_operations
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
-from kafkalog.zookeeper.znode import OwnerKind, owner_kind
+
+# Of view znode_history those that matter here.
+_CHANGES = {
+    "create": CREATE,
+    "set_data": SET_DATA,
+    "delete": DELETE,
+    "close_session": SESSION_END,
+}
 
 
 def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
     """All that is known to have happened, in order: first, without a time, what the oldest
-    snapshot has, unless the logs begin with the first transaction. Damage is reported, and ends
-    it."""
-    ephemerals: dict[int, set[str]] = {}
+    snapshot has, unless the logs begin with the first transaction. Damage is reported."""
     start = 0
     if data_dir.snapshots and (not data_dir.logs or data_dir.logs[0].zxid > 1):
         oldest = replace(data_dir, snapshots=data_dir.snapshots[:1], logs=())
         tree = tree_at(oldest, None, report)
         start = tree.zxid
         for znode in znodes(tree):
-            if owner_kind(znode.ephemeral_owner) is OwnerKind.EPHEMERAL:
-                ephemerals.setdefault(znode.ephemeral_owner, set()).add(znode.path)
             yield ZnodeChange(znode.path, CREATE, znode.data, znode.ephemeral_owner, None, None)
-    for logged in transactions_after(data_dir.logs, start, None, report):
-        yield from _changes(logged.transaction, ephemerals)
-
-
-def _changes(transaction: Transaction, ephemerals: dict[int, set[str]]) -> Iterator[ZnodeChange]:
-    session_id = transaction.session_id
-    when = session_id, transaction.zxid, transaction.time_ms
-    for operation in effective_operations(transaction):
-        match operation:
-            case Create():
-                path = shown_path(operation.path)
-                if owner_kind(operation.ephemeral_owner) is OwnerKind.EPHEMERAL:
-                    ephemerals.setdefault(session_id, set()).add(path)
-                yield ZnodeChange(path, CREATE, operation.data, *when)
-            case Delete():
-                path = shown_path(operation.path)
-                for owned in ephemerals.values():
-                    owned.discard(path)
-                yield ZnodeChange(path, DELETE, None, *when)
-            case SetData():
-                yield ZnodeChange(shown_path(operation.path), SET_DATA, operation.data, *when)
-            case CloseSession():
-                for path in sorted(ephemerals.pop(session_id, ())):
-                    yield ZnodeChange(path, SESSION_END, None, *when)
-            case _:
-                pass
+    for change in changes(data_dir, None, report):
+        transaction, kind = change.logged.transaction, _CHANGES.get(change.change)
+        if kind is None or change.path is None or transaction.zxid <= start:
+            continue
+        yield ZnodeChange(
+            shown_path(change.path),
+            kind,
+            change.data,
+            change.ephemeral_owner or transaction.session_id,
+            transaction.zxid,
+            transaction.time_ms,
+        )
 
 
 def replayed_ownerships(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import pyarrow as pa
 
@@ -10,6 +11,7 @@ from kafkalog.columns.arrays import of_values, record_batch
 from kafkalog.columns.arrow_types import table_schema
 
 TableRow = Mapping[str, object]
+ROWS_PER_BATCH = 8192
 
 
 def table_batch(
@@ -27,6 +29,14 @@ def table_batch(
         for field in schema
     }
     return record_batch(arrays, schema, len(rows))
+
+
+def row_batches(
+    table: str, rows: Iterator[TableRow], input_path: str, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Rows of the table that were found in one input, in batches of bounded numbers."""
+    while some := list(islice(rows, ROWS_PER_BATCH)):
+        yield table_batch(table, some, {"input_path": input_path}, columns)
 
 
 def _array(values: list[object], data_type: pa.DataType) -> pa.Array:

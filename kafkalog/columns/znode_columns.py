@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import fixed_width, of_values, record_batch
 from kafkalog.columns.arrow_types import table_schema
-from kafkalog.columns.table_rows import TableRow, table_batch
+from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, row_batches
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.data_dir_check import findings
 from kafkalog.zookeeper.history import changes
@@ -21,7 +21,6 @@ from kafkalog.zookeeper.replay import TreeAt
 from kafkalog.zookeeper.tree_walk import ZnodeSize, shown_path, znode_sizes, znodes
 from kafkalog.zookeeper.znode import Acl, Znode, owner_kind, ttl_ms
 
-_ROWS_PER_BATCH = 8192
 # Data is at most 1 MB a node unless a server is told otherwise: a batch ends when it has so much.
 _BYTES_PER_BATCH = 16 << 20
 
@@ -45,7 +44,7 @@ def znode_size_batches(
 ) -> Iterator[pa.RecordBatch]:
     """View `znode_sizes`."""
     sizes = znode_sizes(tree, subtree)
-    while rows := list(islice(sizes, _ROWS_PER_BATCH)):
+    while rows := list(islice(sizes, ROWS_PER_BATCH)):
         by_field = dict(zip(ZnodeSize._fields, zip(*rows, strict=True), strict=True))
         yield _batch("znode_sizes", by_field, len(rows), input_path, columns)
 
@@ -56,7 +55,7 @@ def _bounded(rows: Iterable[Znode]) -> Iterator[list[Znode]]:
     for row in rows:
         held.append(row)
         size += len(row.data or b"")
-        if len(held) == _ROWS_PER_BATCH or size >= _BYTES_PER_BATCH:
+        if len(held) == ROWS_PER_BATCH or size >= _BYTES_PER_BATCH:
             yield held
             held, size = [], 0
     if held:
@@ -107,13 +106,6 @@ _DERIVED: dict[str, Callable[[Fields, pa.DataType], pa.Array]] = {
 }
 
 
-def _row_batches(
-    table: str, rows: Iterator[TableRow], input_path: str, columns: tuple[str, ...]
-) -> Iterator[pa.RecordBatch]:
-    while some := list(islice(rows, _ROWS_PER_BATCH)):
-        yield table_batch(table, some, {"input_path": input_path}, columns)
-
-
 def session_batches(
     tree: TreeAt, input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
@@ -122,7 +114,7 @@ def session_batches(
         {"session_id": session_id, "timeout_ms": timeout_ms}
         for session_id, timeout_ms in sorted(tree.changed.sessions.items())
     )
-    return _row_batches("zookeeper_sessions", rows, input_path, columns)
+    return row_batches("zookeeper_sessions", rows, input_path, columns)
 
 
 def fault_batches(data_dir: DataDir, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
@@ -137,7 +129,7 @@ def fault_batches(data_dir: DataDir, columns: tuple[str, ...]) -> Iterator[pa.Re
         }
         for finding in findings(data_dir)
     )
-    return _row_batches("zookeeper_faults", rows, data_dir.path, columns)
+    return row_batches("zookeeper_faults", rows, data_dir.path, columns)
 
 
 def history_batches(
@@ -149,7 +141,7 @@ def history_batches(
 ) -> Iterator[pa.RecordBatch]:
     """View `znode_history`; of a subtree without the rows of sessions that have no path."""
     rows = _history_rows(data_dir, until, subtree, report)
-    return _row_batches("znode_history", rows, data_dir.path, columns)
+    return row_batches("znode_history", rows, data_dir.path, columns)
 
 
 def _history_rows(

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import IntEnum
+from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -19,13 +20,35 @@ from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, input_paths
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
 _EPILOG = """\
-A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of these.
 Input files are only ever read.
 
 exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 unreadable input
 """
+
+
+class InputArgument(NamedTuple):
+    """What a job reads: the name of the argument, and what one is."""
+
+    name: str
+    metavar: str
+    meaning: str
+
+
+LOG_DIRS = InputArgument(
+    "log_dirs",
+    "LOG_DIR",
+    "A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of "
+    "these.\n",
+)
+ZOOKEEPER_DIRS = InputArgument(
+    "zookeeper_dirs",
+    "ZOOKEEPER_DIR",
+    "A ZOOKEEPER_DIR is a server's dataDir, its folder version-2, or a glob of these; dataDir and\n"
+    "dataLogDir are given together. Of several members of an ensemble the newest counts.\n",
+)
 
 
 class ExitCode(IntEnum):
@@ -38,16 +61,23 @@ class ExitCode(IntEnum):
 
 
 def job_parser(
-    name: str, description: str, example: str, *, mode: Mode = Mode.PERMISSIVE
+    name: str,
+    description: str,
+    example: str,
+    *,
+    mode: Mode = Mode.PERMISSIVE,
+    inputs: InputArgument = LOG_DIRS,
 ) -> argparse.ArgumentParser:
     """The arguments that every job takes, `mode` being the default of its own."""
     parser = argparse.ArgumentParser(
         prog=f"jobs/{name}.py",
         description=description,
-        epilog=f"example:\n  python jobs/{name}.py {example}\n\n{_EPILOG}",
+        epilog=f"example:\n  python jobs/{name}.py {example}\n\n{inputs.meaning}{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("log_dirs", metavar="LOG_DIR", nargs="+", help="what to read, see below")
+    parser.add_argument(
+        inputs.name, metavar=inputs.metavar, nargs="+", help="what to read, see below"
+    )
     parser.add_argument(
         "--output", metavar="DIR", required=True, help="where the result tables are written"
     )
@@ -158,6 +188,19 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
         file=sys.stderr,
     )
     return inputs
+
+
+def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
+    """The files of ZooKeeper's servers; says on stderr how many there are.
+
+    Raises, before a session is started, LogDirError for what holds none, and OptionError for an
+    output in what is read.
+    """
+    found = find_data_dirs(args.zookeeper_dirs)
+    refuse_inside("--output", args.output, [data_dir.path for data_dir in found])
+    files = sum(len(data_dir.snapshots) + len(data_dir.logs) for data_dir in found)
+    print(f"found {counted(files, 'file')} of {counted(len(found), 'server')}", file=sys.stderr)
+    return found
 
 
 def refuse_inside(option: str, path: str, directories: Iterable[str]) -> None:

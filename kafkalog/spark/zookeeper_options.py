@@ -20,6 +20,13 @@ class ZookeeperView(Enum):
     ZNODE_SIZES = "znode_sizes"
     SESSIONS = "sessions"
     FAULTS = "faults"
+    BROKER_REGISTRY = "broker_registry"
+    TOPIC_REGISTRY = "topic_registry"
+    PARTITION_STATES = "partition_states"
+    CONSUMER_REGISTRY = "consumer_registry"
+    CONSUMER_OFFSETS = "consumer_offsets"
+    PARTITION_OWNERS = "partition_owners"
+    CLUSTER_ZNODES = "cluster_znodes"
 
 
 @dataclass(frozen=True, slots=True)

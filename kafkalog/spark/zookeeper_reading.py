@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from kafkalog.columns.kafka_znodes import directory_batches
 from kafkalog.columns.znode_columns import (
     fault_batches,
     history_batches,
@@ -13,6 +14,7 @@ from kafkalog.columns.znode_columns import (
     znode_batches,
     znode_size_batches,
 )
+from kafkalog.coordination.kafka_directories import DIRECTORY_VIEWS
 from kafkalog.errors import DataLossError
 from kafkalog.spark.options import Mode
 from kafkalog.spark.passed_damage import PassedDamage
@@ -60,6 +62,9 @@ def _rows(
         yield from znode_batches(tree, options.subtree, data_dir.path, columns)
     elif options.view is ZookeeperView.ZNODE_SIZES:
         yield from znode_size_batches(tree, options.subtree, data_dir.path, columns)
+    elif options.view.value in DIRECTORY_VIEWS:
+        view = options.view.value
+        yield from directory_batches(tree, options.subtree, view, data_dir.path, columns)
     else:
         yield from session_batches(tree, data_dir.path, columns)
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _TABLES = {
-    ZookeeperView.ZNODES: "znodes",
-    ZookeeperView.ZNODE_HISTORY: "znode_history",
-    ZookeeperView.ZNODE_SIZES: "znode_sizes",
+    **{view: view.value for view in ZookeeperView},
     ZookeeperView.SESSIONS: "zookeeper_sessions",
     ZookeeperView.FAULTS: "zookeeper_faults",
 }

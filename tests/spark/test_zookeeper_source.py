@@ -31,9 +31,7 @@ pytestmark = pytest.mark.spark
 
 Unpack = Callable[[str], Path]
 TABLES = {
-    ZookeeperView.ZNODES: "znodes",
-    ZookeeperView.ZNODE_HISTORY: "znode_history",
-    ZookeeperView.ZNODE_SIZES: "znode_sizes",
+    **{view: view.value for view in ZookeeperView},
     ZookeeperView.SESSIONS: "zookeeper_sessions",
     ZookeeperView.FAULTS: "zookeeper_faults",
 }

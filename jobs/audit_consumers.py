@@ -1,0 +1,102 @@
+"""What old consumers have in ZooKeeper and should have: owners, sessions, offsets, topics on their
+way out, broker ids and cluster ids. Report only: nothing is ever changed or deleted.
+
+Tables: partition_ownership, consumer_findings, ownership_history.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+from pyspark.sql import Row
+
+from kafkalog.analysis.consumer_audit import (
+    finding_counts,
+    findings,
+    history,
+    members,
+    newest_members,
+    ownership_totals,
+    ownerships,
+    partition_ownership,
+    with_log_findings,
+)
+from kafkalog.spark.consumer_auditing import consumer_audit, with_logs
+from kafkalog.spark.job import (
+    ZOOKEEPER_DIRS,
+    ExitCode,
+    announced_data_dirs,
+    counted,
+    exit_code,
+    job_parser,
+    run_job,
+)
+from kafkalog.spark.options import Mode
+from kafkalog.spark.session import job_session
+from kafkalog.spark.tables import replace_rows
+from kafkalog.spark.zookeeper_job import given_log_dirs, members_words
+
+
+def verdict(totals: Row, counts: Sequence[Row], moves: int) -> list[str]:
+    """How much is owned and assigned, how often that changed, and what is not as it should be."""
+    head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}: "
+    head += f"{totals.owned:,} owned, {totals.assigned:,} assigned; "
+    head += f"{counted(moves, 'claim')} in the history"
+    return [head, *(f"{row.finding}: {row['count']:,}, {row.for_example}" for row in counts)]
+
+
+def run(args: Namespace) -> ExitCode:
+    """Audit, write the tables, and say what was found."""
+    data_dirs = announced_data_dirs(args)
+    log_dirs = given_log_dirs(args)
+    inputs = [data_dir.path for data_dir in data_dirs]
+    with job_session("kafkalog audit_consumers", with_delta=args.format == "delta") as spark:
+        every = consumer_audit(spark, data_dirs, log_dirs, Mode(args.mode)).persist()
+        audit = newest_members(every)
+        clusters = members(every).collect()
+        known = with_logs(ownerships(audit), log_dirs, [row.cluster_id for row in clusters])
+        owned = with_log_findings(known).persist()
+        found, claims = findings(audit, owned).persist(), history(audit).persist()
+        tables = {
+            "partition_ownership": partition_ownership(owned),
+            "consumer_findings": found,
+            "ownership_history": claims,
+        }
+        for table, rows in tables.items():
+            replace_rows(rows, args.output, table, args.format, inputs)
+        (totals,) = ownership_totals(owned).collect()
+        counts = finding_counts(found).orderBy("finding").collect()
+        said = [*members_words(clusters), *verdict(totals, counts, claims.count())]
+        if args.show and counts:
+            found.orderBy("finding", "group_id", "topic", "partition").show(
+                args.show, truncate=False
+            )
+    print(*said, f"tables: {', '.join(tables)} in {args.output}", sep="\n")
+    return exit_code(args, has_findings=bool(counts))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The job, with its exit code."""
+    parser = job_parser(
+        "audit_consumers",
+        "Compare who owns partitions with what the registered consumers are assigned, tell the "
+        "history of ownership, and what is wrong with sessions, offsets, topics on their way out, "
+        "broker ids and cluster ids. Nothing is changed or deleted.",
+        "/var/lib/zookeeper --log-dirs /var/lib/kafka/data --output /tmp/audit",
+        inputs=ZOOKEEPER_DIRS,
+    )
+    parser.add_argument(
+        "--log-dirs",
+        metavar="LOG_DIR",
+        nargs="+",
+        default=[],
+        help="the brokers' log directories: offsets are compared with the logs, topics and cluster "
+        "ids with what is on disk",
+    )
+    return run_job(run, parser.parse_args(arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

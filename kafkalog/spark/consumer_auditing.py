@@ -1,0 +1,119 @@
+"""The audit of old consumers as a DataFrame: one task reads a server's files."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from kafkalog.columns.arrow_types import table_schema as arrow_schema
+from kafkalog.columns.consumer_audit_rows import AUDIT_TABLES, FINDINGS, AuditRow, audit_rows
+from kafkalog.spark.lag_reading import log_places, with_lag
+from kafkalog.spark.options import Mode
+from kafkalog.spark.tables import table_schema
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir_names import LogDirNames
+from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.faults import Finding
+
+_logger = logging.getLogger(__name__)
+
+# What all rows have in front: of which input, as of which transaction, about which cluster.
+PLACE_COLUMNS = ("input_path", "zxid", "made", "cluster_id", "chroot")
+# A finding says this too, until it is known which clusters there are.
+OTHER_CLUSTER_ID = "other_cluster_id"
+# What an audit takes from an account of the lag.
+_LOG_FACTS = ("log_start_offset", "high_watermark", "ahead_of_log", "below_log_start")
+_ROWS = 10_000
+_ADVICE = "mode PERMISSIVE reads on with what is sound"
+
+
+def consumer_audit(
+    spark: SparkSession, data_dirs: Sequence[DataDir], log_dirs: Sequence[LogDirNames], mode: Mode
+) -> DataFrame:
+    """PLACE_COLUMNS, and a struct for each of AUDIT_TABLES, of which one is there in each row; that
+    of findings is empty in one row for each cluster."""
+    numbers = spark.range(len(data_dirs), numPartitions=max(len(data_dirs), 1))
+    return numbers.mapInArrow(_auditing(tuple(data_dirs), tuple(log_dirs), mode), _schema())
+
+
+def with_logs(
+    ownerships: DataFrame, log_dirs: Sequence[LogDirNames], cluster_ids: Collection[str | None]
+) -> DataFrame:
+    """Rows of partition_ownership with an account of their offsets (`with_lag`), null where a log
+    is not there. Left aside are log directories of clusters that are not among `cluster_ids`, and
+    partitions of Kafka 0.7, whose offsets are positions."""
+    if not log_dirs:
+        return ownerships.withColumns({name: F.lit(None).cast("long") for name in _LOG_FACTS})
+    own = [log_dir.path for log_dir in log_dirs if log_dir.cluster_id in (None, *cluster_ids)]
+    places = log_places(ownerships.sparkSession, find_partitions(own, strict=False))
+    is_counted = F.col("broker_id").isNull() & (F.col("committed_offset") >= 0)
+    asked = ownerships.withColumn("is_counted", F.coalesce(is_counted, F.lit(False)))
+    counted = with_lag(asked.where("is_counted"), places, read_committed=False)
+    return counted.unionByName(asked.where("NOT is_counted"), allowMissingColumns=True)
+
+
+def _schema() -> StructType:
+    schema = StructType(
+        [
+            StructField("input_path", StringType()),
+            StructField("zxid", LongType()),
+            StructField("made", StringType()),
+            StructField("cluster_id", StringType()),
+            StructField("chroot", StringType()),
+        ]
+    )
+    for table in AUDIT_TABLES:
+        fields = [field for field in table_schema(table) if field.name not in PLACE_COLUMNS]
+        if table == FINDINGS:
+            fields.append(StructField(OTHER_CLUSTER_ID, StringType()))
+        schema.add(table, StructType(fields))
+    return schema
+
+
+def _auditing(
+    data_dirs: Sequence[DataDir], log_dirs: Sequence[LogDirNames], mode: Mode
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def report(finding: Finding) -> None:
+        if mode is Mode.FAILFAST and finding.fault.is_damage:
+            raise finding.error(_ADVICE)
+        place = "" if finding.position is None else f", position {finding.position}"
+        _logger.warning("%s%s: %s", finding.file, place, finding.detail)
+
+    def audit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for number in (value for batch in batches for value in batch.column(0).to_pylist()):
+            data_dir, rows = data_dirs[number], list[AuditRow]()
+            for row in audit_rows(data_dir, log_dirs, report):
+                rows.append(row)
+                if len(rows) == _ROWS:
+                    yield _batch(data_dir.path, rows)
+                    rows = []
+            yield _batch(data_dir.path, rows)
+
+    return audit
+
+
+def _batch(input_path: str, rows: Sequence[AuditRow]) -> pa.RecordBatch:
+    columns = {
+        "input_path": pa.array([input_path] * len(rows), pa.string()),
+        "zxid": pa.array([row.zxid for row in rows], pa.int64()),
+        "made": pa.array([row.place.made for row in rows], pa.string()),
+        "cluster_id": pa.array([row.place.cluster_id for row in rows], pa.string()),
+        "chroot": pa.array([row.place.chroot for row in rows], pa.string()),
+    }
+    for table in AUDIT_TABLES:
+        fields = [field for field in arrow_schema(table) if field.name not in PLACE_COLUMNS]
+        if table == FINDINGS:
+            fields.append(pa.field(OTHER_CLUSTER_ID, pa.string()))
+        values = [dict(row.values) if row.table == table else None for row in rows]
+        columns[table] = pa.array(values, pa.struct(fields))
+    return pa.RecordBatch.from_pydict(columns)

@@ -1,0 +1,117 @@
+"""The job that audits old consumers: its tables, what it says, its exit codes. Rules: F448, F449,
+F457, F466, F468, F469."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.audit_consumers import main
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import table, written_schema
+from tests.jobs.made_ensembles import CTIME_MS, MTIME_MS, SESSION, write_ensemble
+from tests.samples import batch
+from tests.spark.kafka_logs import write_log
+from tests.unit.coordination.made_clusters import consumer, topic
+from tests.unit.storage.log_dirs import add_meta_properties
+
+pytestmark = pytest.mark.spark
+TABLES = ("partition_ownership", "consumer_findings", "ownership_history")
+G = "/kafka/consumers/g"
+TREE = {
+    "/kafka/cluster/id": '{"version":"1","id":"cluster"}',
+    "/kafka/brokers/topics/t": topic(3),
+    "/kafka/brokers/topics/Topic": topic(1),
+    "/kafka/admin/delete_topics/Topic": None,
+    f"{G}/ids/a": consumer("t"),
+    f"{G}/ids/b": consumer("t"),
+    f"{G}/owners/t/0": "b-0",
+    f"{G}/owners/t/1": "a-0",
+    f"{G}/offsets/t/0": "1000",
+    f"{G}/offsets/t/1": "none",
+    f"{G}/offsets/t/2": "0",
+}
+
+
+def run(output: Path, *arguments: object) -> int:
+    return main([*map(str, arguments), "--output", str(output), "--format", "parquet"])
+
+
+def test_live_groups_of_a_real_ensemble(
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = unpacked("kafka010.zookeeper") / "zookeeper-live"
+    assert run(tmp_path, folder, "--fail-on-findings") == ExitCode.FINDINGS
+    said = capsys.readouterr().out.splitlines()
+    # Three live groups: 1, 4 and 4 partitions; the fourth has left and its offset stays.
+    head = "4 groups, 10 partitions: 9 owned, 9 assigned; 15 claims in the history"
+    assert head in said
+    assert "group_without_members: 1, old.g-old-gone 1 offsets and no consumer" in said
+    for name in TABLES:
+        assert table(spark, tmp_path, name).schema == written_schema(name)
+    owned = table(spark, tmp_path, "partition_ownership")
+    owner = owned.where("owner = assigned AND strategy LIKE 'range%'")
+    assert owner.count() == 9 and owned.where("size(findings) > 0").count() == 0
+    history = table(spark, tmp_path, "ownership_history")
+    waited = history.where("release IS NULL AND unowned_ms IS NOT NULL")
+    assert {row.claim_cause for row in waited.collect()} == {"member_joined"}
+    assert waited.count() == 4
+
+
+def test_a_made_cluster_with_all_that_logs_tell(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newest = write_ensemble(tmp_path / "one", TREE, zxid=0x200)
+    stale = {**TREE, f"{G}/owners/t/2": "b-0"}
+    older = write_ensemble(tmp_path / "two", stale, zxid=0x100)
+    own, other = tmp_path / "own", tmp_path / "other"
+    add_meta_properties(own)
+    add_meta_properties(other, cluster_id="another")
+    write_log(own, "t-0", {0: [batch(0)]})
+    write_log(own, "Topic-x-0", {0: [batch(0)]})
+    write_log(other, "u-0", {0: [batch(0)]})
+    output = tmp_path / "tables"
+    assert run(output, newest, older, "--log-dirs", own, other) == ExitCode.DONE
+    said = capsys.readouterr().out.splitlines()
+    assert f"cluster cluster at /kafka, as of zxid 0x200: {newest}" in said
+    assert f"cluster cluster at /kafka, as of zxid 0x100: {older}, not the newest" in said
+    rows = table(spark, output, "consumer_findings").collect()
+    assert {row.input_path for row in rows} == {str(newest)}
+    found = {(row.finding, row.topic, row.partition) for row in rows}
+    assert found == {
+        ("partition_without_owner", "t", 2),
+        ("owner_not_assigned", "t", 0),
+        ("offset_beyond_log_end", "t", 0),
+        ("offset_not_decimal", "t", 1),
+        ("topic_being_deleted", "Topic", None),
+        ("topic_not_registered", "Topic-x", None),
+        ("wildcard_hits_others", "Topic", None),
+        ("cluster_ids_differ", None, None),
+    }
+    details = {row.finding: row.detail for row in rows}
+    assert details["offset_beyond_log_end"] == "offset 1000, the log has 0 to 3"
+    assert details["wildcard_hits_others"] == "Topic-* also names Topic-x-0"
+    owned = table(spark, output, "partition_ownership").orderBy("partition").collect()
+    first = owned[0]
+    assert (first.owner, first.assigned, first.owner_session_id) == ("b-0", "a-0", SESSION)
+    assert (first.claimed_ms, first.committed_ms) == (CTIME_MS, MTIME_MS)
+    assert (first.committed_offset, first.high_watermark) == (1000, 3)
+    assert owned[1].high_watermark is None and owned[1].committed_offset is None
+
+
+def test_what_is_no_data_directory_is_unreadable_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path / "tables", tmp_path) == ExitCode.UNREADABLE_INPUT
+    assert "holds no snapshot.* and no log.* of ZooKeeper" in capsys.readouterr().err
+    folder = write_ensemble(tmp_path / "zookeeper", TREE)
+    assert run(folder / "tables", folder) == ExitCode.WRONG_ARGUMENTS
+    assert run(tmp_path / "x", folder, "--log-dirs", tmp_path / "nowhere") == (
+        ExitCode.UNREADABLE_INPUT
+    )
