@@ -45,7 +45,13 @@ def read_data_dir(
             raise finding.error(_ADVICE)
         passed.add(f"{finding.file}: {finding.fault.value}: {finding.detail}")
 
-    yield from _rows(data_dir, options, columns, report)
+    try:
+        yield from _rows(data_dir, options, columns, report)
+    except FileNotFoundError as error:
+        raise DataLossError(
+            f"{error.filename} is not there any more: the server, or who cleans up behind it, has "
+            "purged it since the read was planned; read again"
+        ) from None
     passed.summarise(f"{data_dir.path}: {passed.count} damaged places in all")
 
 

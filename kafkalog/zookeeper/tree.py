@@ -98,13 +98,10 @@ class ChangedTree:
     sessions: dict[int, int]
     ephemerals: dict[int, set[bytes]]
     digest: int
-    dropped: list[bytes] = field(default_factory=list)
 
     def apply(self, transaction: Transaction) -> None:
         """Carry out one transaction. What it finds done, or undone, already stays so: a snapshot
-        can hold changes that are later than its name. `dropped` are the ephemeral nodes that ended
-        with a session."""
-        self.dropped = []
+        can hold changes that are later than its name."""
         for operation in effective_operations(transaction):
             self._apply(operation, transaction)
 
@@ -157,20 +154,18 @@ class ChangedTree:
             parent.cversion, parent.pzxid = now, zxid
             self._add_digest(path, parent)
 
-    def _delete(self, path: bytes, zxid: int) -> bool:
+    def _delete(self, path: bytes, zxid: int) -> None:
         parent, node = self._node(parent_of(path)), self._node(path)
         if parent is None or path == b"":
-            return False
+            return
         if zxid > parent.pzxid:
             self._add_digest(parent_of(path), parent, -1)
             parent.pzxid = zxid
             self._add_digest(parent_of(path), parent)
-        if node is None:
-            return False
-        self._add_digest(path, node, -1)
-        self.nodes[path] = None
-        self.ephemerals.get(node.ephemeral_owner, set()).discard(path)
-        return True
+        if node is not None:
+            self._add_digest(path, node, -1)
+            self.nodes[path] = None
+            self.ephemerals.get(node.ephemeral_owner, set()).discard(path)
 
     def _set_data(self, change: SetData, transaction: Transaction) -> None:
         node = self._node(change.path)
@@ -193,8 +188,7 @@ class ChangedTree:
         own = self.ephemerals.pop(session_id, set())
         listed = close.paths or ()
         for path in (*listed, *sorted(own.difference(listed))):
-            if self._delete(path, transaction.zxid):
-                self.dropped.append(path)
+            self._delete(path, transaction.zxid)
 
 
 def effective_operations(transaction: Transaction) -> Iterable[Operation]:

@@ -13,6 +13,7 @@ import pytest
 from kafkalog.storage.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import findings
+from kafkalog.zookeeper.faults import Finding
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.snapshot import Snapshot
@@ -81,8 +82,12 @@ def as_listed(znode: Znode) -> ListedZnode:
     )
 
 
+def refuse(finding: Finding) -> None:
+    raise AssertionError(finding)
+
+
 def tree_of(data_dir: DataDir) -> dict[str, Znode]:
-    return {znode.path: znode for znode in znodes(tree_at(data_dir, None, pytest.fail))}
+    return {znode.path: znode for znode in znodes(tree_at(data_dir, None, refuse))}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +115,7 @@ def test_files_in_every_form_hold_the_tree_that_the_shell_lists(form: str, tmp_p
     assert form_of(data_dir) == expected_form
     ended = {
         change.path
-        for change in changes(data_dir, None, pytest.fail)
+        for change in changes(data_dir, None, refuse)
         if change.change == "close_session"
     }
     assert {b"/app/ended", b"/app/killed"} <= ended

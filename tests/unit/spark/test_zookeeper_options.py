@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import DataLossError, OptionError
 from kafkalog.spark.options import Mode
 from kafkalog.spark.zookeeper_options import ZookeeperView, read_zookeeper_options
+from kafkalog.spark.zookeeper_reading import read_data_dir
+from kafkalog.zookeeper.data_dir import find_data_dirs
+from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
 
 def test_options_have_defaults() -> None:
@@ -50,3 +55,12 @@ def test_a_wrong_option_is_named(given: dict[str, str], name: str) -> None:
 def test_what_has_no_effect_in_a_view_is_listed() -> None:
     given = {"path": "/zk", "view": "faults", "zxidAsOf": "7", "znode": "/a"}
     assert read_zookeeper_options(given).without_effect == ("znode", "zxidAsOf")
+
+
+def test_a_file_that_was_purged_meanwhile_is_said_to_be(tmp_path: Path) -> None:
+    write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])})
+    (data_dir,) = find_data_dirs([str(tmp_path)])
+    (tmp_path / "version-2" / "snapshot.0").unlink()
+    options = read_zookeeper_options({"path": str(tmp_path)})
+    with pytest.raises(DataLossError, match=r"snapshot\.0 is not there any more"):
+        list(read_data_dir(data_dir, options, ("path",)))
