@@ -78,10 +78,17 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
     """One part in a fresh process. Raises CalledProcessError where it fails."""
     command = [sys.executable, "-m", "benchmarks.lag", "--part", part]
     command += ["--inputs", str(options.inputs)]
+    return measured_process(command, _SUBMIT.format(memory=options.memory))
+
+
+def measured_process(command: Sequence[str], submit: str) -> Measured:
+    """What a part of a benchmark prints in its last line, run in a process of its own, and the
+    memory of that and all it starts; `submit` are Spark's arguments. Raises CalledProcessError
+    where it fails."""
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": _SUBMIT.format(memory=options.memory),
+        "PYSPARK_SUBMIT_ARGS": submit,
     }
     with subprocess.Popen(
         command,
@@ -164,16 +171,16 @@ def _run_job(log_dir: Path) -> Measured:
     arguments = ["--format", "parquet", "--show", "0"]
     with job_session("lag", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
         spark.range(1).collect()
-        started, busy = time.perf_counter(), _busy_seconds()
+        started, busy = time.perf_counter(), busy_seconds()
         code = run([str(log_dir), "--output", output, *arguments])
-        seconds, busy = time.perf_counter() - started, _busy_seconds() - busy
+        seconds, busy = time.perf_counter() - started, busy_seconds() - busy
         rows = spark.read.parquet(f"{output}/consumer_lag").count()
     if code:
         raise ValueError(f"the job ended with {code}")
     return Measured(rows, seconds, busy)
 
 
-def _busy_seconds() -> float:
+def busy_seconds() -> float:
     """Of all processes of this session that are still there, their ended children included."""
     ticks = 0
     for path in _PROC.iterdir():
