@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -20,10 +21,12 @@ from kafkalog.spark.options import Mode
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.spark.zookeeper_options import ZookeeperOptions, ZookeeperView
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import Fault, Finding
 from kafkalog.zookeeper.log_reading import Report
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
+
+_logger = logging.getLogger(__name__)
 
 _ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all damage"
 
@@ -39,6 +42,8 @@ def read_data_dir(
     passed = PassedDamage(options.mode)
 
     def report(finding: Finding) -> None:
+        if finding.fault is Fault.NOT_LOGGED:
+            _logger.warning("%s: transactions are not logged: %s", finding.file, finding.detail)
         if not finding.fault.is_damage:
             return
         if options.mode is Mode.FAILFAST:

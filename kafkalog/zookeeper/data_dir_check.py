@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kafkalog.errors import CorruptDataError, DataLossError
-from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.faults import Fault, Finding, finding_of
 from kafkalog.zookeeper.log_reading import all_entries
 from kafkalog.zookeeper.replay import tree_at
@@ -15,29 +15,39 @@ from kafkalog.zookeeper.tree import Touched
 
 
 def findings(data_dir: DataDir) -> list[Finding]:
-    """What is wrong with every snapshot and every log, used or not, and with the trees that they
-    replay to from the oldest sound snapshot and from the newest; each finding once."""
+    """What is wrong with every snapshot and every log, used or not; with the digests after all
+    transactions that can be replayed; and with the last tree. Each finding once."""
     found: dict[Finding, None] = {}
-    sound = []
+    sound: list[ZookeeperFile] = []
     for snapshot in data_dir.snapshots:
         try:
             scan_snapshot(snapshot.path, snapshot.zxid, Touched())
             sound.append(snapshot)
         except CorruptDataError as error:
             found[finding_of(error, snapshot.path)] = None
-    for _ in all_entries(data_dir.logs, lambda finding: found.setdefault(finding)):
+    for _ in all_entries(data_dir, lambda finding: found.setdefault(finding)):
         pass
-    for start in {sound[0], sound[-1]} if sound else ():
-        found.update(dict.fromkeys(_replay_findings(replace(data_dir, snapshots=(start,)))))
-    if not sound:
-        found.update(dict.fromkeys(_replay_findings(replace(data_dir, snapshots=()))))
+    found.update(dict.fromkeys(_digest_findings(data_dir, sound)))
+    _, last = _replayed(data_dir, sound[-1:])
+    found.update(dict.fromkeys(last))
     return list(found)
 
 
-def _replay_findings(data_dir: DataDir) -> Iterator[Finding]:
+def _digest_findings(data_dir: DataDir, sound: Sequence[ZookeeperFile]) -> Iterator[Finding]:
+    """Of a replay from the oldest snapshot on, begun again with a later one where it does not go
+    on."""
+    start = sound[0] if sound else None
+    while start is not None:
+        zxid, found = _replayed(data_dir, [start])
+        yield from (finding for finding in found if finding.fault is Fault.DIGEST)
+        start = next((snapshot for snapshot in sound if snapshot.zxid > zxid), None)
+
+
+def _replayed(data_dir: DataDir, snapshots: Sequence[ZookeeperFile]) -> tuple[int, list[Finding]]:
+    """The last zxid of the tree from some snapshots or none, and what is wrong with it."""
     found: list[Finding] = []
     try:
-        tree_at(data_dir, None, found.append)
+        tree = tree_at(replace(data_dir, snapshots=tuple(snapshots)), None, found.append)
     except DataLossError as error:
-        found.append(Finding(data_dir.path, None, Fault.GAP, str(error)))
-    yield from found
+        return 0, [*found, Finding(data_dir.path, None, Fault.GAP, str(error))]
+    return tree.zxid, found

@@ -23,12 +23,13 @@ class Fault(Enum):
     ORDER = "order"
     FUZZY = "fuzzy"
     NO_SNAPSHOT = "no_snapshot"
+    NOT_LOGGED = "not_logged"
 
     @property
     def is_damage(self) -> bool:
         """Whether what was read can be wrong for it: not by a file that was being written when it
-        was copied, nor where no snapshot is needed."""
-        return self not in (Fault.TRUNCATED, Fault.NO_SNAPSHOT)
+        was copied, nor where no snapshot is needed, nor where one stands for transactions."""
+        return self not in (Fault.TRUNCATED, Fault.NO_SNAPSHOT, Fault.NOT_LOGGED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Change(NamedTuple):
 def changes(data_dir: DataDir, until: int | None, report: Report) -> Iterator[Change]:
     """All changes in the logs up to the transaction `until`, in their order."""
     owners = _EphemeralOwners(data_dir.snapshots, report)
-    for logged in all_entries(data_dir.logs, report):
+    for logged in all_entries(data_dir, report):
         transaction = logged.transaction
         if until is not None and transaction.zxid > until:
             return

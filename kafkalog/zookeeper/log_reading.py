@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.storage.files import InputFile
-from kafkalog.zookeeper.data_dir import ZookeeperFile
+from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.faults import Fault, Finding
 from kafkalog.zookeeper.transaction_log import LogEntry, read_transaction_log
 from kafkalog.zookeeper.transactions import Transaction
@@ -42,11 +42,11 @@ def logs_from(logs: Sequence[ZookeeperFile], zxid: int) -> list[ZookeeperFile]:
     return [log for log in logs if log.zxid >= first]
 
 
-def all_entries(logs: Sequence[ZookeeperFile], report: Report) -> Iterator[Logged]:
-    """Every sound entry of some files, in their order. Damage is reported and passed over, and so
+def all_entries(data_dir: DataDir, report: Report) -> Iterator[Logged]:
+    """Every sound entry of all logs, in their order. Damage is reported and passed over, and so
     are entries that come again, and what is missing between two of them."""
     last: int | None = None
-    for log in logs:
+    for log in data_dir.logs:
         with InputFile(log.path) as file:
             for entry in read_transaction_log(file):
                 if isinstance(entry, Finding):
@@ -57,7 +57,7 @@ def all_entries(logs: Sequence[ZookeeperFile], report: Report) -> Iterator[Logge
                     report(_order(log.path, entry, last))
                     continue
                 if last is not None and not follows(zxid, last):
-                    report(_gap(log.path, entry, last))
+                    report(_missing(data_dir, log.path, entry, last))
                 last = zxid
                 yield Logged(log.path, entry.position, entry.transaction)
 
@@ -116,6 +116,17 @@ def _has_damage(findings: list[Finding]) -> bool:
 def _order(path: str, entry: LogEntry, last: int) -> Finding:
     detail = f"zxid {entry.transaction.zxid:#x} comes after {last:#x}"
     return Finding(path, entry.position, Fault.ORDER, detail)
+
+
+def _missing(data_dir: DataDir, path: str, entry: LogEntry, last: int) -> Finding:
+    """A gap, or what is none: a server that was too far behind took over a snapshot."""
+    zxid = entry.transaction.zxid
+    covering = (file for file in data_dir.snapshots if last < file.zxid < zxid)
+    taken_over = next((file for file in covering if follows(zxid, file.zxid)), None)
+    if taken_over is None:
+        return _gap(path, entry, last)
+    detail = f"those between zxid {last:#x} and {zxid:#x} came with {taken_over.path}"
+    return Finding(path, entry.position, Fault.NOT_LOGGED, detail)
 
 
 def _gap(path: str, entry: LogEntry, last: int) -> Finding:

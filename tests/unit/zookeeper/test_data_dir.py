@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,14 @@ def test_all_that_is_wrong_is_listed_used_or_not(tmp_path: Path) -> None:
         ("log.3", Fault.DIGEST),
     ]
     assert [entry.fault.is_damage for entry in findings(data_dir)] == [False, *[True] * 4]
+
+
+def test_what_a_snapshot_stands_for_is_no_damage(tmp_path: Path) -> None:
+    # F412: as a follower leaves it that was away for long. The digest behind it is checked still.
+    later = [transaction(9, CreateSession(1), digest=EntryDigest(2, 77))]
+    folder = write_data_dir(tmp_path, {0: SNAPSHOT, 8: SNAPSHOT}, {1: LOG, 9: log_bytes(later)})
+    (data_dir,) = find_data_dirs([str(folder)])
+    found = [(Path(entry.file).name, entry.fault) for entry in findings(data_dir)]
+    assert found == [("log.9", Fault.NOT_LOGGED), ("log.9", Fault.DIGEST)]
+    without = replace(data_dir, snapshots=data_dir.snapshots[:1])
+    assert [entry.fault for entry in findings(without)] == [Fault.GAP]

@@ -124,15 +124,26 @@ def test_what_logs_that_begin_late_do_not_tell_the_next_snapshot_does(tmp_path: 
     assert ended == [(12, b"/e3"), (13, b"/e2"), (13, b"/e3")]
 
 
-def test_behind_a_gap_nothing_is_known_until_the_next_snapshot(tmp_path: Path) -> None:
-    # F412, F421: /e1 may have been deleted in between.
+def test_behind_what_is_not_logged_the_next_snapshot_tells(tmp_path: Path) -> None:
+    # F412, F421: the server took over its leader's tree. /e1 may have been deleted in between.
     snapshot = snapshot_bytes([ROOT, Node(b"/e2", ephemeral_owner=SESSION)])
     first = log_bytes([transaction(1, create("/e1", 1, owner=SESSION))])
     second = log_bytes([transaction(5, CreateSession(1)), transaction(6, CloseSession(None))])
     folder = write_data_dir(tmp_path, {4: snapshot}, {1: first, 5: second})
     found, findings = told(data_dir_of(folder))
-    assert [finding.fault for finding in findings] == [Fault.GAP]
+    assert [finding.fault for finding in findings] == [Fault.NOT_LOGGED]
     assert [change.path for change in found if change.change == "close_session"] == [b"/e2"]
+
+
+def test_behind_a_gap_nothing_is_known_until_the_next_snapshot(tmp_path: Path) -> None:
+    # F412, F421
+    logs = {
+        1: log_bytes([transaction(1, create("/e1", 1, owner=SESSION))]),
+        5: log_bytes([transaction(5, CreateSession(1)), transaction(6, CloseSession(None))]),
+    }
+    found, findings = told(data_dir_of(write_data_dir(tmp_path, logs=logs)))
+    assert [finding.fault for finding in findings] == [Fault.GAP]
+    assert [change.path for change in found if change.change == "close_session"] == [None]
 
 
 def test_history_goes_on_behind_damage(tmp_path: Path) -> None:
