@@ -17,6 +17,7 @@ from tests.broker.kafka_server import free_ports
 
 _HOST = "127.0.0.1"
 _JARS = "zookeeper"
+_SERVER = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _SHELL = "org.apache.zookeeper.ZooKeeperMain"
 _START_TIMEOUT_SECONDS = 60
 _STOP_TIMEOUT_SECONDS = 30
@@ -39,6 +40,7 @@ class ZookeeperServer:
     """A running server and the port that its clients use."""
 
     def __init__(self, port: int) -> None:
+        self._port = port
         self._where = f"{_HOST}:{port}"
 
     def run(self, commands: Sequence[str]) -> list[str]:
@@ -72,6 +74,10 @@ class ZookeeperServer:
             process.communicate()
         time.sleep((_KILLED_TIMEOUT_MS + 4 * _TICK_MS) / 1000)
 
+    def is_leader(self) -> bool:
+        """Whether it leads its ensemble."""
+        return "Mode: leader" in _answer(self._port, b"srvr")
+
     def listing(self) -> dict[str, ListedZnode]:
         """All znodes, by one session of the shell that names them and another that shows them."""
         paths = [line for line in self.run(["ls -R /"]) if line.startswith("/")]
@@ -97,25 +103,35 @@ def _listed(block: str) -> ListedZnode:
 def zookeeper_server(folder: Path, properties: Mapping[str, str]) -> Iterator[ZookeeperServer]:
     """A server whose dataDir is `folder`/data, with Java's system properties; gone at the end."""
     (port,) = free_ports(1)
-    settings = folder / "zoo.cfg"
-    settings.write_text(
-        f"dataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress={_HOST}\n"
-        f"tickTime={_TICK_MS}\n4lw.commands.whitelist=ruok\nadmin.enableServer=false\n"
-    )
+    write_settings(folder, port)
+    with running(folder, properties, port):
+        yield ZookeeperServer(port)
+
+
+def write_settings(folder: Path, port: int, *lines: str) -> None:
+    """The settings of a server whose files are in `folder`, with some of an ensemble's."""
+    folder.mkdir(exist_ok=True)
+    text = f"dataDir={folder / 'data'}\nclientPort={port}\nclientPortAddress={_HOST}\n"
+    text += f"tickTime={_TICK_MS}\n4lw.commands.whitelist=ruok,srvr\nadmin.enableServer=false\n"
+    (folder / "zoo.cfg").write_text(text + "".join(f"{line}\n" for line in lines))
+
+
+@contextmanager
+def running(
+    folder: Path, properties: Mapping[str, str], port: int, *, main_class: str = _SERVER
+) -> Iterator[None]:
+    """A server with the settings in its folder, which serves when this begins and is gone when it
+    ends."""
     options = [f"-Dzookeeper.{name}={value}" for name, value in properties.items()]
     command = ["java", *QUICK_START, *options, "-Dzookeeper.preAllocSize=64"]
-    command += ["-cp", class_path(_JARS), "org.apache.zookeeper.server.ZooKeeperServerMain"]
+    command += ["-cp", class_path(_JARS), main_class, str(folder / "zoo.cfg")]
     with (folder / "server.log").open("ab") as log:
         process = subprocess.Popen(
-            [*command, str(settings)],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
         )
     try:
         _wait_until_it_serves(process, port, folder / "server.log")
-        yield ZookeeperServer(port)
+        yield
     finally:
         process.terminate()
         try:
@@ -125,14 +141,20 @@ def zookeeper_server(folder: Path, properties: Mapping[str, str]) -> Iterator[Zo
             process.wait(_STOP_TIMEOUT_SECONDS)
 
 
+def _answer(port: int, word: bytes) -> str:
+    """What a server says to one of its words of four letters."""
+    with socket.create_connection((_HOST, port), timeout=1) as connection:
+        connection.sendall(word)
+        with connection.makefile("rb") as said:
+            return said.read().decode()
+
+
 def _wait_until_it_serves(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with socket.create_connection((_HOST, port), timeout=1) as connection:
-                connection.sendall(b"ruok")
-                if connection.recv(4) == b"imok":
-                    return
+            if _answer(port, b"ruok") == "imok":
+                return
         except OSError:
             time.sleep(_POLL_SECONDS)
     said = log.read_text(errors="replace")[-2000:]
