@@ -56,7 +56,7 @@ def run(args: Namespace) -> ExitCode:
         every = consumer_audit(spark, data_dirs, log_dirs, Mode(args.mode)).persist()
         audit = newest_members(every)
         clusters = members(every).collect()
-        known = with_logs(ownerships(audit), log_dirs, [row.cluster_id for row in clusters])
+        known = with_logs(ownerships(audit), log_dirs, clusters)
         owned = with_log_findings(known).persist()
         found, claims = findings(audit, owned).persist(), history(audit).persist()
         tables = {

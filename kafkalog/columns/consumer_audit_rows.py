@@ -3,7 +3,7 @@ consumer_findings and ownership_history (schemas/tables/)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.columns.kafka_znodes import ClusterPlace, cluster_places, cluster_znodes
@@ -11,7 +11,7 @@ from kafkalog.columns.ownership_rows import ownership_row, replayed_ownerships
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.coordination.consumer_audit import Finding, PartitionAudit, group_audit
 from kafkalog.coordination.disk_audit import Disk, DiskPartition, disk_findings
-from kafkalog.coordination.found_cluster import FoundZnode, found_cluster
+from kafkalog.coordination.found_cluster import FoundCluster, FoundZnode, add_znode
 from kafkalog.coordination.ownership_history import BrokerPlace, moved_brokers
 from kafkalog.storage.log_dir_names import LogDirNames
 from kafkalog.zookeeper.data_dir import DataDir
@@ -40,16 +40,26 @@ def audit_rows(
     findings without a finding, so that it is known that they are there."""
     tree = tree_at(data_dir, None, report)
     places = cluster_places(tree)
+    clusters = _found_clusters(tree, places)
     ownerships, brokers = replayed_ownerships(data_dir, places, report)
+    disks = _disks(log_dirs, is_only_cluster=len(places) == 1)
     for root, place in places.items():
-        disks = _disks(log_dirs, is_only_cluster=len(places) == 1)
         yield AuditRow(FINDINGS, place, tree.zxid, {})
-        for row in _cluster_rows(tree, place, disks):
-            yield AuditRow(*row[:1], place, tree.zxid, row[1])
+        for table, values in _cluster_rows(clusters[root], tree.changed.sessions, disks):
+            yield AuditRow(table, place, tree.zxid, values)
         for finding in _moved(brokers[root]):
             yield AuditRow(FINDINGS, place, tree.zxid, finding_row(finding))
         for ownership in ownerships[root]:
             yield AuditRow(HISTORY, place, tree.zxid, ownership_row(ownership))
+
+
+def _found_clusters(tree: TreeAt, places: dict[str, ClusterPlace]) -> dict[str, FoundCluster]:
+    clusters = {root: FoundCluster() for root in places}
+    for each in cluster_znodes(tree, places):
+        node = each.znode
+        found = FoundZnode(each.path, node.data, node.ephemeral_owner, node.ctime_ms, node.mtime_ms)
+        add_znode(clusters[each.place.chroot], found)
+    return clusters
 
 
 def _disks(log_dirs: Sequence[LogDirNames], *, is_only_cluster: bool) -> list[Disk]:
@@ -70,19 +80,8 @@ def _disks(log_dirs: Sequence[LogDirNames], *, is_only_cluster: bool) -> list[Di
 
 
 def _cluster_rows(
-    tree: TreeAt, place: ClusterPlace, disks: Sequence[Disk]
+    cluster: FoundCluster, sessions: Collection[int], disks: Sequence[Disk]
 ) -> Iterator[tuple[str, TableRow]]:
-    cluster = found_cluster(
-        FoundZnode(
-            each.path,
-            each.znode.data,
-            each.znode.ephemeral_owner,
-            each.znode.ctime_ms,
-            each.znode.mtime_ms,
-        )
-        for each in cluster_znodes(tree, {place.chroot: place})
-    )
-    sessions = tree.changed.sessions
     for group_id, group in sorted(cluster.groups.items()):
         audited = group_audit(group_id, group, cluster, sessions)
         for partition in audited.partitions:

@@ -5,8 +5,10 @@ Rules: docs/zookeeper.md F444 to F464 and F466 to F469.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafkalog.coordination.found_cluster import FoundCluster, FoundGroup, FoundOffset, FoundOwner
@@ -24,11 +26,13 @@ from kafkalog.coordination.partition_assignment import (
 
 # Streams times topics of a group beyond which nobody's assignment is computed.
 MOST_ASSIGNED_STREAMS = 2_000_000
-_ASSIGNORS: tuple[tuple[str, Assignor], ...] = (
-    ("range", range_assignment),
-    ("roundrobin", roundrobin_assignment),
-    ("roundrobin", partial(roundrobin_assignment, name=dashed_name)),
+# What the comparison of all consumers with all topics, or partitions, may take.
+MOST_STEPS = 20_000_000
+_ROUNDROBIN: tuple[Assignor, ...] = (
+    roundrobin_assignment,
+    partial(roundrobin_assignment, name=dashed_name),
 )
+_NAMED_TOPICS = 5
 
 
 class Finding(NamedTuple):
@@ -59,11 +63,13 @@ class PartitionAudit(NamedTuple):
 
 class GroupAssignment(NamedTuple):
     """What the group's consumers are assigned, and the strategies that the owners agree with, None
-    where they agree with none; `fault` says why nothing is assigned."""
+    where they agree with none; `fault` says why nothing is assigned, `streams` what they
+    consume."""
 
     assigned: Assignment
     strategy: str | None
     fault: str | None = None
+    streams: Streams = MappingProxyType({})
 
 
 def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignment:
@@ -72,21 +78,29 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
     for consumer_id, consumer in group.consumers.items():
         if consumer.subscription is None:
             return GroupAssignment({}, None, f"{consumer_id}: {consumer.fault}")
+    if len(group.consumers) * len(cluster.topics) > MOST_STEPS:
+        return GroupAssignment({}, None, f"more than {MOST_STEPS} pairs of consumer and topic")
     streams = group_streams(group, cluster)
-    if sum(count for topics in streams.values() for count in topics.values()) > (
-        MOST_ASSIGNED_STREAMS
-    ):
+    of_topic: Counter[str] = Counter()
+    for topics in streams.values():
+        of_topic.update(topics)
+    if of_topic.total() > MOST_ASSIGNED_STREAMS:
         return GroupAssignment({}, None, f"more than {MOST_ASSIGNED_STREAMS} streams and topics")
-    partitions = {topic: sorted_partitions(found) for topic, found in cluster.topics.items()}
-    assignments = [(name, assignor(streams, partitions)) for name, assignor in _ASSIGNORS]
+    partitions = {topic: sorted_partitions(cluster.topics[topic]) for topic in of_topic}
+    by_range = range_assignment(streams, partitions)
     owned = {place: owner.owner for place, owner in group.owners.items() if owner.owner}
-    agreeing = [
-        (name, assigned) for name, assigned in assignments if owned and _agrees(assigned, owned)
-    ]
+    if not owned:
+        return GroupAssignment(by_range, None, streams=streams)
+    agreeing = [("range", by_range)] if _agrees(by_range, owned) else []
+    steps = max(of_topic.values(), default=0) * len(by_range)
+    for assignor in _ROUNDROBIN if steps <= MOST_STEPS else ():
+        assigned = assignor(streams, partitions)
+        if _agrees(assigned, owned):
+            agreeing.append(("roundrobin", assigned))
     if not agreeing:
-        return GroupAssignment(assignments[0][1], None)
+        return GroupAssignment(by_range, None, streams=streams)
     strategy = " or ".join(dict.fromkeys(name for name, _ in agreeing))
-    return GroupAssignment(agreeing[0][1], strategy)
+    return GroupAssignment(agreeing[0][1], strategy, streams=streams)
 
 
 def group_streams(group: FoundGroup, cluster: FoundCluster) -> Streams:
@@ -125,7 +139,7 @@ def group_audit(
         _partition_audit(place, group_id, group, cluster, assignment, sessions)
         for place in sorted(places, key=_by_name)
     ]
-    return GroupAudit(partitions, list(_group_findings(group_id, group, cluster, assignment)))
+    return GroupAudit(partitions, list(_group_findings(group_id, group, assignment)))
 
 
 def _by_name(place: TopicPartition) -> tuple[str, int, int]:
@@ -198,7 +212,7 @@ def _offset_findings(
 
 
 def _group_findings(
-    group_id: str, group: FoundGroup, cluster: FoundCluster, assignment: GroupAssignment
+    group_id: str, group: FoundGroup, assignment: GroupAssignment
 ) -> Iterator[Finding]:
     for consumer_id, consumer in group.consumers.items():
         if consumer.fault is not None:
@@ -208,25 +222,20 @@ def _group_findings(
     for path, fault in group.unnamed.items():
         yield Finding("name_unreadable", f"{path}: {fault}", group_id)
     if assignment.fault is None:
-        yield from _idle_consumers(group_id, group, cluster, assignment.assigned)
+        yield from _idle_consumers(group_id, assignment)
     if group.offsets and not group.consumers:
         yield Finding(
             "group_without_members", f"{len(group.offsets)} offsets and no consumer", group_id
         )
 
 
-def _idle_consumers(
-    group_id: str, group: FoundGroup, cluster: FoundCluster, assigned: Assignment
-) -> Iterator[Finding]:
+def _idle_consumers(group_id: str, assignment: GroupAssignment) -> Iterator[Finding]:
     """Consumers that get nothing of any of their topics: there are more streams than
     partitions."""
-    busy = {thread.consumer_id for thread in assigned.values()}
-    for consumer_id, topics in group_streams(group, cluster).items():
+    busy = {thread.consumer_id for thread in assignment.assigned.values()}
+    for consumer_id, topics in assignment.streams.items():
         if consumer_id not in busy:
-            named = ", ".join(sorted(topics)) or "a topic that is there"
-            yield Finding(
-                "consumer_without_partitions",
-                f"assigned nothing of {named}",
-                group_id,
-                consumer_id=consumer_id,
-            )
+            named = ", ".join(sorted(topics)[:_NAMED_TOPICS]) or "a topic that is there"
+            more = len(topics) - _NAMED_TOPICS
+            detail = f"assigned nothing of {named}" + (f" and {more} more" if more > 0 else "")
+            yield Finding("consumer_without_partitions", detail, group_id, consumer_id=consumer_id)

@@ -100,21 +100,25 @@ def found_cluster(znodes: Iterable[FoundZnode]) -> FoundCluster:
     """What the znodes below a cluster's root tell."""
     cluster = FoundCluster()
     for znode in znodes:
-        group, topic = _GROUP.names(znode.path), _TOPIC.names(znode.path)
-        if group:
-            cluster.groups.setdefault(group["group_id"], FoundGroup())
-        if topic:
-            cluster.topics.setdefault(topic["topic"], set())
-        consumer = _CONSUMER.names(znode.path)
-        if consumer:
-            found = cluster.groups.setdefault(consumer["group_id"], FoundGroup())
-            found.consumers[consumer["consumer_id"]] = found_consumer(
-                znode.data, znode.ephemeral_owner
-            )
-            continue
-        for row in kafka_rows(znode.path, znode.data):
-            _add(cluster, row.view, row.values, znode)
+        add_znode(cluster, znode)
     return cluster
+
+
+def add_znode(cluster: FoundCluster, znode: FoundZnode) -> None:
+    """Add what one znode tells, in whatever order they come."""
+    group, topic = _GROUP.names(znode.path), _TOPIC.names(znode.path)
+    if group:
+        cluster.groups.setdefault(group["group_id"], FoundGroup())
+    if topic:
+        cluster.topics.setdefault(topic["topic"], set())
+    consumer = _CONSUMER.names(znode.path)
+    if consumer:
+        found = cluster.groups.setdefault(consumer["group_id"], FoundGroup())
+        registered = found_consumer(znode.data, znode.ephemeral_owner)
+        found.consumers[consumer["consumer_id"]] = registered
+        return
+    for row in kafka_rows(znode.path, znode.data):
+        _add(cluster, row.view, row.values, znode)
 
 
 def _add(cluster: FoundCluster, view: str, values: Mapping[str, Any], znode: FoundZnode) -> None:

@@ -194,7 +194,10 @@ class _Parser:
 
     def _class_member(self) -> _Accepts:
         if self._takes("\\"):
-            return self._escaped()
+            accepts = self._escaped()
+            if self._next() == "-" and self._pattern[self._at + 1 : self._at + 2] != "]":
+                self._refuse("a range with such an end")
+            return accepts
         first = self._character()
         if self._next() != "-" or self._pattern[self._at + 1 : self._at + 2] in ("]", ""):
             return lambda character: character == first

@@ -60,6 +60,7 @@ def filter_expression(given: str) -> str:
     return given.strip().replace(",", "|").replace(" ", "").strip(_QUOTES)
 
 
+@lru_cache(maxsize=1 << 16)  # the consumers of a group ask the same of every topic
 def _matches(expression: str, topic: str) -> bool:
     return _pattern(filter_expression(expression)).matches(topic)
 

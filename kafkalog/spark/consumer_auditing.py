@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     LongType,
@@ -17,6 +18,8 @@ from pyspark.sql.types import (
 
 from kafkalog.columns.arrow_types import table_schema as arrow_schema
 from kafkalog.columns.consumer_audit_rows import AUDIT_TABLES, FINDINGS, AuditRow, audit_rows
+from kafkalog.coordination.cluster_ids import agrees
+from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places, with_lag
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import table_schema
@@ -47,19 +50,49 @@ def consumer_audit(
 
 
 def with_logs(
-    ownerships: DataFrame, log_dirs: Sequence[LogDirNames], cluster_ids: Collection[str | None]
+    ownerships: DataFrame, log_dirs: Sequence[LogDirNames], clusters: Sequence[Row]
 ) -> DataFrame:
-    """Rows of partition_ownership with an account of their offsets (`with_lag`), null where a log
-    is not there. Left aside are log directories of clusters that are not among `cluster_ids`, and
-    partitions of Kafka 0.7, whose offsets are positions."""
-    if not log_dirs:
-        return ownerships.withColumns({name: F.lit(None).cast("long") for name in _LOG_FACTS})
-    own = [log_dir.path for log_dir in log_dirs if log_dir.cluster_id in (None, *cluster_ids)]
-    places = log_places(ownerships.sparkSession, find_partitions(own, strict=False))
+    """Rows of partition_ownership with _LOG_FACTS from the logs of their own clusters, null where
+    a log is not there. `clusters` are rows with cluster_id, made and chroot. Partitions of Kafka
+    0.7, whose offsets are positions, are not compared."""
     is_counted = F.col("broker_id").isNull() & (F.col("committed_offset") >= 0)
     asked = ownerships.withColumn("is_counted", F.coalesce(is_counted, F.lit(False)))
-    counted = with_lag(asked.where("is_counted"), places, read_committed=False)
-    return counted.unionByName(asked.where("NOT is_counted"), allowMissingColumns=True)
+    others, counted = asked, list[DataFrame]()
+    for cluster_id, places in _places(ownerships.sparkSession, log_dirs, clusters):
+        is_own = F.col("cluster_id").eqNullSafe(F.lit(cluster_id)) & F.col("is_counted")
+        counted.append(with_lag(asked.where(is_own), places, read_committed=False))
+        others = others.where(~is_own)
+    nothing = {name: F.lit(None).cast("long") for name in _LOG_FACTS}
+    return reduce(
+        lambda one, other: one.unionByName(other, allowMissingColumns=True),
+        counted,
+        others.withColumns(nothing),
+    )
+
+
+def _places(
+    spark: SparkSession, log_dirs: Sequence[LogDirNames], clusters: Sequence[Row]
+) -> Iterator[tuple[str | None, DataFrame]]:
+    """The ids of the clusters that have log directories, and their logs. Where there is but one
+    cluster, it has those as well that name none."""
+    is_only = len({(row.cluster_id or row.made, row.chroot) for row in clusters}) == 1
+    for cluster_id in sorted({row.cluster_id for row in clusters}, key=str):
+        own = [
+            log_dir.path
+            for log_dir in log_dirs
+            if (agrees(cluster_id, log_dir.cluster_id) if is_only else _is_of(log_dir, cluster_id))
+        ]
+        try:
+            logs = find_partitions(own, strict=False)
+        except LogDirError as error:  # copies, of which nobody knows which one counts
+            _logger.warning("offsets are not compared with logs: %s", error)
+            continue
+        if logs:
+            yield cluster_id, log_places(spark, logs)
+
+
+def _is_of(log_dir: LogDirNames, cluster_id: str | None) -> bool:
+    return cluster_id is not None and log_dir.cluster_id == cluster_id
 
 
 def _schema() -> StructType:

@@ -33,6 +33,10 @@ TREE = {
     f"{G}/offsets/t/0": "1000",
     f"{G}/offsets/t/1": "none",
     f"{G}/offsets/t/2": "0",
+    # Another cluster in the same ensemble, with a topic of the same name.
+    "/other/cluster/id": '{"version":"1","id":"second"}',
+    "/other/brokers/topics/t": topic(1),
+    "/other/consumers/h/offsets/t/0": "1000",
 }
 
 
@@ -93,16 +97,22 @@ def test_a_made_cluster_with_all_that_logs_tell(
         ("topic_not_registered", "Topic-x", None),
         ("wildcard_hits_others", "Topic", None),
         ("cluster_ids_differ", None, None),
+        ("group_without_members", None, None),  # of the other cluster, of which no log is given
+    }
+    by_root = {(row.chroot, row.detail) for row in rows if row.finding == "cluster_ids_differ"}
+    assert by_root == {
+        (root, f"{other} is of cluster another, not of /cluster/id, which is {cluster_id}")
+        for root, cluster_id in (("/kafka", "cluster"), ("/other", "second"))
     }
     details = {row.finding: row.detail for row in rows}
     assert details["offset_beyond_log_end"] == "offset 1000, the log has 0 to 3"
     assert details["wildcard_hits_others"] == "Topic-* also names Topic-x-0"
-    owned = table(spark, output, "partition_ownership").orderBy("partition").collect()
+    owned = table(spark, output, "partition_ownership").orderBy("chroot", "partition").collect()
+    assert [row.high_watermark for row in owned] == [3, None, None, None]
     first = owned[0]
     assert (first.owner, first.assigned, first.owner_session_id) == ("b-0", "a-0", SESSION)
     assert (first.claimed_ms, first.committed_ms) == (CTIME_MS, MTIME_MS)
-    assert (first.committed_offset, first.high_watermark) == (1000, 3)
-    assert owned[1].high_watermark is None and owned[1].committed_offset is None
+    assert (first.committed_offset, owned[1].committed_offset) == (1000, None)
 
 
 def test_what_is_no_data_directory_is_unreadable_input(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -35,7 +34,8 @@ def test_whole_names_match(pattern: str, matching: list[str], others: list[str])
     "pattern",
     [
         "(?!a).*", r"(a)\1", "a*+", "(?i)a", r"\p{L}", "[a[b]]", "[a-z&&[b]]", "(a", "a)", "*a",
-        "[]", "a{2,1}", "a{99999999999}", "(" * 100, "a" * 2000, "a**", "\\", "[", "{", "a{,2}",
+        "[]", r"[\.-z]", "a{2,1}", "a{99999999999}", "(" * 100, "a" * 2000, "a**", "\\", "[", "{",
+        "a{,2}",
     ],
 )  # fmt: skip
 def test_what_is_not_read_is_said(pattern: str) -> None:
@@ -43,12 +43,10 @@ def test_what_is_not_read_is_said(pattern: str) -> None:
         JavaPattern(pattern)
 
 
-def test_no_pattern_takes_long() -> None:
+@pytest.mark.parametrize("pattern", ["(a+)+b", "((a*)*)*b", "(a|a)*b", "(a?){500}a{500}"])
+def test_no_pattern_runs_away(pattern: str) -> None:
     # Backtracking would take 2 ** 200 steps.
-    before = time.monotonic()
-    for pattern in ("(a+)+b", "((a*)*)*b", "(a|a)*b", "(a?){500}a{500}"):
-        assert not JavaPattern(pattern).matches("a" * 200 + "c")
-    assert time.monotonic() - before < 30
+    assert not JavaPattern(pattern).matches("a" * 200 + "c")
 
 
 PARTS = st.recursive(
