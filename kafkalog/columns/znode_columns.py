@@ -13,12 +13,13 @@ import pyarrow as pa
 from kafkalog.columns.arrays import fixed_width, of_values, record_batch
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, row_batches
+from kafkalog.columns.zookeeper_commits import commit_rows
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.data_dir_check import findings
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.log_reading import Report
 from kafkalog.zookeeper.replay import TreeAt
-from kafkalog.zookeeper.tree_walk import ZnodeSize, shown_path, znode_sizes, znodes
+from kafkalog.zookeeper.tree_walk import ZnodeSize, is_below, shown_path, znode_sizes, znodes
 from kafkalog.zookeeper.znode import Acl, Znode, owner_kind, ttl_ms
 
 # Data is at most 1 MB a node unless a server is told otherwise: a batch ends when it has so much.
@@ -144,13 +145,24 @@ def history_batches(
     return row_batches("znode_history", rows, data_dir.path, columns)
 
 
+def commit_batches(
+    data_dir: DataDir,
+    until: int | None,
+    subtree: bytes,
+    report: Report,
+    columns: tuple[str, ...],
+) -> Iterator[pa.RecordBatch]:
+    """View `offset_commits`."""
+    rows = commit_rows(data_dir, until, subtree, report)
+    return row_batches("offset_commits", rows, data_dir.path, columns)
+
+
 def _history_rows(
     data_dir: DataDir, until: int | None, subtree: bytes, report: Report
 ) -> Iterator[TableRow]:
-    below = subtree + b"/"
     for change in changes(data_dir, until, report):
         path = change.path
-        if subtree and (path is None or not (path == subtree or path.startswith(below))):
+        if subtree and (path is None or not is_below(path, subtree)):
             continue
         transaction = change.logged.transaction
         yield {

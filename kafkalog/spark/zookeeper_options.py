@@ -27,6 +27,7 @@ class ZookeeperView(Enum):
     CONSUMER_OFFSETS = "consumer_offsets"
     PARTITION_OWNERS = "partition_owners"
     CLUSTER_ZNODES = "cluster_znodes"
+    OFFSET_COMMITS = "offset_commits"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kafkalog.columns.kafka_znodes import directory_batches
 from kafkalog.columns.znode_columns import (
+    commit_batches,
     fault_batches,
     history_batches,
     session_batches,
@@ -66,6 +67,9 @@ def _rows(
     until = options.zxid if options.time_ms is None else zxid_at(data_dir, options.time_ms)
     if options.view is ZookeeperView.ZNODE_HISTORY:
         yield from history_batches(data_dir, until, options.subtree, report, columns)
+        return
+    if options.view is ZookeeperView.OFFSET_COMMITS:
+        yield from commit_batches(data_dir, until, options.subtree, report, columns)
         return
     tree = tree_at(data_dir, until, report)
     _check_reached(data_dir, tree, options)

@@ -32,6 +32,11 @@ class DataDir:
     snapshots: tuple[ZookeeperFile, ...]
     logs: tuple[ZookeeperFile, ...]
 
+    @property
+    def has_first_log(self) -> bool:
+        """Whether the logs begin with the first transaction of all."""
+        return bool(self.logs) and self.logs[0].zxid <= 1
+
 
 def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
     """The data directories of the servers that paths or globs name: each a `dataDir`, its folder

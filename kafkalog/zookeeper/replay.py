@@ -96,7 +96,7 @@ def _base(data_dir: DataDir, until: int | None, touched: Touched, report: Report
         if until is None or unsure is not None or _is_finished(scan, until):
             return _Base(scan, touched.last_zxid, findings)
         unsure = _Base(scan, touched.last_zxid, findings)
-    if unsure is not None and not _has_first_log(data_dir):
+    if unsure is not None and not data_dir.has_first_log:
         return unsure
     _require_first_log(data_dir, until)
     findings = _touch(data_dir.logs, 0, until, touched)
@@ -117,12 +117,8 @@ def _touch(
     return findings
 
 
-def _has_first_log(data_dir: DataDir) -> bool:
-    return bool(data_dir.logs) and data_dir.logs[0].zxid <= 1
-
-
 def _require_first_log(data_dir: DataDir, until: int | None) -> None:
-    if _has_first_log(data_dir):
+    if data_dir.has_first_log:
         return
     first = min((file.zxid for file in data_dir.snapshots), default=None)
     reaches = "" if first is None else f"; the oldest snapshot is of zxid {first:#x}"

@@ -93,10 +93,14 @@ def _seen_cversion(stored: int, children: int) -> int:
 
 
 def _frames(tree: TreeAt, subtree: bytes) -> Iterator[_Frame]:
-    below = subtree + b"/"
     for frame in _Walk(tree).frames():
-        if not subtree or frame.path == subtree or frame.path.startswith(below):
+        if is_below(frame.path, subtree):
             yield frame
+
+
+def is_below(path: bytes, subtree: bytes) -> bool:
+    """Whether a path is that of a subtree or below it; the root's is empty."""
+    return not subtree or path == subtree or path.startswith(subtree + b"/")
 
 
 class _Walk:
