@@ -11,14 +11,25 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 
-from kafkalog.analysis.consumer_lag import LagSources, lag_of_groups, lag_totals, most_behind
-from kafkalog.spark.commit_reach import CommitReach, commit_reach, reach_words
+from kafkalog.analysis.consumer_lag import (
+    LagSources,
+    ZookeeperSources,
+    lag_of_groups,
+    lag_totals,
+    most_behind,
+)
+from kafkalog.analysis.zookeeper_groups import (
+    owned_partitions,
+    zookeeper_groups,
+    zookeeper_leaders,
+    zookeeper_topics,
+)
+from kafkalog.spark.commit_reach import commit_reaches, reach_words
 from kafkalog.spark.job import (
     ExitCode,
     announced_inputs,
-    counted,
     exit_code,
     job_parser,
     run_job,
@@ -26,8 +37,11 @@ from kafkalog.spark.job import (
 from kafkalog.spark.lag_arguments import add_lag_arguments, matching
 from kafkalog.spark.lag_reading import with_lag
 from kafkalog.spark.lag_views import LagViews, lag_views
+from kafkalog.spark.lag_words import lag_findings, lag_words
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
+from kafkalog.spark.zookeeper_arguments import given_zookeeper
+from kafkalog.spark.zookeeper_lag import ZookeeperLag
 
 
 def lag_table(views: LagViews, args: Namespace) -> DataFrame:
@@ -40,7 +54,12 @@ def lag_table(views: LagViews, args: Namespace) -> DataFrame:
     )
     lag = lag_of_groups(
         LagSources(
-            views.commits, views.group_metadata, views.metadata, views.topics, views.complete_from
+            views.commits,
+            views.group_metadata,
+            views.metadata,
+            views.topics,
+            views.complete_from,
+            zookeeper_sources(views.zookeeper, args.as_of),
         ),
         count,
         as_of=args.as_of,
@@ -50,55 +69,34 @@ def lag_table(views: LagViews, args: Namespace) -> DataFrame:
     return matching(matching(lag, "group_id", args.groups), "topic", args.topics)
 
 
-def verdict(totals: Row) -> str:
-    """How many are behind, by how much, what nobody will read, and what is not known."""
-    head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}"
-    behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
-    if totals.time_lag_ms is not None:
-        behind += f", the oldest {totals.time_lag_ms / 1000:,.0f} s old"
-    stale = f"{counted(totals.stale, 'stale commit')} not counted"
-    lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
-    lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
-    if totals.expired:
-        lines.append(
-            f"{counted(totals.expired, 'commit')} expired since, and counted all the same: of a "
-            "copy made earlier give --as-of the time of the copy"
-        )
-    if totals.unknown:
-        lines.append(f"lag not known of {totals.unknown:,}: their logs, or as of then, not there")
-    if totals.by_clocks:
-        lines.append(
-            f"where the log ended then is told by clocks of producers in {totals.by_clocks:,}: "
-            "see high_watermark_from in docs/lag.md"
-        )
-    return "\n".join(lines)
-
-
-def findings(totals: Row, reach: CommitReach, max_lag: int | None) -> list[str]:
-    """What --fail-on-findings fails on."""
-    found = []
-    if max_lag is not None and (totals.most_records or 0) > max_lag:
-        found.append(f"{totals.most_records:,} records to read in one partition")
-    if totals.below_log_start:
-        found.append("offsets lost to deletion")
-    if totals.damaged or reach.damaged_ranges:
-        found.append("damage")
-    return found
+def zookeeper_sources(zookeeper: ZookeeperLag | None, at_ms: int | None) -> ZookeeperSources | None:
+    """What ZooKeeper's files say besides commits, if they are given."""
+    if zookeeper is None:
+        return None
+    view = partial(zookeeper.view, at_ms=at_ms)
+    owners = view("partition_owners").persist()
+    return ZookeeperSources(
+        zookeeper_groups(view("consumer_registry"), owners, view("consumer_offsets")),
+        owned_partitions(owners),
+        zookeeper_topics(view("topic_registry"), view("cluster_znodes")),
+        zookeeper_leaders(view("partition_states")),
+    )
 
 
 def run(args: Namespace) -> ExitCode:
     """Find the lag, write the table, and say what it comes to."""
-    inputs = announced_inputs(args)
+    zookeeper = given_zookeeper(args)
+    inputs = [*announced_inputs(args), *(zookeeper.data_dirs if zookeeper else ())]
     with job_session("kafkalog consumer_lag", with_delta=args.format == "delta") as spark:
-        views = lag_views(spark, inputs, mode=args.mode)
+        views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         lag = lag_table(views, args).persist()
         path = replace_rows(lag, args.output, "consumer_lag", args.format, inputs)
         (totals,) = lag_totals(lag).collect()
-        reach = commit_reach(views.complete_from)
+        reaches = commit_reaches(views.complete_from)
         if args.show and totals.partitions:
             most_behind(lag).show(args.show, truncate=False)
-    print(verdict(totals), reach_words(reach, args.as_of), sep="\n")
-    found = findings(totals, reach, args.max_lag)
+    print(lag_words(totals), reach_words(reaches, args.as_of), sep="\n")
+    found = lag_findings(totals, reaches, args.max_lag)
     print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
     return exit_code(args, has_findings=bool(found))
 

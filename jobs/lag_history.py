@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -23,11 +23,10 @@ from kafkalog.analysis.lag_history import (
     status_totals,
 )
 from kafkalog.coordination.lag_status import LagStatus
-from kafkalog.spark.commit_reach import commit_reach, reach_words
+from kafkalog.spark.commit_reach import commit_reaches, reach_words
 from kafkalog.spark.job import (
     ExitCode,
     announced_inputs,
-    counted,
     exit_code,
     job_parser,
     run_job,
@@ -40,8 +39,10 @@ from kafkalog.spark.lag_history_arguments import (
 )
 from kafkalog.spark.lag_history_reading import with_statuses
 from kafkalog.spark.lag_views import LagViews, lag_views
+from kafkalog.spark.lag_words import status_words
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import read_table, replace_rows
+from kafkalog.spark.zookeeper_arguments import given_zookeeper
 
 
 def history(views: LagViews, args: Namespace) -> DataFrame:
@@ -61,18 +62,12 @@ def history(views: LagViews, args: Namespace) -> DataFrame:
     return lag_history(judged, moments, burrow)
 
 
-def verdict(totals: Mapping[str, int]) -> str:
-    """How many groups there are of each status at the end."""
-    names = (name for name in ("OK", "UNKNOWN", "WARN", "ERR") if name in totals)
-    found = ", ".join(f"{totals[name]:,} {name}" for name in names) or "none"
-    return f"{counted(sum(totals.values()), 'group')} at the end: {found}"
-
-
 def run(args: Namespace) -> ExitCode:
     """Find the history, write the tables, and say where it has come to."""
-    inputs = announced_inputs(args)
+    zookeeper = given_zookeeper(args)
+    inputs = [*announced_inputs(args), *(zookeeper.data_dirs if zookeeper else ())]
     with job_session("kafkalog lag_history", with_delta=args.format == "delta") as spark:
-        views = lag_views(spark, inputs, mode=args.mode)
+        views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and asked for several times.
         generations = group_generations(views.group_metadata.persist())
         generations = matching(generations, "group_id", args.groups)
@@ -88,14 +83,15 @@ def run(args: Namespace) -> ExitCode:
         totals = {row.status: row.groups for row in status_totals(newest).collect()}
         if args.show and totals:
             newest.show(args.show, truncate=False)
-        reach = commit_reach(views.complete_from)
+        reaches = commit_reaches(views.complete_from)
     print(
-        verdict(totals),
-        reach_words(reach, args.since),
+        status_words(totals),
+        reach_words(reaches, args.since),
         f"tables: {' '.join(paths)}",
         sep="\n",
     )
-    return exit_code(args, has_findings=LagStatus.ERR.value in totals or bool(reach.damaged_ranges))
+    is_damaged = any(reach.damaged_ranges for reach in reaches)
+    return exit_code(args, has_findings=LagStatus.ERR.value in totals or is_damaged)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -75,7 +75,7 @@ def with_commit_status(
     - other_partition: the group belongs to another partition of the offsets topic
     - unknown_topic: the input has no such topic
     - deleted_topic: what it has says that it was deleted
-    - recreated_topic: the commit is for a topic of another id
+    - recreated_topic: the commit is for a topic of another id, or in ZooKeeper older than the topic
     - beyond_log_end: it is above the column high_watermark
     - expired: expires_ms has come at `at_ms`
     - unconfirmed: is_confirmed is false
@@ -83,7 +83,8 @@ def with_commit_status(
 
     `commits` are rows as commits_in_effect gives them, with a column high_watermark. `groups`, with
     offsets_partition, and `members` are what analysis makes of the same moment. `topics` has
-    cluster_id, topic, topic_id and is_deleted, several rows for a topic of which there are several.
+    cluster_id, topic, topic_id, is_deleted, and created_ms by ZooKeeper's clock where that is
+    known, several rows for a topic of which there are several.
     """
     rows = joined_by_group(commits, _what_expiry_goes_by(groups, members))
     expires = F.when(
@@ -95,6 +96,7 @@ def with_commit_status(
     ).agg(
         F.collect_set(F.when(~F.col("is_deleted"), F.col("topic_id"))).alias("topic_ids"),
         F.bool_or(~F.col("is_deleted")).alias("is_there"),
+        F.max("created_ms").alias("created_ms"),
     )
     same_topic = (F.col("topic") == F.col("known_topic")) & F.col("cluster_id").eqNullSafe(
         F.col("topic_cluster_id")
@@ -108,11 +110,14 @@ def with_commit_status(
 
 def _status(at_ms: int) -> Column:
     is_other = (F.size("topic_ids") > 0) & ~F.array_contains("topic_ids", F.col("topic_id"))
+    is_older = F.col("internal_partition").isNull() & (
+        F.col("commit_timestamp_ms") < F.col("created_ms")
+    )
     return (
         F.when(F.col("offsets_partition") != F.col("internal_partition"), "other_partition")
         .when(F.col("is_there").isNull(), "unknown_topic")
         .when(~F.col("is_there"), "deleted_topic")
-        .when(is_other, "recreated_topic")
+        .when(is_other | is_older, "recreated_topic")
         .when(F.col("committed_offset") > F.col("high_watermark"), "beyond_log_end")
         .when(F.col("expires_ms") <= at_ms, "expired")
         .when(~F.col("is_confirmed"), "unconfirmed")
@@ -152,7 +157,7 @@ def _base_ms() -> Column:
     by_type = (
         F.when(F.col("expiry_type") == "consumer", F.when(F.col("is_empty") | ~is_read, committed))
         .when(F.col("expiry_type") == "streams", F.when(F.col("is_empty"), committed))
-        .when(F.col("expiry_type") == "share", None)
+        .when(F.col("expiry_type").isin("share", "zookeeper"), None)
         .otherwise(classic)
     )
     return F.when(F.col("is_empty").isNotNull(), by_type)

@@ -19,6 +19,7 @@ from kafkalog.analysis.groups import (
     joined_by_group,
     latest_group_records,
     member_partitions,
+    offset_storage,
 )
 from kafkalog.analysis.lag_times import lag_times
 from kafkalog.analysis.offsets_partitions import with_offsets_partition
@@ -44,16 +45,29 @@ _IS_OFFSETS_TOPIC = "topic = '__consumer_offsets'"
 
 
 @dataclass(frozen=True)
+class ZookeeperSources:
+    """What analysis.zookeeper_groups tells of one cluster: groups, the partitions that consumers
+    own, topics and leaders."""
+
+    groups: DataFrame
+    owned: DataFrame
+    topics: DataFrame
+    leaders: DataFrame
+
+
+@dataclass(frozen=True)
 class LagSources:
     """What lag is told from: views `offset_commits` and `group_metadata`, view `messages` of
     `__cluster_metadata` or None, `topics` with cluster_id, topic, topic_id and is_deleted, and from
-    when on the commits of each internal_partition are complete, complete_from_ms."""
+    when on the commits of each internal_partition are complete, complete_from_ms. Commits in
+    ZooKeeper are among them, with what `zookeeper` tells of their groups."""
 
     commits: DataFrame
     group_metadata: DataFrame
     metadata: DataFrame | None
     topics: DataFrame
     complete_from: DataFrame
+    zookeeper: ZookeeperSources | None = None
 
 
 def lag_of_groups(
@@ -72,27 +86,49 @@ def lag_of_groups(
     """
     commits = commits_in_effect(sources.commits, as_of).persist()
     latest = latest_group_records(sources.group_metadata, as_of)
-    members, topics, leaders = group_members(latest.persist()).persist(), sources.topics, None
-    if sources.metadata is not None:
-        in_force = records_in_force(sources.metadata, as_of).persist()
-        topics = topics.unionByName(metadata_topics(in_force))
-        leaders = partition_leaders(in_force)
+    members = group_members(latest.persist()).persist()
+    topics, leaders = _topics_and_leaders(sources, as_of)
     partitions = sources.complete_from.selectExpr("cluster_id", "internal_partition AS partition")
     if leaders is not None:
         led = leaders.where(_IS_OFFSETS_TOPIC).select("cluster_id", "partition")
         partitions = partitions.union(led)
-    known = with_offsets_partition(groups(latest, commits), partitions).persist()
+    in_kafka = groups(latest, commits.where("internal_partition IS NOT NULL"))
+    known = with_offsets_partition(in_kafka, partitions)
     assignments = member_partitions(members, topics)
-    rows = with_input_path(commits_and_assignments(commits, assignments), latest)
+    places = latest.select(*GROUP_KEY, "input_path")
+    if sources.zookeeper is not None:
+        found, owned = sources.zookeeper.groups, sources.zookeeper.owned
+        known = known.unionByName(found.drop("input_path"), allowMissingColumns=True)
+        assignments = assignments.unionByName(owned, allowMissingColumns=True)
+        places = places.unionByName(found.select(*GROUP_KEY, "input_path"))
+    known = known.persist()
+    rows = with_input_path(commits_and_assignments(commits, assignments), places)
     counted = count(rows.withColumn("at_ms", F.lit(at_ms).cast("long")))
     judged = with_commit_status(
         counted, known, members, topics, at_ms=at_ms, retention_ms=retention_ms
     )
-    complete = sources.complete_from.groupBy("internal_partition").agg(
-        F.max("complete_from_ms").alias("commits_complete_from_ms")
-    )
-    with_reach = judged.join(F.broadcast(complete), "internal_partition", "left")
+    complete = sources.complete_from.groupBy(
+        F.col("internal_partition").alias("complete_partition")
+    ).agg(F.max("complete_from_ms").alias("commits_complete_from_ms"))
+    same = F.col("internal_partition").eqNullSafe(F.col("complete_partition"))
+    with_reach = judged.join(F.broadcast(complete), same, "left")
     return consumer_lag(with_reach, known, leaders)
+
+
+def _topics_and_leaders(
+    sources: LagSources, as_of: int | None
+) -> tuple[DataFrame, DataFrame | None]:
+    """The topics that anything tells of, and the leaders of partitions if anything does."""
+    topics, leaders = sources.topics, None
+    if sources.metadata is not None:
+        in_force = records_in_force(sources.metadata, as_of).persist()
+        topics = topics.unionByName(metadata_topics(in_force), allowMissingColumns=True)
+        leaders = partition_leaders(in_force)
+    if sources.zookeeper is not None:
+        topics = topics.unionByName(sources.zookeeper.topics)
+        led = sources.zookeeper.leaders
+        leaders = led if leaders is None else leaders.unionByName(led, allowMissingColumns=True)
+    return topics, leaders
 
 
 def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataFrame:
@@ -114,12 +150,12 @@ def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataF
     )
 
 
-def with_input_path(rows: DataFrame, latest: DataFrame) -> DataFrame:
+def with_input_path(rows: DataFrame, places: DataFrame) -> DataFrame:
     """Rows of commits_and_assignments with the input_path that the group was found under where
-    nothing is committed: by its input a row is replaced when the job runs again. `latest` is what
-    latest_group_records gives."""
-    places = latest.groupBy(*GROUP_KEY).agg(F.max("input_path").alias("group_path"))
-    found = joined_by_group(rows, places)
+    nothing is committed: by its input a row is replaced when the job runs again. `places` has the
+    input_path of groups, several for one perhaps."""
+    one = places.groupBy(*GROUP_KEY).agg(F.max("input_path").alias("group_path"))
+    found = joined_by_group(rows, one)
     path = F.coalesce("input_path", "group_path")
     return found.withColumn("input_path", path).select(*rows.columns)
 
@@ -142,7 +178,11 @@ def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None
     is_committed = F.col("committed_offset").isNotNull()
     status = F.when(is_committed, F.col("commit_status")).otherwise("no_commit")
     found = _with_coordinators(rows, leaders).withColumns(
-        {"commit_status": status, **lag_times(F.col("at_ms"))}
+        {
+            "commit_status": status,
+            "offset_storage": offset_storage(),
+            **lag_times(F.col("at_ms")),
+        }
     )
     return found.select(*(field["name"] for field in table_fields("consumer_lag")))
 
@@ -196,7 +236,11 @@ def most_behind(lag: DataFrame) -> DataFrame:
         F.concat_ws(", ", *words).alias("made_of"),
         _duration(F.col("time_lag_ms")).alias("time_lag"),
         F.col("commit_status").alias("status"),
-        *("group_state", "client_id", "client_host"),
+        "group_state",
+        F.col("offset_storage").alias("stored_in"),
+        # Consumers that ZooKeeper coordinates have no other name.
+        F.coalesce("client_id", "member_id").alias("client"),
+        "client_host",
     )
 
 

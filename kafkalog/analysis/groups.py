@@ -203,7 +203,7 @@ def _state() -> Column:
     return (
         F.when(F.col("kind.reason").isNotNull(), F.lit(None))
         .when(F.col("members").isNull(), "Empty")
-        .when(F.col("kind.group_type").isin("classic", "share"), "Stable")
+        .when(F.col("kind.group_type").isin("classic", "share", "zookeeper"), "Stable")
         .otherwise(rebalancing)
     )
 
@@ -240,6 +240,11 @@ def member_partitions(members: DataFrame, topic_ids: DataFrame) -> DataFrame:
     return named.select(
         *GROUP_KEY, F.coalesce("topic", "name").alias("topic"), "partition", "topic_id", *who
     )
+
+
+def offset_storage() -> Column:
+    """Where the group of a row commits: only of ZooKeeper's there is no internal_partition."""
+    return F.when(F.col("internal_partition").isNull(), "zookeeper").otherwise("kafka")
 
 
 def joined_by_group(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.groups import GROUP_KEY
+from kafkalog.analysis.groups import GROUP_KEY, offset_storage
 from kafkalog.analysis.lag_times import lag_times
 from kafkalog.coordination.burrow import ERRORS as BURROW_ERRORS
 from kafkalog.coordination.burrow import MS_PER_SECOND, BurrowSettings, Rule, Status
@@ -145,6 +145,7 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
         {
             "at_ms": at_ms,
+            "offset_storage": offset_storage(),
             **lag_times(at_ms),
             "burrow_status": F.when(is_expired, Status.NOTFOUND.value).otherwise(
                 F.col("burrow_status")

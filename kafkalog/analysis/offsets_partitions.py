@@ -40,7 +40,10 @@ def with_offsets_partition(groups: DataFrame, partitions: DataFrame) -> DataFram
     place = (absolute_hash(F.col("group_id")) % F.col("partition_count")).cast("int")
     placed = groups.join(F.broadcast(counts), same, "left").withColumn("place", place)
     fits = placed.groupBy(F.col("cluster_id").alias("fit_cluster_id")).agg(
-        (F.count_if(F.col("place") == F.col("internal_partition")) * 2 > F.count("*")).alias("fits")
+        (
+            F.count_if(F.col("place") == F.col("internal_partition")) * 2
+            > F.count("internal_partition")
+        ).alias("fits")
     )
     same = F.col("cluster_id").eqNullSafe(F.col("fit_cluster_id"))
     return placed.join(F.broadcast(fits), same, "left").select(

@@ -2,56 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
 
 class CommitReach(NamedTuple):
-    """From when on the commits of all groups are there, None for at all times; how many damaged
-    places hide some; which partitions of `__consumer_offsets` the input lacks, as far as it shows.
-    """
+    """Of one store of commits: from when on those of all groups are there, None for at all times;
+    how many damaged places hide some; which partitions of `__consumer_offsets` the input lacks, as
+    far as it shows."""
 
+    is_zookeeper: bool
     complete_from_ms: int | None
     damaged_ranges: int
-    missing: tuple[int, ...]
+    missing: tuple[int, ...] = ()
 
 
-def commit_reach(complete_from: DataFrame) -> CommitReach:
-    """Of all logs that commits_complete_from has rows of."""
+def commit_reaches(complete_from: DataFrame) -> list[CommitReach]:
+    """Of each store that there are rows of, as commits_complete_from gives them."""
     rows = complete_from.collect()
+    numbers = {row.internal_partition for row in rows} - {None}
+    missing = sorted(set(range(max(numbers, default=-1) + 1)) - numbers)
+    in_kafka = [row for row in rows if row.internal_partition is not None]
+    in_zookeeper = [row for row in rows if row.internal_partition is None]
+    reaches = []
+    if in_kafka:
+        reaches.append(_reach(False, in_kafka, missing))
+    if in_zookeeper:
+        reaches.append(_reach(True, in_zookeeper, []))
+    return reaches
+
+
+def _reach(is_zookeeper: bool, rows: Sequence[Row], missing: Sequence[int]) -> CommitReach:
     times = [row.complete_from_ms for row in rows if row.complete_from_ms is not None]
-    found = {row.internal_partition for row in rows}
-    missing = sorted(set(range(max(found, default=-1) + 1)) - found)
     damaged = sum(row.damaged_ranges for row in rows)
-    return CommitReach(max(times, default=None), damaged, tuple(missing))
+    return CommitReach(is_zookeeper, max(times, default=None), damaged, tuple(missing))
 
 
-def reach_words(reach: CommitReach, moment: int | None) -> str:
+def reach_words(reaches: Sequence[CommitReach], moment: int | None) -> str:
     """The same as lines, for an answer about a moment, None for what is there now."""
-    lines = [_completeness(reach.complete_from_ms, moment)]
-    if reach.damaged_ranges:
-        lines.append(
-            f"commits: {reach.damaged_ranges} damaged places in {CONSUMER_OFFSETS} hide some, and "
-            "with them whole groups perhaps: see jobs/validate_checksums.py"
+    return "\n".join(line for reach in reaches for line in _lines(reach, moment))
+
+
+def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:
+    commits = "commits in ZooKeeper" if reach.is_zookeeper else "commits"
+    yield f"{commits}: {_completeness(reach, moment)}"
+    if reach.damaged_ranges and reach.is_zookeeper:
+        yield (
+            f"{commits}: {reach.damaged_ranges} damaged places in its files hide some perhaps: see "
+            'view faults of format("zookeeper")'
+        )
+    elif reach.damaged_ranges:
+        yield (
+            f"{commits}: {reach.damaged_ranges} damaged places in {CONSUMER_OFFSETS} hide some, "
+            "and with them whole groups perhaps: see jobs/validate_checksums.py"
         )
     if reach.missing:
         numbers = ", ".join(map(str, reach.missing))
-        lines.append(
-            f"commits: partitions {numbers} of {CONSUMER_OFFSETS} are not in the input, nor are "
+        yield (
+            f"{commits}: partitions {numbers} of {CONSUMER_OFFSETS} are not in the input, nor are "
             "the groups in them: give the log directories of all brokers"
         )
-    return "\n".join(lines)
 
 
-def _completeness(complete_from_ms: int | None, moment: int | None) -> str:
-    if complete_from_ms is None:
-        return "commits: none has been removed by cleaning"
-    begin = f"commits: complete from {_time(complete_from_ms)} on"
-    if moment is None or moment >= complete_from_ms:
+def _completeness(reach: CommitReach, moment: int | None) -> str:
+    if reach.complete_from_ms is None:
+        return f"none has been removed {'with old logs' if reach.is_zookeeper else 'by cleaning'}"
+    begin = f"complete from {_time(reach.complete_from_ms)} on"
+    if moment is None or moment >= reach.complete_from_ms:
         return begin
     return f"{begin}: of {_time(moment)} older ones that were replaced since can be missing"
 

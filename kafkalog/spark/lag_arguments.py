@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.spark.job import add_time_argument
 from kafkalog.spark.options import Isolation
+from kafkalog.spark.zookeeper_arguments import add_zookeeper_arguments
 
 # Kafka's default of `offsets.retention.minutes`: a week.
 OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
@@ -41,6 +42,10 @@ def add_retention_argument(parser: argparse.ArgumentParser) -> None:
 def add_group_arguments(parser: argparse.ArgumentParser) -> None:
     """Which groups and topics, and what a consumer of them reads."""
     add_name_arguments(parser)
+    add_zookeeper_arguments(
+        parser,
+        "data directories of ZooKeeper's servers, for groups that commit there",
+    )
     parser.add_argument(
         "--isolation-level",
         choices=[level.value for level in Isolation],

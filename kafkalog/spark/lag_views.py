@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places
 from kafkalog.spark.offsets_topic import commits_complete_from
+from kafkalog.spark.tables import table_schema
+from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag
 from kafkalog.storage.files import list_directory
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
 from kafkalog.storage.metadata_snapshots import snapshot_before
@@ -18,10 +21,11 @@ from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition
 
 @dataclass(frozen=True)
 class LagViews:
-    """Views `offset_commits` and `group_metadata`; `places` of the partitions' logs; `topics`, with
-    cluster_id, topic, topic_id and is_deleted, as directories tell them; `complete_from`, how far
-    back the commits are complete, kept in memory. `metadata` is view `messages` of
-    `__cluster_metadata`, None where the input does not have it."""
+    """Views `offset_commits`, with what is committed to ZooKeeper, and `group_metadata`; `places`
+    of the partitions' logs; `topics`, with cluster_id, topic, topic_id and is_deleted, as
+    directories tell them; `complete_from`, how far back the commits are complete, kept in memory.
+    `metadata` is view `messages` of `__cluster_metadata`, `zookeeper` has the views of ZooKeeper's
+    files: None where the input does not have them."""
 
     commits: DataFrame
     group_metadata: DataFrame
@@ -29,32 +33,60 @@ class LagViews:
     topics: DataFrame
     complete_from: DataFrame
     metadata: DataFrame | None
+    zookeeper: ZookeeperLag | None
 
 
-def lag_views(spark: SparkSession, log_dirs: Sequence[str], *, mode: str) -> LagViews:
-    """The views of all groups under the log directories. Raises LogDirError where these do not have
-    the topic that commits are in."""
+def lag_views(
+    spark: SparkSession,
+    log_dirs: Sequence[str],
+    *,
+    mode: str,
+    zookeeper: ZookeeperInput | None = None,
+) -> LagViews:
+    """The views of all groups under the log directories and in ZooKeeper's. Raises LogDirError
+    where the former do not have the topic that commits are in and the latter are not given."""
+    logs = find_partitions(log_dirs, strict=False)
+    topics = {log.topic for log in logs}
+    if CONSUMER_OFFSETS not in topics and zookeeper is None:
+        raise LogDirError(
+            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
+            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
+            "the oldest groups commit to"
+        )
 
     def view(name: str, topic: str) -> DataFrame:
+        if topic not in topics:
+            return spark.createDataFrame([], table_schema(name))
         reader = spark.read.format("kafkalog").option("view", name).option("mode", mode)
         return reader.option("subscribe", topic).load(list(log_dirs))
 
-    logs = find_partitions(log_dirs, strict=False)
-    topics = {log.topic for log in logs}
-    if CONSUMER_OFFSETS not in topics:
-        raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            "groups commit to; give the log directories of all brokers"
-        )
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
+    of_directories = spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema)
     has_metadata = CLUSTER_METADATA in topics
-    return LagViews(
+    views = LagViews(
         view("offset_commits", CONSUMER_OFFSETS),
         view("group_metadata", CONSUMER_OFFSETS),
         log_places(spark, logs),
-        spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema),
-        commits_complete_from(spark, logs).persist(),
+        of_directories.withColumn("created_ms", F.lit(None).cast("long")),
+        commits_complete_from(spark, logs),
         _with_snapshots(view("messages", CLUSTER_METADATA), logs, mode) if has_metadata else None,
+        zookeeper=None,
+    )
+    if zookeeper is not None:
+        cluster_ids = {log.log_dir.cluster_id for log in logs}
+        views = _with_zookeeper(views, ZookeeperLag(spark, zookeeper, cluster_ids))
+    return replace(views, complete_from=views.complete_from.persist())
+
+
+def _with_zookeeper(views: LagViews, zookeeper: ZookeeperLag) -> LagViews:
+    known = zookeeper.with_cluster_id
+    return replace(
+        views,
+        commits=known(views.commits).unionByName(zookeeper.view("offset_commits")),
+        group_metadata=known(views.group_metadata),
+        topics=known(views.topics),
+        complete_from=known(views.complete_from).unionByName(zookeeper.complete_from()),
+        zookeeper=zookeeper,
     )
 
 

@@ -10,6 +10,7 @@ from kafkalog.coordination.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.lag_arguments import add_name_arguments, add_retention_argument
 from kafkalog.spark.offset_judgement import Judgement
+from kafkalog.spark.zookeeper_arguments import add_zookeeper_arguments
 
 MTIME, NOW = COMMIT_TIMES = ("mtime", "now")
 _NEWEST_FORM = list(COMMIT_FORMS)[-1]
@@ -17,19 +18,7 @@ _NEWEST_FORM = list(COMMIT_FORMS)[-1]
 
 def add_migration_arguments(parser: argparse.ArgumentParser) -> None:
     """What is compared, what is refused, and what is written."""
-    parser.add_argument(
-        "--zookeeper",
-        metavar="DATA_DIR",
-        nargs="+",
-        required=True,
-        help="ZooKeeper's data directory, of one member of the ensemble or of several",
-    )
-    parser.add_argument(
-        "--chroot",
-        metavar="PATH",
-        type=lambda path: path.rstrip("/"),
-        help="where the cluster begins, of several in the ensemble; / for the root",
-    )
+    add_zookeeper_arguments(parser, "data directories of ZooKeeper's servers", required=True)
     add_name_arguments(parser)
     _add_writing(parser)
     _add_refusals(parser)

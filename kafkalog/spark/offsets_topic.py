@@ -11,7 +11,8 @@ from kafkalog.columns.complete_from import complete_from
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
-_REACH = (
+# Columns of what tells how far commits are complete.
+REACH = (
     "cluster_id string, broker_id int, internal_partition int, complete_from_offset bigint, "
     "complete_from_ms bigint, damaged_ranges bigint"
 )
@@ -28,15 +29,20 @@ def commits_complete_from(spark: SparkSession, logs: Sequence[PartitionLog]) -> 
     found = [
         with_own_checkpoints(log) for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live
     ]
-    types = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.int64()]
-    names = [column.split()[0] for column in _REACH.split(", ")]
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in (each for batch in batches for each in batch.column(0).to_pylist()):
             log = found[number]
             row = (log.log_dir.cluster_id, log.log_dir.broker_id, log.partition)
-            values = zip((*row, *complete_from(log)), types, strict=True)
-            yield pa.RecordBatch.from_arrays([pa.array([v], t) for v, t in values], names=names)
+            yield reach_batch((*row, *complete_from(log)))
 
     numbers = spark.range(0, len(found), 1, max(1, len(found)))
-    return numbers.mapInArrow(rows, _REACH)
+    return numbers.mapInArrow(rows, REACH)
+
+
+def reach_batch(row: Sequence[object]) -> pa.RecordBatch:
+    """One row of REACH."""
+    types = [pa.string(), pa.int32(), pa.int32(), pa.int64(), pa.int64(), pa.int64()]
+    names = [column.split()[0] for column in REACH.split(", ")]
+    values = [pa.array([value], each) for value, each in zip(row, types, strict=True)]
+    return pa.RecordBatch.from_arrays(values, names=names)

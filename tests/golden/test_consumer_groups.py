@@ -215,7 +215,13 @@ def test_commits_expire_when_the_broker_deleted_them(
     metadata, commits, segments = views(
         spark, unpacked("kafka44.logs"), "group_metadata", "offset_commits", "segments"
     )
-    topics = segments.selectExpr("cluster_id", "topic", "topic_id", "false AS is_deleted")
+    topics = segments.selectExpr(
+        "cluster_id",
+        "topic",
+        "topic_id",
+        "false AS is_deleted",
+        "CAST(null AS bigint) AS created_ms",
+    )
     expiring = commits.where("group_id LIKE '%expiring%'").persist()
     deleted = {
         (row.group_id, row.topic): row.record_timestamp_ms

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from jobs.consumer_lag import findings, main
+from jobs.consumer_lag import main
 from kafkalog.spark.commit_reach import CommitReach
 from kafkalog.spark.job import ExitCode
+from kafkalog.spark.lag_words import lag_findings
 from tests.jobs.job_runs import table, written_schema
 from tests.jobs.made_commits import MadeCommit, write_commits, write_topic
 from tests.unit.storage.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text
@@ -153,10 +154,10 @@ def test_now_ages_are_as_of_now_and_commits_expire(
 
 def test_more_lag_than_allowed_is_a_finding() -> None:
     totals = Row(most_records=101, below_log_start=0, damaged=0)
-    reach = CommitReach(None, 0, ())
-    assert findings(totals, reach, 101) == []
-    assert findings(totals, reach, None) == []
-    assert findings(totals, reach, 100) == ["101 records to read in one partition"]
+    reaches = [CommitReach(False, None, 0)]
+    assert lag_findings(totals, reaches, 101) == []
+    assert lag_findings(totals, reaches, None) == []
+    assert lag_findings(totals, reaches, 100) == ["101 records to read in one partition"]
 
 
 def test_without_the_offsets_topic_the_job_says_what_is_missing(

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.spark
 
 RETENTION_MS = 100_000
 TOPICS = "cluster_id string, topic string, topic_id string, is_deleted boolean"
+# Later than the first commit, by ZooKeeper's clock; brokers have their own.
+CREATED_MS = 1500
 # All lie in 7; g0 is one that belongs there, of the others nobody knows where, but one.
 BELONGS_TO = "CASE group_id WHEN 'g0' THEN 7 WHEN 'moved' THEN 8 END"
 KNOWN = ("c", "t", "id-1", False)
@@ -73,7 +75,7 @@ def check(spark: SparkSession, *cases: Case, at_ms: int = 50_000) -> None:
         in_effect.withColumn("high_watermark", F.lit(1000).cast("long")),
         groups(latest, in_effect).withColumn("offsets_partition", F.expr(BELONGS_TO)),
         group_members(latest),
-        spark.createDataFrame(topics, TOPICS),
+        spark.createDataFrame(topics, TOPICS).withColumn("created_ms", F.lit(CREATED_MS)),
         at_ms=at_ms,
         retention_ms=RETENTION_MS,
     )
@@ -166,6 +168,10 @@ def test_status_of_a_commit(spark: SparkSession) -> None:
         Case(commit(10, 5, topic_id="id-0"), 110_000, "recreated_topic"),
         # Where the topic's own id is not known nothing tells.
         Case(commit(10, 5, topic_id="id-0"), 110_000, topics=(("c", "t", None, False),)),
+        # F494: what is in ZooKeeper is of no partition of the offsets topic.
+        Case(commit(1, 5, internal_partition=None), 101_000, "recreated_topic"),
+        Case(commit(2, 5, internal_partition=None), 102_000, "current"),
+        Case(commit(1, 5), 101_000, "current"),
         Case(commit(10, 1000), 110_000, "current"),
         Case(commit(10, 1001), 110_000, "beyond_log_end"),
         Case(commit(10, 5, is_confirmed=False), 110_000, "unconfirmed"),

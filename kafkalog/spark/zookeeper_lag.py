@@ -1,0 +1,84 @@
+"""What is read of ZooKeeper's files to tell the lag of groups that commit there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.columns.zookeeper_commits import history_begin
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
+from kafkalog.spark.offsets_topic import REACH, reach_batch
+from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.zookeeper.data_dir_check import findings
+
+_PLACE = ("input_path", "chroot", "cluster_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperInput:
+    """Which data directories of ZooKeeper to read, what to do about damage, and where in the tree
+    the cluster begins if it is not the only one there."""
+
+    data_dirs: tuple[str, ...]
+    mode: str
+    chroot: str | None = None
+
+
+class ZookeeperLag:
+    """Views of format `zookeeper` of the one cluster that log directories belong to."""
+
+    def __init__(
+        self, spark: SparkSession, given: ZookeeperInput, log_dir_ids: Collection[str | None]
+    ) -> None:
+        self._spark, self._given = spark, given
+        found = self._clusters()
+        self.cluster = cluster_of_log_dirs(
+            found, log_dir_ids, chroot=given.chroot, allow_unknown=True
+        )
+        known = [self.cluster.cluster_id, *log_dir_ids]
+        self.cluster_id = next((each for each in known if each is not None), None)
+
+    def _clusters(self) -> list[EnsembleCluster]:
+        """The clusters that are there, once for each data directory."""
+        views = (self._view("consumer_offsets"), self._view("topic_registry"))
+        offsets, topics = (view.select(*_PLACE, "mzxid") for view in views)
+        newest = offsets.union(topics).groupBy(*_PLACE).agg(F.max("mzxid").alias("last_zxid"))
+        return [EnsembleCluster(*row) for row in sorted(newest.collect(), key=str)]
+
+    def _view(self, name: str, at_ms: int | None = None) -> DataFrame:
+        reader = self._spark.read.format("zookeeper").option("view", name)
+        if at_ms is not None:
+            reader = reader.option("timestampAsOf", at_ms)
+        return reader.option("mode", self._given.mode).load(list(self._given.data_dirs))
+
+    def view(self, name: str, at_ms: int | None = None) -> DataFrame:
+        """A view's rows of the cluster, as of a time if one is given."""
+        rows = self._view(name, at_ms).where(F.col("input_path") == self.cluster.input_path)
+        if "chroot" in rows.columns:
+            rows = rows.where(F.col("chroot") == self.cluster.chroot)
+        return self.with_cluster_id(rows)
+
+    def with_cluster_id(self, rows: DataFrame) -> DataFrame:
+        """The rows, with the id of the cluster where they have none: old brokers do not write it
+        into their log directories."""
+        known = F.coalesce(F.col("cluster_id"), F.lit(self.cluster_id).cast("string"))
+        return rows.withColumn("cluster_id", known)
+
+    def complete_from(self) -> DataFrame:
+        """How far back commits are told, and how many damaged places hide some: a row in the
+        columns of commits_complete_from, without internal_partition."""
+        data_dirs = find_data_dirs(self._given.data_dirs)
+        (data_dir,) = (each for each in data_dirs if each.path == self.cluster.input_path)
+        cluster_id = self.cluster_id
+
+        def row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            if sum(batch.num_rows for batch in batches):
+                zxid, time_ms = history_begin(data_dir)
+                damaged = sum(finding.fault.is_damage for finding in findings(data_dir))
+                yield reach_batch((cluster_id, None, None, zxid, time_ms, damaged))
+
+        return self._spark.range(1).mapInArrow(row, REACH)
