@@ -61,9 +61,10 @@ class Move(Enum):
     UNREADABLE = "unreadable"
     REWIND = "rewind"
     ACTIVE = "active"
+    UNKNOWN_TOPIC = "unknown_topic"
 
 
-REFUSALS = frozenset({Move.UNREADABLE, Move.REWIND, Move.ACTIVE})
+REFUSALS = frozenset({Move.UNREADABLE, Move.REWIND, Move.ACTIVE, Move.UNKNOWN_TOPIC})
 
 _PHASE_WORDS = {
     Phase.ZOOKEEPER: "Kafka has none of its offsets",
@@ -205,12 +206,16 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def move_to_kafka(pair: OffsetPair, members: Members, allowed: Collection[Move] = ()) -> Move:
+def move_to_kafka(
+    pair: OffsetPair, members: Members, allowed: Collection[Move] = (), *, has_topic: bool = True
+) -> Move:
     """What becomes of ZooKeeper's offset if it is to be written to Kafka; of the refusals those in
     `allowed` do not hold. F475"""
     if pair.fault is not None:
         return Move.UNREADABLE
-    return _move(pair.zookeeper_offset, pair.kafka_offset, members, allowed)
+    move = _move(pair.zookeeper_offset, pair.kafka_offset, members, allowed)
+    is_stray = move is Move.MOVE and not has_topic and Move.UNKNOWN_TOPIC not in allowed
+    return Move.UNKNOWN_TOPIC if is_stray else move
 
 
 def move_to_zookeeper(pair: OffsetPair, members: Members, allowed: Collection[Move] = ()) -> Move:

@@ -56,26 +56,25 @@ def kafka_znodes(spark: SparkSession, data_dirs: Sequence[str], *, mode: str) ->
     reader = spark.read.format("zookeeper").option("mode", mode)
     columns = ("input_path", "path", "data", "version", "mtime_ms", "mzxid")
     znodes = reader.option("columns", ",".join(columns)).load(list(data_dirs)).select(*columns)
-    marks = znodes.where(f"path RLIKE '({'|'.join(_MARKS)})$'").persist()
-    found = marks.select("path", "data").distinct().collect()
-    roots = cluster_roots(row.path for row in found)
+    marks = znodes.where(f"path RLIKE '({'|'.join(_MARKS)})$'")
+    found = marks.select("input_path", "path", "data").collect()
     schema = _schema()
+    roots = cluster_roots(row.path for row in found)
     typed = znodes.mapInArrow(_typing(roots, schema), schema).persist()
-    last = typed.groupBy("input_path", "chroot").agg(F.max("mzxid")).collect()
-    ids = {
-        (row.input_path, row.path): bytes(row.data or b"")
-        for row in marks.where(F.col("path").endswith(_ID)).collect()
-    }
+    ids = {(row.input_path, row.path): _cluster_id(row.data) for row in found}
     clusters = [
-        EnsembleCluster(path, chroot, _cluster_id(ids.get((path, chroot + _ID))), zxid)
-        for path, chroot, zxid in sorted(map(tuple, last))
+        EnsembleCluster(path, chroot, ids.get((path, chroot + _ID)), zxid)
+        for path, chroot, zxid in typed.groupBy("input_path", "chroot")
+        .agg(F.max("mzxid"))
+        .orderBy("input_path", "chroot")
+        .collect()
     ]
-    return KafkaZnodes(clusters, typed, znodes.select("input_path", "path").persist())
+    return KafkaZnodes(clusters, typed, znodes.select("input_path", "path"))
 
 
-def _cluster_id(data: bytes | None) -> str | None:
+def _cluster_id(data: bytearray | None) -> str | None:
     try:
-        return None if data is None else read_cluster_id(data)
+        return None if data is None else read_cluster_id(bytes(data))
     except CorruptDataError:
         return None
 

@@ -79,6 +79,7 @@ def _add_refusals(parser: argparse.ArgumentParser) -> None:
     for name, meaning in (
         ("--allow-rewind", "move a group also where it goes back by that"),
         ("--allow-active-groups", "move a group also while it has members"),
+        ("--allow-unknown-topics", "move also what is for topics that are nowhere"),
         ("--allow-unknown-cluster", "compare also where a cluster id is not known on either side"),
     ):
         parser.add_argument(name, action="store_true", help=meaning)
@@ -86,7 +87,11 @@ def _add_refusals(parser: argparse.ArgumentParser) -> None:
 
 def judgement(args: argparse.Namespace) -> Judgement:
     """What the arguments say of refusals and times."""
-    allowed = {Move.REWIND: args.allow_rewind, Move.ACTIVE: args.allow_active_groups}
+    allowed = {
+        Move.REWIND: args.allow_rewind,
+        Move.ACTIVE: args.allow_active_groups,
+        Move.UNKNOWN_TOPIC: args.allow_unknown_topics,
+    }
     now_ms = time.time_ns() // 1_000_000
     expired = now_ms - args.offsets_retention * 60_000
     return Judgement(

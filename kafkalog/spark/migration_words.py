@@ -17,6 +17,7 @@ _STORES = {"to_kafka": "Kafka", "to_zookeeper": "ZooKeeper"}
 _REFUSALS = {
     Move.REWIND: ("would go back", "--allow-rewind"),
     Move.ACTIVE: ("of groups with members", "--allow-active-groups"),
+    Move.UNKNOWN_TOPIC: ("for topics that are nowhere", "--allow-unknown-topics"),
     Move.UNREADABLE: ("unreadable", ""),
 }
 

@@ -89,7 +89,7 @@ def _pair(row: _Row) -> OffsetPair:
 
 
 def _about(row: _Row, pair: OffsetPair, members: Members, judgement: Judgement) -> _Row:
-    to_kafka = move_to_kafka(pair, members, judgement.allowed)
+    to_kafka = move_to_kafka(pair, members, judgement.allowed, has_topic=row["has_topic"])
     offset = pair.kafka_offset if pair.zookeeper_offset is None else pair.zookeeper_offset
     warnings = offset_warnings(
         offset, row["log_start_offset"], row["log_end_offset"], has_topic=row["has_topic"]

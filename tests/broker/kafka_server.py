@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from tests.broker.class_paths import class_path
 from tests.broker.consumed_rows import FORMATTER_PROPERTIES, ConsumedRow, parse_rows
@@ -67,16 +67,22 @@ class KafkaServer:
     with the same `work_dir` and `log_dir` continues the cluster. `log_dir` is where partitions
     go, by default a directory in `work_dir`; one that exists must belong to the cluster
     `cluster_id` and to node 1. Partitions of which the metadata knows nothing are no use there:
-    the broker renames their directories to `-stray`.
+    the broker renames their directories to `-stray`. `settings` are further ones, or others.
     """
 
     def __init__(
-        self, work_dir: Path, log_dir: Path | None = None, *, cluster_id: str = CLUSTER_ID
+        self,
+        work_dir: Path,
+        log_dir: Path | None = None,
+        *,
+        cluster_id: str = CLUSTER_ID,
+        settings: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self.work_dir = work_dir.resolve()
         self.log_dir = log_dir.resolve() if log_dir else self.work_dir / "log"
         self.log_file = self.work_dir / "server.log"
         self.cluster_id = cluster_id
+        self._settings = {**_SETTINGS, **settings}
         self.bootstrap = ""
         self._metadata_dir = self.work_dir / "metadata"
         self._settings_file = self.work_dir / "server.properties"
@@ -232,7 +238,7 @@ class KafkaServer:
             "controller.listener.names": "CONTROLLER",
             "log.dirs": self.log_dir,
             "metadata.log.dir": self._metadata_dir,
-            **_SETTINGS,
+            **self._settings,
         }
         text = "".join(f"{key}={value}\n" for key, value in settings.items())
         self._settings_file.write_text(text, encoding="utf-8")

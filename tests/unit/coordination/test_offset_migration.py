@@ -162,7 +162,15 @@ def test_offsets_of_a_group_at_work_are_not_moved_unless_told_to(members: Member
 
 
 def test_refusals_are_those_that_leave_something_undone() -> None:
-    assert {Move.UNREADABLE, Move.REWIND, Move.ACTIVE} == REFUSALS
+    assert {Move.UNREADABLE, Move.REWIND, Move.ACTIVE, Move.UNKNOWN_TOPIC} == REFUSALS
+
+
+def test_an_offset_for_a_topic_that_is_nowhere_is_not_moved_unless_told_to() -> None:
+    # F475
+    assert move_to_kafka(ONLY_ZOOKEEPER, NOBODY, has_topic=False) is Move.UNKNOWN_TOPIC
+    allowed = {Move.UNKNOWN_TOPIC}
+    assert move_to_kafka(ONLY_ZOOKEEPER, NOBODY, allowed, has_topic=False) is Move.MOVE
+    assert move_to_kafka(EQUAL, NOBODY, has_topic=False) is Move.SAME
 
 
 def test_offsets_that_no_log_has_are_said() -> None:
