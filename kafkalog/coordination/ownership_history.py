@@ -124,9 +124,11 @@ class OwnershipReplay:
             )
         elif change.change in (DELETE, SESSION_END) and key in self._held:
             self._released_ms[key] = at.time_ms
-            release = "released" if change.change == DELETE else SESSION_END
+            is_own = change.change == DELETE  # no watch makes a session end
             yield self._held.pop(key)._replace(
-                released=at, release=release, release_trigger=trigger
+                released=at,
+                release="released" if is_own else SESSION_END,
+                release_trigger=trigger if is_own else None,
             )
 
     def _registry_change(self, change: ZnodeChange) -> RegistryChange | None:

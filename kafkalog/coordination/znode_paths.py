@@ -40,10 +40,15 @@ class PathTemplate:
     def __init__(self, text: str) -> None:
         self.text = text
         self._parts = text.split("/")
+        # What most paths differ in already.
+        self._front = text.partition("[")[0].removesuffix("...")
+        self._slashes = None if text.endswith("...") else text.count("/")
 
     def names(self, path: str) -> dict[str, str] | None:
         """What stands for each `[xyz]` in a path, None if it is no such path; for `...` under "",
         with the slashes in it."""
+        if not path.startswith(self._front) or self._slashes not in (None, path.count("/")):
+            return None
         given = path.split("/")
         parts = self._parts
         if parts[-1] == "..." and len(given) >= len(parts):

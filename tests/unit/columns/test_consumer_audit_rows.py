@@ -1,0 +1,149 @@
+"""The audit's rows from snapshots and logs that were made for them. Rules: F431, F436, F449, F461,
+F468."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.consumer_audit_rows import audit_rows
+from kafkalog.columns.kafka_znodes import directory_batches
+from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.replay import tree_at
+from kafkalog.zookeeper.transactions import CloseSession, Delete, Transaction
+from tests.jobs.made_ensembles import CTIME_MS, SESSION, write_ensemble
+from tests.unit.coordination.made_clusters import consumer, topic
+from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
+
+G = "/consumers/g"
+OTHER = 0x2000
+TREE = {
+    "/brokers/ids/0": "one:9092",
+    "/brokers/topics/t": topic(1),
+    f"{G}/ids/a": consumer("t"),
+    f"{G}/owners/t/0": "a-0",
+}
+
+
+def refuse(finding: Finding) -> None:
+    raise AssertionError(finding)
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    (data_dir,) = find_data_dirs([str(folder)])
+    return [
+        {name: value for name, value in row.values.items() if value is not None}
+        for row in audit_rows(data_dir, (), refuse)
+        if row.table == table and row.values
+    ]
+
+
+def with_log(folder: Path, *transactions: Transaction) -> Path:
+    """The ensemble of TREE as of zxid 0x100, and what happened then."""
+    write_ensemble(folder, TREE)
+    return write_data_dir(folder, logs={0x101: log_bytes(transactions)})
+
+
+def test_what_a_snapshot_has_is_claimed_at_no_known_time(tmp_path: Path) -> None:
+    # F449, F461: b joins, a releases and b claims; then b's session ends
+    folder = with_log(
+        tmp_path,
+        transaction(
+            0x101, create(f"{G}/ids/b", 2, consumer("t").encode(), OTHER), session_id=OTHER
+        ),
+        transaction(0x102, Delete(f"{G}/owners/t/0".encode())),
+        transaction(0x103, create(f"{G}/owners/t/0", 2, b"b-0", OTHER), session_id=OTHER),
+        transaction(0x104, CloseSession(None), session_id=OTHER),
+    )
+    assert rows(folder, "ownership_history") == [
+        {
+            "group_id": "g",
+            "topic": "t",
+            "partition": 0,
+            "owner": "a-0",
+            "owner_session_id": SESSION,
+            "released_zxid": 0x102,
+            "released_ms": 1_000_000 + 0x102,
+            "release": "released",
+            "release_cause": "member_joined",
+            "release_cause_name": "b",
+            "release_cause_ms": 1_000_000 + 0x101,
+        },
+        {
+            "group_id": "g",
+            "topic": "t",
+            "partition": 0,
+            "owner": "b-0",
+            "owner_session_id": OTHER,
+            "claimed_zxid": 0x103,
+            "claimed_ms": 1_000_000 + 0x103,
+            "unowned_ms": 1,
+            "claim_cause": "member_joined",
+            "claim_cause_name": "b",
+            "claim_cause_ms": 1_000_000 + 0x101,
+            "released_zxid": 0x104,
+            "released_ms": 1_000_000 + 0x104,
+            "release": "session_end",
+        },
+    ]
+    assert [row["finding"] for row in rows(folder, "consumer_findings")] == [
+        "partition_without_owner"
+    ]
+
+
+def test_an_id_in_two_places_is_told_from_one_that_moved(tmp_path: Path) -> None:
+    # F436, F468
+    leave, come = Delete(b"/brokers/ids/0"), create("/brokers/ids/0", 2, b"two:9092", OTHER)
+    moved = with_log(tmp_path / "moved", transaction(0x101, leave), transaction(0x102, come))
+    assert rows(moved, "consumer_findings") == [
+        {
+            "finding": "broker_moved",
+            "broker_id": 0,
+            "detail": "broker 0 was at one:9092, then two:9092",
+        }
+    ]
+    back = create("/brokers/ids/0", 3, b"one:9092", OTHER)
+    both = with_log(
+        tmp_path / "both",
+        transaction(0x101, leave),
+        transaction(0x102, come),
+        transaction(0x103, leave),
+        transaction(0x104, back),
+    )
+    assert [row["finding"] for row in rows(both, "consumer_findings")] == [
+        "broker_id_went_back_and_forth"
+    ]
+
+
+def test_views_say_which_cluster_a_znode_is_of(tmp_path: Path) -> None:
+    # F431: two in one ensemble, and znodes of neither
+    second = {f"/k/two{path}": data for path, data in TREE.items()}
+    tree = {
+        **TREE,
+        **second,
+        "/k/two/cluster/id": '{"version":"1","id":"second"}',
+        "/k/two/config/topics/t": '{"version":1,"config":{"retention.ms":"1"}}',
+        "/else/consumers.bak/g/offsets/t/0": "1",
+    }
+    (data_dir,) = find_data_dirs([str(write_ensemble(tmp_path, tree))])
+    found = tree_at(data_dir, None, refuse)
+
+    def view(name: str, subtree: bytes = b"") -> list[dict[str, Any]]:
+        columns = tuple(table_schema(name).names)
+        batches = directory_batches(found, subtree, name, data_dir.path, columns)
+        return [row for batch in batches for row in batch.to_pylist()]
+
+    owners = sorted(view("partition_owners"), key=lambda row: row["path"])
+    assert [(row["path"], row["chroot"], row["cluster_id"], row["owner"]) for row in owners] == [
+        (f"{G}/owners/t/0", "", None, "a-0"),
+        (f"/k/two{G}/owners/t/0", "/k/two", "second", "a-0"),
+    ]
+    assert {row["input_path"] for row in owners} == {str(tmp_path)}
+    assert {(row["ctime_ms"], row["ephemeral_owner"]) for row in owners} == {(CTIME_MS, SESSION)}
+    assert [row["chroot"] for row in view("partition_owners", b"/k")] == ["/k/two"]
+    settings = [row["settings"] for row in view("cluster_znodes") if row["kind"] == "config"]
+    assert settings == [[("retention.ms", "1")]]
+    (data_dir,) = find_data_dirs([str(tmp_path)])
+    assert {row.place.chroot for row in audit_rows(data_dir, (), refuse)} == {"", "/k/two"}
