@@ -79,6 +79,8 @@ def _batch(
             arrays[field.name] = names.take(indices)
         elif field.name in _DERIVED:
             arrays[field.name] = _DERIVED[field.name](by_field, field.type)
+        elif pa.types.is_integer(field.type):
+            arrays[field.name] = fixed_width(np.array(by_field[field.name]), field.type)
         else:
             arrays[field.name] = of_values(by_field[field.name], field.type)
     return record_batch(arrays, schema, count)

@@ -24,6 +24,8 @@ _ENDING_BYTES = 8 + STAT_BYTES
 _SEAL_PATH = b"/"
 _SEAL_BYTES = 8 + 4 + len(_SEAL_PATH)
 _LAST_ZXID_BYTES = 8 + _SEAL_BYTES
+# A node with a path and data of usual sizes.
+_USUAL_BYTES = 1024
 # Behind the tree come at most a digest, a zxid and two seals; a digest of version 1 is a string.
 _LONGEST_ENDING = 256
 
@@ -146,42 +148,46 @@ class Snapshot:
 def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
     """The next node, None at the end of the tree. Keeps `above` as the paths above the one that
     may follow."""
-    window.require(4)
+    # One look at the window for all parts of a usual node; the others are asked for as they come.
+    window.holds(_USUAL_BYTES)
+    held = len(window.data) - window.position
+    if held < 4:
+        window.require(4)
     (length,) = _LENGTH_OF(window.data, window.position)
     if length < 0:
         raise corrupt(Fault.MALFORMED, f"a path of {length} bytes", window.place)
-    window.require(4 + length)
+    # Behind the end of the tree there is a seal, which is longer than the length of data.
+    if held < 8 + length:
+        window.require(8 + length)
     path = window.data[window.position + 4 : window.position + 4 + length]
     if path == _SEAL_PATH:
         window.position += 4 + length
         return None
     depth = _depth(path, above, window.place)
-    window.require(8 + length)
     (size,) = _LENGTH_OF(window.data, window.position + 4 + length)
     if size < -1:
         raise corrupt(Fault.MALFORMED, f"data of {size} bytes", window.place)
-    window.require(8 + length + max(size, 0) + _ENDING_BYTES)
+    needed = 8 + length + max(size, 0) + _ENDING_BYTES
+    if held < needed:
+        window.require(needed)
     data, begin = window.data, window.position + 8 + length
-    ending = begin + max(size, 0)
-    window.position = end = ending + _ENDING_BYTES
+    window.position += needed
+    end = window.position
     above.append(path + b"/")
-    value = None if size == -1 else data[begin:ending]
-    return StoredNode(depth, path, value, _ACL_OF(data, ending)[0], data[ending + 8 : end])
+    value = None if size == -1 else data[begin : end - _ENDING_BYTES]
+    return StoredNode(
+        depth, path, value, _ACL_OF(data, end - _ENDING_BYTES)[0], data[end - STAT_BYTES : end]
+    )
 
 
 def _depth(path: bytes, above: list[bytes], place: int) -> int:
     """How deep a node lies, `above` cut to the paths above it."""
     while len(above) > 1 and not path.startswith(above[-1]):
         above.pop()
-    if not _follows(path, above):
+    name = path.rfind(b"/") + 1
+    parent = above[-1] if above else b""
+    # The root alone has no name.
+    if path[:name] != parent or (len(path) > name) != bool(above):
         detail = f"node {decoded(path)!r} does not follow its parent"
         raise corrupt(Fault.MALFORMED, detail, place)
     return len(above)
-
-
-def _follows(path: bytes, above: list[bytes]) -> bool:
-    if not above:
-        return path == b""
-    parent = above[-1]
-    is_below = path.startswith(parent) and len(path) > len(parent)
-    return is_below and path.rfind(b"/") == len(parent) - 1

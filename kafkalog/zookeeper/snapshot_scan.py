@@ -5,14 +5,18 @@ Rules: docs/zookeeper.md F404 to F407.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from kafkalog.storage.files import InputFile
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION, node_digest
 from kafkalog.zookeeper.faults import Fault, corrupt
 from kafkalog.zookeeper.snapshot import Snapshot, StoredNode, TreeDigest
-from kafkalog.zookeeper.tree import STAT, Touched, TreeNode
+from kafkalog.zookeeper.tree import Touched, TreeNode
 from kafkalog.zookeeper.znode import Acl, OwnerKind, owner_kind
+
+# czxid, mzxid, ephemeralOwner and pzxid of a stored stat.
+_PART_OF_STAT = struct.Struct(">qq28xqq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class _Found:
     def add(self, node: StoredNode) -> None:
         """Take note of a node, which the nodes above it came before."""
         path = node.path
-        czxid, mzxid, _, _, _, _, _, owner, pzxid = STAT.unpack(node.stat)
+        czxid, mzxid, owner, pzxid = _PART_OF_STAT.unpack(node.stat)
         self.largest_zxid = max(self.largest_zxid, czxid, mzxid, pzxid)
         self.digest = self.digest + node_digest(path, node.data, node.stat) & DIGEST_MASK
         del self._above[node.depth :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
@@ -20,14 +21,15 @@ from kafkalog.zookeeper.transactions import Transaction, read_transaction
 MAGIC = 0x5A4B4C47
 VERSION = 2
 _HEADER = struct.Struct(">iiq")
+_BEGIN = struct.pack(">ii", MAGIC, VERSION)
 # Before an entry's bytes: their Adler-32 in 64 bits, and their number.
 ENTRY_HEADER = struct.Struct(">qi")
 END_OF_ENTRY = b"B"
 # What a transaction's header takes alone.
 _SHORTEST_ENTRY = 32
 _PIECE_BYTES = 1 << 20
-# Looking for the next entry behind damage, no more than so many times the file is summed up.
-_RESYNC_FACTOR = 4
+# Damaged entries and what may follow them: no more than so many times the file is summed up.
+_RESYNC_FACTOR = 16
 
 
 class LogEntry(NamedTuple):
@@ -51,13 +53,15 @@ def read_transaction_log(file: InputFile) -> Iterator[LogEntry | Finding]:
             end = _entry_end(log, position)
             if end is None:
                 return
-            data = log.read(position + ENTRY_HEADER.size, end - 1 - position - ENTRY_HEADER.size)
-            yield LogEntry(position, read_transaction(data, position + ENTRY_HEADER.size))
+            begin = position + ENTRY_HEADER.size
+            transaction = read_transaction(log.read(begin, end - 1 - begin), begin)
         except CorruptDataError as error:
-            end, budget = _next_entry(log, position + 1, budget)
-            yield _judged(log, position, end, error)
+            end, budget = _next_entry(log, position, budget)
+            yield _judged(log, position, end, error, is_given_up=budget <= 0)
             if end is None:
                 return
+        else:
+            yield LogEntry(position, transaction)
         position = end
 
 
@@ -66,7 +70,9 @@ def _read_header(log: BufferedFile) -> int:
     if len(header) < _HEADER.size:
         raise corrupt(Fault.TRUNCATED, "the file ends within its header", len(header))
     magic, version, _ = _HEADER.unpack(header)
-    if not any(header):
+    last = _last_byte(log, 0)
+    written = header[: 0 if last is None else last + 1]
+    if len(written) < len(_BEGIN) and _BEGIN.startswith(written):
         raise corrupt(Fault.TRUNCATED, "zeros where the header should be", 0)
     if magic != MAGIC:
         raise corrupt(Fault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKLG", 0)
@@ -98,22 +104,35 @@ def _entry_end(log: BufferedFile, position: int) -> int | None:
     return end
 
 
-def _judged(log: BufferedFile, position: int, end: int | None, error: CorruptDataError) -> Finding:
-    """The finding for bytes that are no entry, `end` being where the next one begins.
-
-    An entry that was not written to its end leaves neither a whole one behind itself nor its own
-    last byte; a whole entry with a wrong length does.
-    """
+def _judged(
+    log: BufferedFile,
+    position: int,
+    end: int | None,
+    error: CorruptDataError,
+    *,
+    is_given_up: bool,
+) -> Finding:
+    """The finding for bytes that are no entry, `end` being where the next one begins."""
+    detail = error.detail
     if end is not None:
-        detail = f"{error.detail}; the next entry begins at {end}"
-        return Finding(log.path, position, Fault(error.fault), detail)
+        detail += f"; the next entry begins at {end}"
+    elif is_given_up:
+        detail += "; so much damage follows that the rest is not read"
+    elif error.fault == Fault.MALFORMED.value and _is_torn(log, position):
+        return Finding(log.path, position, Fault.TRUNCATED, f"the last entry is cut: {detail}")
+    return Finding(log.path, position, Fault(error.fault), detail)
+
+
+def _is_torn(log: BufferedFile, position: int) -> bool:
+    """Whether an entry was not written to its end: it goes on to the end of the file, or in zeros.
+    A whole entry with a wrong length has its last byte."""
+    header = log.read(position, ENTRY_HEADER.size).ljust(ENTRY_HEADER.size, b"\0")
     last = _last_byte(log, position)
-    is_torn = last is None or not _is_whole(log, position, last)
-    if is_torn and error.fault == Fault.MALFORMED.value:
-        return Finding(
-            log.path, position, Fault.TRUNCATED, f"the last entry is cut: {error.detail}"
-        )
-    return finding_of(error, log.path)
+    if last is None:
+        return True
+    written = last - position - ENTRY_HEADER.size
+    size: int = ENTRY_HEADER.unpack(header)[1]
+    return written < max(size, 0) + 1 and not _is_whole(log, position, last)
 
 
 def _is_whole(log: BufferedFile, position: int, last: int) -> bool:
@@ -140,22 +159,38 @@ def _last_byte(log: BufferedFile, position: int) -> int | None:
 
 
 def _next_entry(log: BufferedFile, position: int, budget: int) -> tuple[int | None, int]:
-    """Where the next sound entry begins from `position` on, and what is left of the budget of
-    bytes to sum up."""
+    """Where the next sound entry begins behind the damaged one at `position`, and what is left of
+    the budget of bytes to sum up: where its length says, or behind the end of any other."""
+    told = position + ENTRY_HEADER.size + _claimed(log, position) + 1
+    # The damaged entry was summed up as well.
+    budget -= _claimed(log, position)
+    for begin in chain([told], _behind_any_end(log, position + 1)):
+        size = _claimed(log, begin)
+        if size >= _SHORTEST_ENTRY:
+            budget -= size
+            if _is_sound(log, begin):
+                return begin, budget
+        if budget <= 0:
+            break
+    return None, budget
+
+
+def _claimed(log: BufferedFile, position: int) -> int:
+    """The length of an entry by its header, 0 if the file has less."""
+    size = int.from_bytes(log.read(position + 8, 4), "big", signed=True)
+    return size if 0 <= size < log.size - position - ENTRY_HEADER.size else 0
+
+
+def _behind_any_end(log: BufferedFile, position: int) -> Iterator[int]:
+    """The places behind the last byte of what can be an entry, where a checksum can follow."""
     mark = END_OF_ENTRY + b"\0\0\0\0"
-    while position < log.size and budget > 0:
+    while position < log.size:
         piece = log.read(position - 1, _PIECE_BYTES)
         found = piece.find(mark)
-        while found >= 0 and budget > 0:
-            begin = position + found
-            size = int.from_bytes(log.read(begin + 8, 4), "big")
-            if _SHORTEST_ENTRY <= size < log.size - begin - ENTRY_HEADER.size:
-                budget -= size
-                if _is_sound(log, begin):
-                    return begin, budget
+        while found >= 0:
+            yield position + found
             found = piece.find(mark, found + 1)
         position += max(len(piece) - len(mark) + 1, 1)
-    return None, budget
 
 
 def _is_sound(log: BufferedFile, position: int) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
@@ -17,6 +17,7 @@ from kafkalog.storage.files import InputFile
 from kafkalog.wire.snappy_stream import compress
 from kafkalog.zookeeper.faults import Finding
 from kafkalog.zookeeper.snapshot import Snapshot, TreeDigest
+from kafkalog.zookeeper.snapshot_input import snapshot_chunks
 from kafkalog.zookeeper.snapshot_scan import scan_snapshot
 from kafkalog.zookeeper.transaction_log import LogEntry, read_transaction_log
 from kafkalog.zookeeper.transactions import (
@@ -172,11 +173,18 @@ def test_any_flipped_bit_of_a_snapshot_is_found(
     suffix: str,
     data: st.DataObject,
 ) -> None:
-    # F404. In gzip's header there are bits that mean nothing; its own CRC guards the rest.
-    content = CODECS[suffix](snapshot_bytes(nodes, None, None, *ending))
-    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    # F404. In gzip's header there are bits that mean nothing; its own CRC guards the rest. Snappy
+    # may copy the same bytes from another place.
+    content = snapshot_bytes(nodes, None, None, *ending)
+    stored = CODECS[suffix](content)
+    path = written(folder, flipped(stored, data.draw(st.integers(0, 8 * len(stored) - 1))), suffix)
+    try:
+        with InputFile(path) as file:
+            assume(b"".join(snapshot_chunks(file)) != content)
+    except CorruptDataError:
+        pass
     with pytest.raises(CorruptDataError):
-        scan_snapshot(written(folder, flipped(content, bit), suffix), 1, Touched())
+        scan_snapshot(path, 1, Touched())
 
 
 @given(st.lists(TRANSACTIONS, min_size=1, max_size=5), st.integers(0, 40), st.data())

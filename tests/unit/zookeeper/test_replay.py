@@ -238,6 +238,16 @@ def test_damage_ends_the_replay_unless_a_snapshot_covers_it(tmp_path: Path) -> N
     assert (tree.zxid, findings) == (5, [])
 
 
+def test_an_entry_whose_last_letter_is_wrong_does_not_hide_the_next(tmp_path: Path) -> None:
+    # F411
+    content = log_bytes(STORY)
+    second = len(log_bytes(STORY[:2]))
+    damaged = flipped(content, 8 * (second - 1))
+    covering = {2: snapshot_bytes([ROOT, *OWN, Node(b"/a", cversion=0)])}
+    tree, findings = replayed(write_data_dir(tmp_path, covering, {1: damaged}))
+    assert (tree.zxid, findings) == (5, [])
+
+
 def test_a_torn_last_entry_is_passed_over(tmp_path: Path) -> None:
     # F411: the server goes on with a new file.
     torn = log_bytes(STORY)[:-10] + bytes(40)
