@@ -12,7 +12,8 @@ def started_cluster_id(found: str | None, generated: str) -> str:
     return generated if found is None else found
 
 
-def agrees(one: str | None, other: str | None) -> bool:
-    """Whether two ids can be of one cluster: None, which clusters before 0.10.1 have, agrees with
-    all."""
-    return one is None or other is None or one == other
+def is_own(cluster_id: str | None, log_dir_id: str | None) -> bool:
+    """Whether a log directory can be of a cluster. One that names none can, as those of clusters
+    before 0.10.1 do; one that names a cluster is not of one that has no id, as whoever wrote the
+    name has made sure that /cluster/id is there."""
+    return log_dir_id is None or log_dir_id == cluster_id

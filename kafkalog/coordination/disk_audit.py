@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.coordination.cluster_ids import agrees
+from kafkalog.coordination.cluster_ids import is_own
 from kafkalog.coordination.consumer_audit import Finding
 from kafkalog.coordination.found_cluster import FoundCluster
 
@@ -32,15 +32,13 @@ class Disk(NamedTuple):
 
 def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[Finding]:
     """What does not go together."""
-    known = cluster.cluster_id
-    if known is None:  # what the first one says is as good as any
-        known = next((disk.cluster_id for disk in disks if disk.cluster_id is not None), None)
+    its_id = cluster.cluster_id
+    own = [disk for disk in disks if is_own(its_id, disk.cluster_id)]
     for disk in disks:
-        if not agrees(known, disk.cluster_id):
-            named = known if cluster.cluster_id is None else f"/cluster/id, which is {known}"
-            detail = f"{disk.path} is of cluster {disk.cluster_id}, not of {named}"
+        if disk not in own:
+            named = f"not of {its_id}" if its_id else "and there is no /cluster/id"
+            detail = f"{disk.path} is of cluster {disk.cluster_id}, {named}"
             yield Finding("cluster_ids_differ", detail, other_cluster_id=disk.cluster_id)
-    own = [disk for disk in disks if agrees(known, disk.cluster_id)]
     yield from _topics_on_their_way_out(cluster, own)
     yield from _broker_ids_in_use_twice(own)
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 
 from kafkalog.columns.arrow_types import table_schema as arrow_schema
 from kafkalog.columns.consumer_audit_rows import AUDIT_TABLES, FINDINGS, AuditRow, audit_rows
-from kafkalog.coordination.cluster_ids import agrees
+from kafkalog.coordination.cluster_ids import is_own
 from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places, with_lag
 from kafkalog.spark.options import Mode
@@ -80,7 +80,8 @@ def _places(
         own = [
             log_dir.path
             for log_dir in log_dirs
-            if (agrees(cluster_id, log_dir.cluster_id) if is_only else _is_of(log_dir, cluster_id))
+            if is_own(cluster_id, log_dir.cluster_id)
+            and (is_only or log_dir.cluster_id is not None)
         ]
         try:
             logs = find_partitions(own, strict=False)
@@ -89,10 +90,6 @@ def _places(
             continue
         if logs:
             yield cluster_id, log_places(spark, logs)
-
-
-def _is_of(log_dir: LogDirNames, cluster_id: str | None) -> bool:
-    return cluster_id is not None and log_dir.cluster_id == cluster_id
 
 
 def _schema() -> StructType:

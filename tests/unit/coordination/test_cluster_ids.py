@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkalog.coordination.cluster_ids import (
-    agrees,
+    is_own,
     started_cluster_id,
 )
 from kafkalog.format.log_dir_files import is_cluster_id
@@ -30,5 +30,5 @@ def test_it_is_generated_once() -> None:
 
 def test_ids_that_are_known_have_to_agree() -> None:
     # F469
-    assert agrees(REAL, REAL) and agrees(None, REAL) and agrees(REAL, None)
-    assert not agrees(REAL, "another")
+    assert is_own(REAL, REAL) and is_own(REAL, None) and is_own(None, None)
+    assert not is_own(REAL, "another") and not is_own(None, REAL)

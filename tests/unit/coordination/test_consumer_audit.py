@@ -204,8 +204,11 @@ def test_log_directories_of_another_cluster() -> None:
     # F467, F469: offsets are of the cluster whose id is with them, and stay there
     other = Disk("/d", "another", 0, (directory("x-0", "x"),))
     assert on_disks(CLUSTER, other) == [
-        ("cluster_ids_differ", "/d is of cluster another, not of /cluster/id, which is cluster")
-    ]
-    assert on_disks({}, disk(), other) == [
         ("cluster_ids_differ", "/d is of cluster another, not of cluster")
+    ]
+    assert on_disks({}, other) == [
+        ("cluster_ids_differ", "/d is of cluster another, and there is no /cluster/id")
+    ]
+    assert on_disks({}, other._replace(cluster_id=None)) == [
+        ("topic_not_registered", "in the log directories alone")
     ]
