@@ -35,9 +35,8 @@ _SHOWN = ("group_id", "phase", "partitions", "to_move", "refused", "is_safe", "o
 
 def compared(stores: OffsetStores, args: Namespace) -> DataFrame:
     """Both stores side by side, judged: a row per group, topic and partition."""
-    view = stores.zookeeper.view
     stored = StoredOffsets(
-        *(view("consumer_offsets"), view("consumer_registry"), view("topic_registry")),
+        *(stores.zookeeper_offsets, stores.consumers, stores.topics),
         *(stores.commits, stores.group_metadata, stores.log_ends),
     )
     pairs = compared_offsets(stored, stores.partitions)

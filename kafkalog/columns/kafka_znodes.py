@@ -83,6 +83,7 @@ def _rows(tree: TreeAt, subtree: bytes, view: str) -> Iterator[TableRow]:
                 "cluster_id": found.place.cluster_id,
                 "chroot": found.place.chroot,
                 "path": znode.path,
+                "znode_version": znode.version,
                 **row.values,
                 "ctime_ms": znode.ctime_ms,
                 "mtime_ms": znode.mtime_ms,

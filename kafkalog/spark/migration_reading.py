@@ -12,33 +12,38 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.columns.log_offsets import earliest_offset, log_end_offset
-from kafkalog.coordination.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
-from kafkalog.coordination.kafka_directories import TOPIC_REGISTRY
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster
+from kafkalog.coordination.kafka_directories import CONSUMER_OFFSETS as OFFSETS_DIRECTORY
+from kafkalog.coordination.kafka_directories import CONSUMER_REGISTRY, TOPIC_REGISTRY
 from kafkalog.errors import OptionError
 from kafkalog.spark.job import refuse_inside
-from kafkalog.spark.kafka_znodes import KafkaZnodes, kafka_znodes
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import table_schema
-from kafkalog.storage.files import matching_paths
+from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, with_own_checkpoints
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.zookeeper.data_dir import find_data_dirs
 
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetStores:
-    """What both stores of one cluster say: views `offset_commits` and `group_metadata`, empty where
-    groups have never committed to Kafka, and `log_ends`. `inputs` are all data directories given,
-    `zookeeper` is what the one has that counts, `logs` are all logs of the log directories,
+    """What both stores of one cluster say: of ZooKeeper views `consumer_offsets`,
+    `consumer_registry`, `topic_registry` and the paths of all `znodes`; of Kafka views
+    `offset_commits` and `group_metadata`, empty where groups have never committed to Kafka, and
+    `log_ends`. `inputs` are all data directories given, `logs` all logs of the log directories,
     `partitions` is the number of partitions of `__consumer_offsets`, if it is known."""
 
     cluster: EnsembleCluster
-    inputs: list[str]
+    inputs: Sequence[str]
     logs: list[PartitionLog]
     partitions: int | None
-    zookeeper: KafkaZnodes
+    zookeeper_offsets: DataFrame
+    consumers: DataFrame
+    topics: DataFrame
+    znodes: DataFrame
     commits: DataFrame
     group_metadata: DataFrame
     log_ends: DataFrame
@@ -51,24 +56,37 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
     lie in what is read.
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
-    inputs = [path for pattern in args.zookeeper for path in matching_paths(pattern)]
-    _refuse_writing_into([*inputs, *{log.log_dir.path for log in logs}], args)
-    found = kafka_znodes(spark, args.zookeeper, mode=args.mode)
-    ids = {log.log_dir.cluster_id for log in logs}
-    cluster = cluster_of_log_dirs(
-        found.clusters, ids, chroot=args.chroot, allow_unknown=args.allow_unknown_cluster
+    given = ZookeeperInput(_data_dirs(args), args.mode, args.chroot)
+    _refuse_writing_into([*given.data_dirs, *{log.log_dir.path for log in logs}], args)
+    zookeeper = ZookeeperLag(
+        spark,
+        given,
+        {log.log_dir.cluster_id for log in logs},
+        allow_unknown=args.allow_unknown_cluster,
     )
-    zookeeper = found.of_cluster(cluster)
+    topics = zookeeper.view(TOPIC_REGISTRY).persist()
     return OffsetStores(
-        cluster._replace(cluster_id=cluster.cluster_id or next(iter(ids - {None}), None)),
-        inputs,
+        zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
+        given.data_dirs,
         logs,
-        offsets_partitions(args.offsets_partitions, zookeeper.view(TOPIC_REGISTRY), logs),
-        zookeeper,
+        offsets_partitions(args.offsets_partitions, topics, logs),
+        zookeeper.view(OFFSETS_DIRECTORY),
+        zookeeper.view(CONSUMER_REGISTRY),
+        topics,
+        _paths(spark, zookeeper.cluster, args.mode),
         commits=_view(spark, "offset_commits", logs, args),
         group_metadata=_view(spark, "group_metadata", logs, args),
         log_ends=log_ends(spark, logs),
     )
+
+
+def _data_dirs(args: Namespace) -> tuple[str, ...]:
+    return tuple(data_dir.path for data_dir in find_data_dirs(args.zookeeper))
+
+
+def _paths(spark: SparkSession, cluster: EnsembleCluster, mode: str) -> DataFrame:
+    reader = spark.read.format("zookeeper").option("mode", mode).option("columns", "path")
+    return reader.load(cluster.input_path)
 
 
 def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:

@@ -43,7 +43,7 @@ def written_moves(
         segments = write_segments(rows, stores.logs, args, now_ms)
         yield segment_words(segments, args.write_segments)
     if args.write_zookeeper_commands is not None:
-        count = write_zookeeper_commands(rows, stores.zookeeper.znodes, args)
+        count = write_zookeeper_commands(rows, stores.znodes, args)
         yield f"wrote {counted(count, 'offset')} as commands to {args.write_zookeeper_commands}"
 
 

@@ -32,12 +32,17 @@ class ZookeeperLag:
     """Views of format `zookeeper` of the one cluster that log directories belong to."""
 
     def __init__(
-        self, spark: SparkSession, given: ZookeeperInput, log_dir_ids: Collection[str | None]
+        self,
+        spark: SparkSession,
+        given: ZookeeperInput,
+        log_dir_ids: Collection[str | None],
+        *,
+        allow_unknown: bool = True,
     ) -> None:
         self._spark, self._given = spark, given
         found = self._clusters()
         self.cluster = cluster_of_log_dirs(
-            found, log_dir_ids, chroot=given.chroot, allow_unknown=True
+            found, log_dir_ids, chroot=given.chroot, allow_unknown=allow_unknown
         )
         known = [self.cluster.cluster_id, *log_dir_ids]
         self.cluster_id = next((each for each in known if each is not None), None)
