@@ -45,7 +45,8 @@ def scan_snapshot(path: str, zxid: int, touched: Touched) -> SnapshotScan:
         for node in snapshot.nodes():
             found.add(node)
     stored, last = snapshot.digest, snapshot.last_zxid
-    ends = [end for end in (last, stored.zxid if stored else None) if end]
+    # A digest of zxid 0 says that no transaction had come when the snapshot was finished.
+    ends = [end for end in (last, stored.zxid if stored else None) if end is not None]
     scan = SnapshotScan(
         path,
         zxid,

@@ -23,7 +23,7 @@ from tests.zookeeper_files import (
 )
 
 LOG = log_bytes([transaction(1, CreateSession(6000))])
-SNAPSHOT = snapshot_bytes([ROOT])
+SNAPSHOT = snapshot_bytes([ROOT], last_zxid=0)
 
 
 def test_files_are_known_by_their_names(tmp_path: Path) -> None:
