@@ -20,10 +20,11 @@ from kafkalog.coordination.ownership_history import (
     ZnodeChange,
 )
 from kafkalog.coordination.znode_paths import below_root
+from kafkalog.errors import DataLossError
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.log_reading import Report
-from kafkalog.zookeeper.replay import tree_at
+from kafkalog.zookeeper.replay import TreeAt, tree_at
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
 
 # Of view znode_history those that matter here.
@@ -39,9 +40,8 @@ def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
     """All that is known to have happened, in order: first, without a time, what the oldest
     snapshot has, unless the logs begin with the first transaction. Damage is reported."""
     start = 0
-    if data_dir.snapshots and (not data_dir.logs or data_dir.logs[0].zxid > 1):
-        oldest = replace(data_dir, snapshots=data_dir.snapshots[:1], logs=())
-        tree = tree_at(oldest, None, report)
+    tree = _oldest_tree(data_dir, report)
+    if tree is not None:
         start = tree.zxid
         for znode in znodes(tree):
             yield ZnodeChange(znode.path, CREATE, znode.data, znode.ephemeral_owner, None, None)
@@ -57,6 +57,18 @@ def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
             transaction.zxid,
             transaction.time_ms,
         )
+
+
+def _oldest_tree(data_dir: DataDir, report: Report) -> TreeAt | None:
+    """The tree of the oldest sound snapshot, None where the logs tell all, or no snapshot does."""
+    if data_dir.logs and data_dir.logs[0].zxid <= 1:
+        return None
+    for snapshot in data_dir.snapshots:
+        try:
+            return tree_at(replace(data_dir, snapshots=(snapshot,), logs=()), None, report)
+        except DataLossError:
+            continue  # it is damaged, which is reported
+    return None
 
 
 def replayed_ownerships(

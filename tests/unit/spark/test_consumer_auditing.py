@@ -41,6 +41,15 @@ def test_a_damaged_snapshot_is_an_error_or_passed_over(tmp_path: Path) -> None:
     assert audited(folder, Mode.PERMISSIVE)[0]["zxid"] == 0x100
 
 
+def test_the_history_begins_with_the_oldest_sound_snapshot(tmp_path: Path) -> None:
+    folder = write_ensemble(tmp_path, {**TREE, "/consumers/g/owners/t/0": "a-0"}, zxid=0x200)
+    content = (folder / "version-2" / "snapshot.200").read_bytes()
+    older = folder / "version-2" / "snapshot.100"
+    older.write_bytes(flipped(content, 8 * content.index(b"consumers")))
+    claims = [row["ownership_history"] for row in audited(folder, Mode.PERMISSIVE)]
+    assert [claim["owner"] for claim in claims if claim] == ["a-0"]
+
+
 def log_dir(path: Path, cluster_id: str) -> LogDirNames:
     add_meta_properties(path, cluster_id=cluster_id)
     add_partition(path, "t-0")
