@@ -20,7 +20,7 @@ PARTITIONS = 10
 _TOPICS_OF_A_GROUP = 30
 _TIME_MS = 1_700_000_000_000
 _SESSION = 0x100003CE0D40000
-# An owner and a settings node for each topic, and what is there once.
+# Nodes of each topic with its settings, and of each group.
 _NODES_OF_A_TOPIC = 3 + 2 * PARTITIONS
 _NODES_OF_A_GROUP = 5 + 2 * _TOPICS_OF_A_GROUP * (1 + PARTITIONS)
 
