@@ -187,6 +187,25 @@ def test_any_flipped_bit_of_a_snapshot_is_found(
         scan_snapshot(path, 1, Touched())
 
 
+@pytest.mark.parametrize(
+    ("name", "snapshot"), [("kafka08", "snapshot.5b"), ("kafka39zk", "snapshot.5b")]
+)
+@given(data=st.data())
+def test_any_flipped_bit_of_a_real_snapshot_is_found(
+    name: str,
+    snapshot: str,
+    data: st.DataObject,
+    unpacked: Callable[[str], Path],
+    folder: Path,
+) -> None:
+    # F404
+    live = unpacked(f"{name}.zookeeper") / "zookeeper-live" / "version-2"
+    content = (live / snapshot).read_bytes()
+    bit = data.draw(st.integers(0, 8 * len(content) - 1))
+    with pytest.raises(CorruptDataError):
+        scan_snapshot(written(folder, flipped(content, bit)), 1, Touched())
+
+
 @given(st.lists(TRANSACTIONS, min_size=1, max_size=5), st.integers(0, 40), st.data())
 def test_any_flipped_bit_of_a_log_entry_is_found(
     folder: Path, transactions: list[Transaction], padding: int, data: st.DataObject
