@@ -70,9 +70,8 @@ def run(args: Namespace) -> ExitCode:
         counts = finding_counts(found).orderBy("finding").collect()
         said = [*members_words(clusters), *verdict(totals, counts, claims.count())]
         if args.show and counts:
-            found.orderBy("finding", "group_id", "topic", "partition").show(
-                args.show, truncate=False
-            )
+            shown = found.select("finding", "group_id", "topic", "partition", "detail")
+            shown.orderBy(*shown.columns).show(args.show, truncate=False)
     print(*said, f"tables: {', '.join(tables)} in {args.output}", sep="\n")
     return exit_code(args, has_findings=bool(counts))
 

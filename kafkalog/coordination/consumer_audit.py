@@ -23,6 +23,7 @@ from kafkalog.coordination.partition_assignment import (
     roundrobin_assignment,
     sorted_partitions,
 )
+from kafkalog.errors import UnsupportedFormatError
 
 # Streams times topics of a group beyond which nobody's assignment is computed.
 MOST_ASSIGNED_STREAMS = 2_000_000
@@ -80,7 +81,10 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
             return GroupAssignment({}, None, f"{consumer_id}: {consumer.fault}")
     if len(group.consumers) * len(cluster.topics) > MOST_STEPS:
         return GroupAssignment({}, None, f"more than {MOST_STEPS} pairs of consumer and topic")
-    streams = group_streams(group, cluster)
+    try:
+        streams = group_streams(group, cluster)
+    except UnsupportedFormatError as error:
+        return GroupAssignment({}, None, str(error))
     of_topic: Counter[str] = Counter()
     for topics in streams.values():
         of_topic.update(topics)
@@ -105,7 +109,7 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
 
 def group_streams(group: FoundGroup, cluster: FoundCluster) -> Streams:
     """How many streams each consumer of a group has for which topics; consumers whose subscription
-    cannot be read have none."""
+    cannot be read have none. Raises UnsupportedFormatError for a filter that is too much work."""
     return {
         consumer_id: {
             topic: count
@@ -221,6 +225,10 @@ def _group_findings(
             )
     for path, fault in group.unnamed.items():
         yield Finding("name_unreadable", f"{path}: {fault}", group_id)
+    if assignment.fault is not None and not any(
+        consumer.fault for consumer in group.consumers.values()
+    ):
+        yield Finding("assignment_unknown", assignment.fault, group_id)
     if assignment.fault is None:
         yield from _idle_consumers(group_id, assignment)
     if group.offsets and not group.consumers:

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 from kafkalog.errors import UnsupportedFormatError
 
-MOST_NODES = 1000
+# Filters can list many topics by their names.
+MOST_NODES = 20_000
+# Pairs of a part of the pattern and a place in the text that a match may look at.
+MOST_LOOKS = 100_000
 MOST_REPEATS = 1000
 DEEPEST_GROUP = 50
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
@@ -64,7 +67,8 @@ class JavaPattern:
         self._root = _Parser(pattern).whole()
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches."""
+        """Whether the whole text matches. Raises UnsupportedFormatError where that is too much
+        work to find out."""
         known: _Known = {}
         return len(text) in _ends(self._root, text, 0, known)
 
@@ -73,6 +77,10 @@ def _ends(node: _Node, text: str, start: int, known: _Known) -> frozenset[int]:
     """Where matches of a node that begin at `start` can end; each is found once."""
     key = (id(node), start)
     if key not in known:
+        if len(known) > MOST_LOOKS:
+            raise UnsupportedFormatError(
+                f"a pattern needs more than {MOST_LOOKS} looks at {text[:100]!r}: too much work"
+            )
         known[key] = frozenset(_found_ends(node, text, start, known))
     return known[key]
 

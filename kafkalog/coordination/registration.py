@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kafkalog.coordination.topic_filters import Subscription
-from kafkalog.errors import NodeExistsError
+from kafkalog.errors import NodeExistsError, UnsupportedFormatError
 
 BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
@@ -89,8 +89,16 @@ def groups_set_off(change: RegistryChange, groups: Groups) -> set[str]:
         group_id
         for group_id, consumers in groups.items()
         for subscription in consumers.values()
-        if (subscription.is_filter or not by_filter) and subscription.streams_of(change.name)
+        if (subscription.is_filter or not by_filter) and _consumes(subscription, change.name)
     }
+
+
+def _consumes(subscription: Subscription, topic: str) -> bool:
+    """Whether it is known that a topic is consumed."""
+    try:
+        return subscription.streams_of(topic) > 0
+    except UnsupportedFormatError:
+        return False
 
 
 def registered(registry: Mapping[str, str], name: str, value: str) -> dict[str, str]:

@@ -44,7 +44,7 @@ class Subscription(NamedTuple):
 
     def streams_of(self, topic: str) -> int:
         """How many streams consume a topic. Raises UnsupportedFormatError for an expression that is
-        not read here."""
+        not read here, or is too much work."""
         if not self.is_filter:
             return self.streams.get(topic, 0)
         if topic in _INTERNAL_TOPICS:

@@ -129,7 +129,13 @@ def test_what_cannot_be_assigned_is_not_judged() -> None:
     many = {f"/brokers/topics/t{number}": topic(1) for number in range(201)}
     endless = '{"version":1,"subscription":{".*":10000},"pattern":"white_list"}'
     assert MOST_ASSIGNED_STREAMS < 201 * 10_000
-    assert found({**many, f"{G}/ids/c": endless}) == []
+    assert found({**many, f"{G}/ids/c": endless}) == [
+        ("assignment_unknown", "more than 2000000 streams and topics")
+    ]
+    heavy = consumer("(" + "a?" * 400 + "){400}", pattern="white_list")
+    long = {f"/brokers/topics/{'a' * 249}": topic(1), f"{G}/ids/c": heavy}
+    ((kind, detail),) = found(long)
+    assert kind == "assignment_unknown" and "too much work" in detail
 
 
 def test_an_owner_whose_data_says_nobody() -> None:

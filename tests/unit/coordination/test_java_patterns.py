@@ -34,7 +34,7 @@ def test_whole_names_match(pattern: str, matching: list[str], others: list[str])
     "pattern",
     [
         "(?!a).*", r"(a)\1", "a*+", "(?i)a", r"\p{L}", "[a[b]]", "[a-z&&[b]]", "(a", "a)", "*a",
-        "[]", r"[\.-z]", "a{2,1}", "a{99999999999}", "(" * 100, "a" * 2000, "a**", "\\", "[", "{",
+        "[]", r"[\.-z]", "a{2,1}", "a{99999999999}", "(" * 100, "a" * 20_001, "a**", "\\", "[", "{",
         "a{,2}",
     ],
 )  # fmt: skip
@@ -47,6 +47,12 @@ def test_what_is_not_read_is_said(pattern: str) -> None:
 def test_no_pattern_runs_away(pattern: str) -> None:
     # Backtracking would take 2 ** 200 steps.
     assert not JavaPattern(pattern).matches("a" * 200 + "c")
+
+
+def test_a_list_of_many_topics_is_read() -> None:
+    topics = [f"a-topic-with-a-long-name-{number}" for number in range(300)]
+    pattern = JavaPattern("|".join(topics))
+    assert pattern.matches(topics[-1]) and not pattern.matches("a-topic-with-a-long-name-")
 
 
 PARTS = st.recursive(

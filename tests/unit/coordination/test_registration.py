@@ -57,7 +57,7 @@ def test_brokers_set_off_all_groups_with_consumers(cause: Cause) -> None:
 
 
 def test_a_topic_sets_off_groups_whose_filter_allows_it() -> None:
-    # F454
+    # F450, F454: whoever enters it in the registry, when it is created
     assert groups_set_off(RegistryChange(Cause.TOPIC_ADDED, "orders"), GROUPS) == {"filter"}
     assert groups_set_off(RegistryChange(Cause.TOPIC_ADDED, "users"), GROUPS) == {"but"}
     assert groups_set_off(RegistryChange(Cause.TOPIC_DELETED, "orders"), GROUPS) == {"filter"}
