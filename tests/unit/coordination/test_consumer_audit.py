@@ -143,6 +143,37 @@ def test_an_owner_whose_data_says_nobody() -> None:
     assert [kind for kind, _ in found({**SOUND, f"{G}/owners/t/0": "?"})] == ["owner_unreadable"]
 
 
+def test_partitions_of_brokers_in_kafka_0_7() -> None:
+    # F439, F445, F448, F459: two brokers with two partitions each, in the order of the names
+    tree = {
+        "/brokers/ids/0": "h:9092",
+        "/brokers/ids/1": "i:9092",
+        "/brokers/topics/t": None,
+        "/brokers/topics/t/0": "2",
+        "/brokers/topics/t/1": "2",
+        f"{G}/ids/a": '{ "t": 1 }',
+        f"{G}/ids/b": "*1*t",
+        f"{G}/owners/t/0-0": "a-0",
+        f"{G}/owners/t/0-1": "a-0",
+        f"{G}/owners/t/1-0": "b-0",
+        f"{G}/offsets/t/1-1": "4096",
+        f"{G}/offsets/t/2-0": "0",
+    }
+    assert found(tree) == [
+        ("partition_without_owner", "nobody has claimed what b-0 is assigned"),
+        ("offset_for_missing_partition", "t has no 2-0"),
+    ]
+    partitions = audit(tree).partitions
+    assert [(part.place.partition.name, part.assigned) for part in partitions] == [
+        ("0-0", "a-0"),
+        ("0-1", "a-0"),
+        ("1-0", "b-0"),
+        ("1-1", "b-0"),
+        ("2-0", None),
+    ]
+    assert {part.strategy for part in partitions} == {"range"}
+
+
 def directory(name: str, topic_name: str, mark: str | None = None) -> DiskPartition:
     return DiskPartition(name, topic_name, 0, mark)
 
