@@ -15,6 +15,7 @@ from kafkalog.columns.log_offsets import earliest_offset, log_end_offset
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.kafka_directories import CONSUMER_OFFSETS as OFFSETS_DIRECTORY
 from kafkalog.coordination.kafka_directories import CONSUMER_REGISTRY, TOPIC_REGISTRY
+from kafkalog.coordination.offsets_partitions import offsets_partition_of
 from kafkalog.errors import OptionError
 from kafkalog.spark.job import refuse_inside
 from kafkalog.spark.options import Mode
@@ -25,6 +26,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.zookeeper.data_dir import find_data_dirs
 
+_GROUPS_LOOKED_AT = 1000
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
 
 
@@ -65,16 +67,17 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
         allow_unknown=args.allow_unknown_cluster,
     )
     topics = zookeeper.view(TOPIC_REGISTRY).persist()
+    commits = _view(spark, "offset_commits", logs, args)
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.data_dirs,
         logs,
-        offsets_partitions(args.offsets_partitions, topics, logs),
+        offsets_partitions(args.offsets_partitions, topics, logs, commits),
         zookeeper.view(OFFSETS_DIRECTORY),
         zookeeper.view(CONSUMER_REGISTRY),
         topics,
         _paths(spark, zookeeper.cluster, args.mode),
-        commits=_view(spark, "offset_commits", logs, args),
+        commits,
         group_metadata=_view(spark, "group_metadata", logs, args),
         log_ends=log_ends(spark, logs),
     )
@@ -100,22 +103,32 @@ def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:
 
 
 def offsets_partitions(
-    asked: int | None, topics: DataFrame, logs: Sequence[PartitionLog]
+    asked: int | None, topics: DataFrame, logs: Sequence[PartitionLog], commits: DataFrame
 ) -> int | None:
-    """How many partitions `__consumer_offsets` has: as asked, or as its znode says, else as the
-    highest of the log directories does; None where nothing tells. Rule: docs/migration.md F484.
+    """How many partitions `__consumer_offsets` has: as asked, or as its znode says, else as the log
+    directories do, if groups lie where that puts them; None where nothing tells. Rule:
+    docs/migration.md F484.
 
     Raises OptionError where that is fewer than there are.
     """
-    partitions = [log.partition for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
-    least = 1 + max((each for each in partitions if each is not None), default=-1)
+    found = {log.partition or 0 for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live}
+    least = 1 + max(found, default=-1)
     (told,) = topics.where(F.col("topic") == CONSUMER_OFFSETS).agg(F.max("partition")).collect()
-    by_znode = None if told[0] is None else int(told[0]) + 1
-    number = asked or by_znode or least or None
-    if number is not None and number < least:
+    number = asked or (None if told[0] is None else int(told[0]) + 1)
+    if number is None:
+        return least if found and len(found) == least and _fits(commits, least) else None
+    if number < least:
         name = "--offsets-partitions"
         raise OptionError(name, number, f"{least} at least, which the log directories have")
     return number
+
+
+def _fits(commits: DataFrame, number: int) -> bool:
+    """Whether most of some groups lie in the partition that this number of them puts them into."""
+    groups = commits.where("group_id IS NOT NULL").select("group_id", "internal_partition")
+    some = groups.distinct().limit(_GROUPS_LOOKED_AT).collect()
+    fitting = [row for row in some if offsets_partition_of(row.group_id, number) == row[1]]
+    return 2 * len(fitting) > len(some)
 
 
 def _view(

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.offset_segments import end_to_go_on_from, write_commits
+from kafkalog.coordination.offsets_partitions import offsets_partition_of
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
 from kafkalog.storage.log_dir import find_partitions
-from kafkalog.wire.java_strings import java_string_hash
 from tests.broker.kafka_server import free_ports
 from tests.broker.marks import needs_kafka
 from tests.broker.old_broker import old_broker
@@ -39,7 +39,7 @@ _SETTINGS = {
 
 
 def move(log_dir: Path, target: Path, group: str, commits: list[GroupCommit]) -> None:
-    partition = abs(java_string_hash(group)) % _PARTITIONS
+    partition = offsets_partition_of(group, _PARTITIONS)
     logs = find_partitions([str(log_dir)])
     own = [log for log in logs if log.name == f"__consumer_offsets-{partition}"]
     now_ms = time.time_ns() // 1_000_000

@@ -17,6 +17,7 @@ from kafkalog.coordination.offset_migration import (
     move_to_zookeeper,
     offset_warnings,
 )
+from kafkalog.coordination.offsets_partitions import offsets_partition_of
 
 NOON_MS = 1_700_000_040_000
 MINUTE_MS = 60_000
@@ -171,6 +172,17 @@ def test_an_offset_for_a_topic_that_is_nowhere_is_not_moved_unless_told_to() -> 
     allowed = {Move.UNKNOWN_TOPIC}
     assert move_to_kafka(ONLY_ZOOKEEPER, NOBODY, allowed, has_topic=False) is Move.MOVE
     assert move_to_kafka(EQUAL, NOBODY, has_topic=False) is Move.SAME
+
+
+def test_a_group_belongs_to_the_partition_that_brokers_keep_it_in() -> None:
+    # F484: where the fixtures' brokers with 4 and with 3 partitions have these groups.
+    assert (
+        offsets_partition_of("o8.g-old-dual", 4) == offsets_partition_of("o8.g-old-kafka", 4) == 1
+    )
+    assert offsets_partition_of("old.g-old-kafka", 3) == 1
+    assert offsets_partition_of("old.g-new", 3) == 0
+    # "polygenelubricants" has the least hash of all.
+    assert offsets_partition_of("polygenelubricants", 3) == 0
 
 
 def test_offsets_that_no_log_has_are_said() -> None:
