@@ -10,6 +10,8 @@ from enum import Enum
 from typing import NamedTuple
 
 _QUOTES = "\"'"
+# ZooKeeper takes no path with one of these in it.
+_NO_NAMES = frozenset({"", ".", ".."})
 
 
 class Shell(Enum):
@@ -42,6 +44,11 @@ class OffsetZnode(NamedTuple):
     def path(self) -> str:
         return f"{self.parents[-1]}/{self.partition}"
 
+    @property
+    def can_be(self) -> bool:
+        """Whether the group can have a znode: a slash in its name would make two of it."""
+        return "/" not in self.group_id and self.group_id not in _NO_NAMES
+
 
 def offset_commands(
     znodes: Iterable[OffsetZnode], existing: Collection[str], shell: Shell
@@ -51,13 +58,14 @@ def offset_commands(
 
     `set` names the version that was read, so that an offset that has moved since stays as it is;
     `create` fails by itself where something is there by now. What the shell cannot be told, because
-    a name has both kinds of quotes or a line break, is a line that begins with `#`.
+    a name has both kinds of quotes or a line break, and what can be no znode, is a line that begins
+    with `#`.
     """
     made: set[str] = set()
     for znode in znodes:
-        path = _word(znode.path)
+        path = _word(znode.path) if znode.can_be else None
         if path is None:
-            yield f"# not to be written in the shell: {znode.path!r} {znode.committed_offset}"
+            yield f"# cannot be written in the shell: {znode.path!r} {znode.committed_offset}"
             continue
         if znode.version is not None:
             yield _set(path, znode.committed_offset, znode.version, shell)
