@@ -36,7 +36,7 @@ def test_names_with_spaces_are_quoted_and_what_cannot_be_is_left_to_the_reader()
     quoted = HELD._replace(group_id='my "own" group')
     (line,) = offset_commands([quoted], (), Shell.FROM_3_5)
     assert line == "set -v 7 '/consumers/my \"own\" group/offsets/orders/0' 42"
-    for group in ('my "own" group\'s', "two\nlines"):
+    for group in ('my "own" group\'s', "two\nlines", "a/b", "..", ""):
         (line,) = offset_commands([HELD._replace(group_id=group)], (), Shell.FROM_3_5)
-        assert line.startswith("# not to be written in the shell: ")
+        assert line.startswith("# cannot be written in the shell: ")
         assert "\n" not in line
