@@ -20,7 +20,8 @@ from kafkalog.spark.job import ExitCode
 from tests.broker.kafka_server import PRODUCED_NULL, KafkaServer
 from tests.broker.marks import needs_kafka
 
-pytestmark = [*needs_kafka, pytest.mark.spark]
+# In `make test-broker` and `make test-all`: it takes more than a minute.
+pytestmark = [*needs_kafka, pytest.mark.spark, pytest.mark.deep]
 
 # That of fixture kafka010, whose groups are moved.
 CLUSTER_ID = "9HNcCqYpTZmkPoFfSKvi0A"
