@@ -1,5 +1,5 @@
 """Kafka's directories in real ensembles: each znode of the listings taken from them says what the
-tools of the same release printed. Rules: F432, F433, F435, F440 to F449, F465."""
+tools of the same release printed. Rules: F432, F435, F440 to F449, F465."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_topics_of_the_newest_have_what_the_admin_client_told(
 def test_offsets_and_owners_are_what_the_checker_printed(
     unpacked: Callable[[str], Path], name: str
 ) -> None:
-    # F432, F448, F449; F433: a group with its offsets in Kafka alone has none here
+    # F432, F448, F449: a group with its offsets in Kafka alone has none here
     folder = unpacked(f"{name}.zookeeper")
     owners = {
         (row["group_id"], row["topic"], row["partition"]): row["owner"]

@@ -81,7 +81,7 @@ def test_an_aborted_and_an_open_commit_are_told_apart(unpacked: Callable[[str], 
 def test_a_commit_above_the_high_watermark_is_not_confirmed(
     unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    # F303
+    # F303, F433: a commit without an answer is above the high watermark
     logs = tmp_path / "logs"
     shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
     checkpoint = logs / "replication-offset-checkpoint"

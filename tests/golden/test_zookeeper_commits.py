@@ -14,6 +14,7 @@ import pytest
 from kafkalog.columns.zookeeper_commits import commit_rows, history_begin
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.faults import Finding
+from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
 
 SETS = ("kafka08", "kafka010")
 PRINTED = re.compile(
@@ -134,3 +135,29 @@ def test_a_commit_that_damage_hides_in_the_logs_is_told_by_the_tree(
         last[commit[1:4]] = commit
     in_tree = {commit for commit in last.values() if commit[0] <= 0x13A}
     assert in_tree <= found < printed(folder)
+
+
+def test_commits_are_of_the_cluster_whose_id_is_beside_them(tmp_path: Path) -> None:
+    # F431, F467: a group and a topic of the same name in two clusters; neither's offset moves.
+    below = "consumers/g/offsets/orders/0"
+    made = [
+        (f"/{root}/{path}", data)
+        for root, offset in (("east", b"40"), ("west", b"7"))
+        for path, data in (
+            ("cluster/id", b'{"version":"1","id":"%s"}' % root.encode()),
+            (below, offset),
+        )
+    ]
+    paths = dict.fromkeys(
+        "/".join(path.split("/")[:end]) for path, _ in made for end in range(2, path.count("/") + 2)
+    )
+    log = [
+        transaction(zxid, create(path, -1, dict(made).get(path, b"")))
+        for zxid, path in enumerate(paths, 1)
+    ]
+    folder = write_data_dir(tmp_path, logs={1: log_bytes(log)})
+    (data_dir,) = find_data_dirs([str(folder)])
+    assert {(row["cluster_id"], row["committed_offset"]) for row in rows(data_dir)} == {
+        ("east", 40),
+        ("west", 7),
+    }

@@ -1,5 +1,5 @@
 """What an audit of old consumers finds, each finding in a tree made for it. Rules: F438, F444 to
-F449, F457, F462, F464, F466, F467, F469."""
+F449, F457, F462, F464, F466, F469."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_broker_id_that_two_have() -> None:
 
 
 def test_log_directories_of_another_cluster() -> None:
-    # F467, F469: offsets are of the cluster whose id is with them, and stay there
+    # F469
     other = Disk("/d", "another", 0, (directory("x-0", "x"),))
     assert on_disks(CLUSTER, other) == [
         ("cluster_ids_differ", "/d is of cluster another, not of cluster")

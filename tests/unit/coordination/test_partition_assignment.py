@@ -59,6 +59,47 @@ def test_only_consumers_of_a_topic_share_it() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("partitions", "topics_of", "expected"),
+    [
+        (
+            {"topic1": 3, "topic2": 2},
+            {"consumer1": "1", "consumer2": "12", "consumer3": "1"},
+            {"consumer1": ["1-0"], "consumer2": ["1-1", "2-0", "2-1"], "consumer3": ["1-2"]},
+        ),
+        (
+            {"topic1": 3, "topic2": 3},
+            {"consumer1": "12", "consumer2": "12"},
+            {"consumer1": ["1-0", "1-1", "2-0", "2-1"], "consumer2": ["1-2", "2-2"]},
+        ),
+        (
+            {"topic1": 5, "topic2": 4},
+            {"consumer1": "12", "consumer2": "12", "consumer3": "12", "consumer4": "12"},
+            {
+                "consumer1": ["1-0", "1-1", "2-0"],
+                "consumer2": ["1-2", "2-1"],
+                "consumer3": ["1-3", "2-2"],
+                "consumer4": ["1-4", "2-3"],
+            },
+        ),
+    ],
+)
+def test_cases_of_kafkas_own_assignor(
+    partitions: dict[str, int], topics_of: dict[str, str], expected: dict[str, list[str]]
+) -> None:
+    # F457, F460: what RangeAssignorTest of Kafka's clients expects
+    streams = {
+        consumer: {f"topic{number}": 1 for number in numbers}
+        for consumer, numbers in topics_of.items()
+    }
+    places = {topic: numbered(count) for topic, count in partitions.items()}
+    found: dict[str, list[str]] = {}
+    for place, thread in range_assignment(streams, places).items():
+        name = f"{place.topic.removeprefix('topic')}-{place.partition.partition}"
+        found.setdefault(thread.consumer_id, []).append(name)
+    assert {consumer: sorted(names) for consumer, names in found.items()} == expected
+
+
 def test_streams_are_sorted_by_their_names() -> None:
     # F459: as texts, and by UTF-16 units, in which U+1F600 comes before U+FF5E
     names = [thread.name for thread in sorted_threads({"c": {"t": 11}}, "t")]
