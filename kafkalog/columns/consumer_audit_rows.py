@@ -15,7 +15,7 @@ from kafkalog.coordination.found_cluster import FoundCluster, FoundZnode, add_zn
 from kafkalog.coordination.ownership_history import BrokerPlace, moved_brokers
 from kafkalog.storage.log_dir_names import LogDirNames
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.log_reading import Report, once
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 
 OWNERSHIP = "partition_ownership"
@@ -38,6 +38,7 @@ def audit_rows(
 ) -> Iterator[AuditRow]:
     """All rows about the clusters in a server's files. Clusters without a group have a row of
     findings without a finding, so that it is known that they are there."""
+    report = once(report)
     tree = tree_at(data_dir, None, report)
     places = cluster_places(tree)
     clusters = _found_clusters(tree, places)

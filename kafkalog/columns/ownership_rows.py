@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from kafkalog.columns.kafka_znodes import ClusterPlace
 from kafkalog.columns.table_rows import TableRow
@@ -20,11 +19,10 @@ from kafkalog.coordination.ownership_history import (
     ZnodeChange,
 )
 from kafkalog.coordination.znode_paths import below_root
-from kafkalog.errors import DataLossError
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.log_reading import Report
-from kafkalog.zookeeper.replay import TreeAt, tree_at
+from kafkalog.zookeeper.replay import oldest_tree
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
 
 # Of view znode_history those that matter here.
@@ -40,7 +38,7 @@ def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
     """All that is known to have happened, in order: first, without a time, what the oldest
     snapshot has, unless the logs begin with the first transaction. Damage is reported."""
     start = 0
-    tree = _oldest_tree(data_dir, report)
+    tree = oldest_tree(data_dir, report)
     if tree is not None:
         start = tree.zxid
         for znode in znodes(tree):
@@ -57,18 +55,6 @@ def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
             transaction.zxid,
             transaction.time_ms,
         )
-
-
-def _oldest_tree(data_dir: DataDir, report: Report) -> TreeAt | None:
-    """The tree of the oldest sound snapshot, None where the logs tell all, or no snapshot does."""
-    if data_dir.logs and data_dir.logs[0].zxid <= 1:
-        return None
-    for snapshot in data_dir.snapshots:
-        try:
-            return tree_at(replace(data_dir, snapshots=(snapshot,), logs=()), None, report)
-        except DataLossError:
-            continue  # it is damaged, which is reported
-    return None
 
 
 def replayed_ownerships(

@@ -14,12 +14,10 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.coordination.kafka_directories import CONSUMER_OFFSETS, kafka_rows
 from kafkalog.coordination.offset_commits import Effect
 from kafkalog.coordination.znode_paths import below_root
-from kafkalog.errors import DataLossError
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.faults import Finding
 from kafkalog.zookeeper.history import changes
-from kafkalog.zookeeper.log_reading import Report, all_entries, logs_from
-from kafkalog.zookeeper.replay import TreeAt, tree_at
+from kafkalog.zookeeper.log_reading import Report, all_entries, logs_from, once, unreported
+from kafkalog.zookeeper.replay import TreeAt, oldest_tree, tree_at
 from kafkalog.zookeeper.tree_walk import is_below, shown_path, znodes
 
 # In the paths of all committed offsets.
@@ -52,11 +50,11 @@ class _Write(NamedTuple):
 
 def history_begin(data_dir: DataDir) -> HistoryBegin:
     """How far back all commits are told, but for those that damage hides."""
-    tree = _oldest_tree(data_dir)
+    tree = oldest_tree(data_dir, unreported)
     if tree is None:
         return HistoryBegin(0, None)
     later = replace(data_dir, logs=tuple(logs_from(data_dir.logs, tree.zxid + 1)))
-    for logged in all_entries(later, _passed):
+    for logged in all_entries(later, unreported):
         if logged.transaction.zxid > tree.zxid:
             return HistoryBegin(logged.transaction.zxid, logged.transaction.time_ms)
     newest = max((node.mtime_ms for node in znodes(tree)), default=None)
@@ -70,11 +68,12 @@ def commit_rows(
     snapshot, in the logs, and those in the tree at last that damage or a gap hides in the logs. A
     deletion is a tombstone.
 
-    All columns but input_path; none for what brokers know alone.
+    All columns but input_path; none for what brokers know alone. Each damage is reported once.
     """
+    report = once(report)
     newest = tree_at(data_dir, until, report)
     places = cluster_places(newest)
-    for write in _writes(data_dir, newest, until, subtree):
+    for write in _writes(data_dir, newest, until, subtree, report):
         place = below_root(write.path, places)
         if place is None:
             continue
@@ -104,14 +103,14 @@ def _commit(write: _Write, cluster_id: str | None, values: TableRow) -> TableRow
 
 
 def _writes(
-    data_dir: DataDir, newest: TreeAt, until: int | None, subtree: bytes
+    data_dir: DataDir, newest: TreeAt, until: int | None, subtree: bytes, report: Report
 ) -> Iterator[_Write]:
-    oldest = _oldest_tree(data_dir)
+    oldest = oldest_tree(data_dir, report)
     last: dict[str, _Write] = {}
     for write in _in_tree(oldest, subtree) if oldest is not None else ():
         last[write.path] = write
         yield write
-    for write in _in_logs(data_dir, until, subtree):
+    for write in _in_logs(data_dir, until, subtree, report):
         known = last.get(write.path)
         if known is None or write.zxid != known.zxid or write.is_deletion:
             yield write
@@ -121,13 +120,16 @@ def _writes(
 
 
 def _hidden(newest: TreeAt, subtree: bytes, last: dict[str, _Write]) -> Iterator[_Write]:
-    """What is otherwise at last than the last writes say. Of a deletion the time is that of the
-    last transaction there is."""
+    """What is otherwise at last than the last writes say. When something was deleted is not known:
+    the time is that of the last write of any offset before the tree."""
+    ended_ms = max(
+        (write.time_ms for write in last.values() if write.zxid <= newest.zxid), default=0
+    )
     for write in _in_tree(newest, subtree):
         known = last.pop(write.path, None)
         if known is None or known.zxid < write.zxid:
             yield write
-    ended_ms = max((write.time_ms for write in last.values()), default=0)
+            ended_ms = max(ended_ms, write.time_ms)
     for write in last.values():
         if not write.is_deletion and write.zxid <= newest.zxid:
             yield _Write(write.path, None, newest.zxid, ended_ms, None, is_deletion=True)
@@ -139,9 +141,10 @@ def _in_tree(tree: TreeAt, subtree: bytes) -> Iterator[_Write]:
             yield _Write(node.path, node.data, node.mzxid, node.mtime_ms, None, is_deletion=False)
 
 
-def _in_logs(data_dir: DataDir, until: int | None, subtree: bytes) -> Iterator[_Write]:
-    """What `tree_at` finds wrong was reported before."""
-    for change in changes(data_dir, until, _passed):
+def _in_logs(
+    data_dir: DataDir, until: int | None, subtree: bytes, report: Report
+) -> Iterator[_Write]:
+    for change in changes(data_dir, until, report):
         path = change.path
         if path is None or _OFFSETS.encode() not in path or not is_below(path, subtree):
             continue
@@ -155,19 +158,3 @@ def _in_logs(data_dir: DataDir, until: int | None, subtree: bytes) -> Iterator[_
                 change.logged.file,
                 is_deletion=not is_write,
             )
-
-
-def _oldest_tree(data_dir: DataDir) -> TreeAt | None:
-    """The tree of the oldest snapshot that is sound; None where the logs tell all before them."""
-    if data_dir.has_first_log:
-        return None
-    for snapshot in data_dir.snapshots:
-        try:
-            return tree_at(data_dir, snapshot.zxid, _passed)
-        except DataLossError:
-            continue
-    return None
-
-
-def _passed(finding: Finding) -> None:
-    """Do nothing with a finding: views say it where the same files are read for the tree."""

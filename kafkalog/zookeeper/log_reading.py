@@ -20,6 +20,22 @@ _COUNTER = (1 << _COUNTER_BITS) - 1
 Report = Callable[[Finding], None]
 
 
+def unreported(finding: Finding) -> None:
+    """Do nothing with a finding: it is reported elsewhere."""
+
+
+def once(report: Report) -> Report:
+    """Reports a finding the first time only, where the same files are read again."""
+    known: set[Finding] = set()
+
+    def report_new(finding: Finding) -> None:
+        if finding not in known:
+            known.add(finding)
+            report(finding)
+
+    return report_new
+
+
 class Logged(NamedTuple):
     """A transaction and where it is written."""
 

@@ -5,7 +5,7 @@ Rules: docs/zookeeper.md F407, F413 and F416 to F419.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError, DataLossError
@@ -13,7 +13,7 @@ from kafkalog.storage.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION
 from kafkalog.zookeeper.faults import Fault, Finding, finding_of
-from kafkalog.zookeeper.log_reading import Logged, Report, transactions_after
+from kafkalog.zookeeper.log_reading import Logged, Report, transactions_after, unreported
 from kafkalog.zookeeper.snapshot_scan import SnapshotScan, scan_snapshot
 from kafkalog.zookeeper.transaction_log import read_transaction_log
 from kafkalog.zookeeper.tree import ChangedTree, Touched, empty_tree
@@ -47,7 +47,7 @@ def tree_at(data_dir: DataDir, until: int | None, report: Report) -> TreeAt:
     zxid = scan.zxid if scan else 0
     check = _DigestCheck(scan, report)
     # What the first pass found wrong comes up again, and the logs may have grown since.
-    for logged in transactions_after(data_dir.logs, zxid, base.last_zxid, _passed):
+    for logged in transactions_after(data_dir.logs, zxid, base.last_zxid, unreported):
         changed.apply(logged.transaction)
         check.compare(logged, changed.digest)
         zxid = logged.transaction.zxid
@@ -57,8 +57,23 @@ def tree_at(data_dir: DataDir, until: int | None, report: Report) -> TreeAt:
     return TreeAt(zxid, scan, changed, kept)
 
 
-def _passed(finding: Finding) -> None:
-    """Do nothing with a finding."""
+def oldest_tree(data_dir: DataDir, report: Report) -> TreeAt | None:
+    """The tree of the oldest sound snapshot, with what was later than its name while it was made
+    (F407); None where the logs tell all before it, or no snapshot does. Damage is reported."""
+    if data_dir.has_first_log:
+        return None
+
+    def report_damage(finding: Finding) -> None:
+        # The logs behind it are not read here.
+        if finding.fault is not Fault.FUZZY:
+            report(finding)
+
+    for snapshot in data_dir.snapshots:
+        try:
+            return tree_at(replace(data_dir, snapshots=(snapshot,), logs=()), None, report_damage)
+        except DataLossError:
+            continue  # it is damaged, which is reported
+    return None
 
 
 def _unchanged(scan: SnapshotScan | None, touched: Touched, data_dir: DataDir) -> ChangedTree:
