@@ -125,14 +125,14 @@ def _judged(
 
 def _is_torn(log: BufferedFile, position: int) -> bool:
     """Whether an entry was not written to its end: it goes on to the end of the file, or in zeros.
-    A whole entry with a wrong length has its last byte."""
+    A whole entry with a wrong length has its last byte; another in the place of that is damage."""
     header = log.read(position, ENTRY_HEADER.size).ljust(ENTRY_HEADER.size, b"\0")
     last = _last_byte(log, position)
     if last is None:
         return True
     written = last - position - ENTRY_HEADER.size
     size: int = ENTRY_HEADER.unpack(header)[1]
-    return written < max(size, 0) + 1 and not _is_whole(log, position, last)
+    return written < max(size, 0) and not _is_whole(log, position, last)
 
 
 def _is_whole(log: BufferedFile, position: int, last: int) -> bool:

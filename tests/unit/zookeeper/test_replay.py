@@ -5,6 +5,7 @@ What is expected follows from ZooKeeper's DataTree and FileTxnSnapLog, by the ru
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -246,6 +247,26 @@ def test_an_entry_whose_last_letter_is_wrong_does_not_hide_the_next(tmp_path: Pa
     covering = {2: snapshot_bytes([ROOT, *OWN, Node(b"/a", cversion=0)])}
     tree, findings = replayed(write_data_dir(tmp_path, covering, {1: damaged}))
     assert (tree.zxid, findings) == (5, [])
+
+
+def test_a_last_entry_with_another_last_letter_is_damaged(tmp_path: Path) -> None:
+    # F411: it was written to its end.
+    damaged = flipped(log_bytes(STORY), 8 * len(log_bytes(STORY)) - 1)
+    for padding in (b"", bytes(40)):
+        folder = tmp_path / str(len(padding))
+        tree, findings = replayed(write_data_dir(folder, logs={1: damaged + padding}))
+        assert (tree.zxid, faults(findings)) == (4, [Fault.MALFORMED, Fault.NO_SNAPSHOT])
+
+
+def test_damage_that_looks_like_many_entries_does_not_hide_the_log(tmp_path: Path) -> None:
+    # F411: what follows is not searched to the end, and that is no last entry that is cut.
+    mark = b"B" + bytes(4) + b"1234" + struct.pack(">i", 60_000)
+    first = transaction(1, create("/a", 1, mark * 10_000))
+    story = [first, *(transaction(zxid, create(f"/n{zxid}", 1)) for zxid in range(2, 400))]
+    damaged = flipped(log_bytes(story), 8 * (16 + 8) + 1)
+    _, findings = replayed(write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])}, {1: damaged}))
+    assert faults(findings) == [Fault.MALFORMED]
+    assert "so much damage follows that the rest is not read" in findings[0].detail
 
 
 def test_a_torn_last_entry_is_passed_over(tmp_path: Path) -> None:
