@@ -178,3 +178,14 @@ def test_a_moment_comes_after_the_last_transaction_before_it(tmp_path: Path) -> 
         zxid_at(data_dir, 99)
     with pytest.raises(DataLossError, match="no transactions"):
         zxid_at(replace(data_dir, logs=()), 99)
+
+
+def test_a_moment_is_the_same_in_one_file_and_in_two(tmp_path: Path) -> None:
+    # F420: the clock of the leader of 3 and 4 was behind.
+    times = {1: 10, 2: 50, 3: 20, 4: 30}
+    story = [
+        transaction(zxid, CreateSession(1))._replace(time_ms=time) for zxid, time in times.items()
+    ]
+    one = write_data_dir(tmp_path / "one", logs={1: log_bytes(story)})
+    two = write_data_dir(tmp_path / "two", logs={1: log_bytes(story[:2]), 3: log_bytes(story[2:])})
+    assert [zxid_at(data_dir_of(folder), 25) for folder in (one, two)] == [1, 1]
