@@ -41,7 +41,7 @@ def compared(stores: OffsetStores, args: Namespace) -> DataFrame:
     )
     pairs = compared_offsets(stored, stores.partitions)
     chosen = matching(matching(pairs, "group_id", args.groups), "topic", args.topics)
-    return judged(chosen, stores.cluster, judgement(args)).persist()
+    return judged(chosen, stores.cluster, judgement(args, stores.replicas)).persist()
 
 
 def run(args: Namespace) -> job.ExitCode:
@@ -63,7 +63,7 @@ def run(args: Namespace) -> job.ExitCode:
         if args.show and totals.groups:
             phases.orderBy("phase", "group_id").select(*_SHOWN).show(args.show, truncate=False)
         print(migration_verdict(stores.cluster, totals, phase_totals(phases).collect()))
-        print(*move_words(args, totals), sep="\n")
+        print(*move_words(args, totals, stores.replicas.missing_brokers()), sep="\n")
         for line in written_moves(stores, rows, args, time.time_ns() // 1_000_000):
             print(line)
     found_words = migration_findings(args, totals)

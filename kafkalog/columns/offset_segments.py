@@ -11,10 +11,9 @@ from typing import NamedTuple
 from kafkalog.columns.replica_facts import replica_facts
 from kafkalog.errors import LogDirError
 from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
-from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
-from kafkalog.storage.log_dir import PARTITION_METADATA, PartitionLog
+from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import flush_directory, new_directory, write_file
 from kafkalog.storage.recovery import LEADER_EPOCHS
@@ -31,6 +30,10 @@ class LogEnd(NamedTuple):
     is_new: bool = False
 
 
+# Of a cluster that does not have the topic yet: docs/migration.md F486.
+NEW_LOG = LogEnd(0, _FIRST_EPOCH, is_new=True)
+
+
 class WrittenSegment(NamedTuple):
     """A segment that was written, the offsets of its records being [base_offset, end_offset)."""
 
@@ -41,7 +44,7 @@ class WrittenSegment(NamedTuple):
 
 
 def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
-    """Where the next segment of a partition begins, given all its replicas, or none of them.
+    """Where the next segment of a partition begins, given all its replicas, one at least.
 
     Raises LogDirError where they do not end alike, where a broker was not stopped cleanly, and
     where the last segment ends in damage. Rule: docs/migration.md F482.
@@ -65,7 +68,7 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
         raise LogDirError(
             f"replicas end at different offsets, {told}: let them catch up before the brokers stop"
         )
-    return max(ends, default=LogEnd(0, _FIRST_EPOCH, is_new=True))
+    return max(ends)
 
 
 def write_commits(
@@ -76,7 +79,6 @@ def write_commits(
     form: CommitForm,
     *,
     now_ms: int,
-    topic_id: str | None = None,
 ) -> WrittenSegment:
     """Write a segment with the commits, one at least, to a new directory of the partition's name in
     `target`; of a log that is new, also what a broker has beside its segments.
@@ -95,8 +97,6 @@ def write_commits(
     files = write_segment(batches, end.offset).by_name
     if end.is_new and form.magic > 1:
         files[LEADER_EPOCHS] = write_leader_epochs([EpochStart(_FIRST_EPOCH, 0)]).encode()
-    if end.is_new and topic_id is not None:
-        files[PARTITION_METADATA] = write_topic_id(topic_id).encode()
     for name, data in files.items():
         write_file(os.path.join(directory, name), data, os.fsync)
     flush_directory(directory, os.fsync)

@@ -20,7 +20,7 @@ class OffsetPair(NamedTuple):
     """What both stores have of a group's partition, None for nothing; times in milliseconds.
 
     `zookeeper_ms` is the znode's mtime, `kafka_ms` the commit's own time. `fault` says why the
-    znode tells no offset of today's meaning.
+    znode tells no offset of today's meaning, `kafka_fault` why commits in Kafka can be missing.
     """
 
     zookeeper_offset: int | None = None
@@ -28,6 +28,7 @@ class OffsetPair(NamedTuple):
     kafka_offset: int | None = None
     kafka_ms: int | None = None
     fault: str | None = None
+    kafka_fault: str | None = None
 
 
 class Comparison(Enum):
@@ -39,6 +40,7 @@ class Comparison(Enum):
     ZOOKEEPER_AHEAD = "zookeeper_ahead"
     KAFKA_AHEAD = "kafka_ahead"
     UNREADABLE = "unreadable"
+    KAFKA_UNKNOWN = "kafka_unknown"
 
 
 class Phase(Enum):
@@ -50,6 +52,7 @@ class Phase(Enum):
     LEFT_OVER = "left_over"
     ROLL_BACK = "roll_back"
     MIXED = "mixed"
+    KAFKA_UNKNOWN = "kafka_unknown"
 
 
 class Move(Enum):
@@ -62,9 +65,10 @@ class Move(Enum):
     REWIND = "rewind"
     ACTIVE = "active"
     UNKNOWN_TOPIC = "unknown_topic"
+    KAFKA_UNKNOWN = "kafka_unknown"
 
 
-REFUSALS = frozenset({Move.UNREADABLE, Move.REWIND, Move.ACTIVE, Move.UNKNOWN_TOPIC})
+REFUSALS = frozenset(Move) - {Move.MOVE, Move.SAME, Move.ABSENT}
 
 _PHASE_WORDS = {
     Phase.ZOOKEEPER: "Kafka has none of its offsets",
@@ -73,6 +77,7 @@ _PHASE_WORDS = {
     Phase.LEFT_OVER: "Kafka's offsets go on, nothing updates those in ZooKeeper any more",
     Phase.ROLL_BACK: "ZooKeeper's offsets go on, nothing updates those in Kafka any more",
     Phase.MIXED: "in some partitions ZooKeeper's offsets go on alone, in others Kafka's",
+    Phase.KAFKA_UNKNOWN: "its commits in Kafka are not all in the input",
 }
 _TO_DUAL_COMMIT = (
     "offsets.storage=kafka and dual.commit.enabled=true, then restart the consumers one by one"
@@ -84,6 +89,7 @@ _NEXT_STEPS = {
     Phase.LEFT_OVER: "none but to delete the offsets in ZooKeeper, once no roll-back is wanted",
     Phase.ROLL_BACK: _TO_DUAL_COMMIT,
     Phase.MIXED: "one storage for all consumers of the group",
+    Phase.KAFKA_UNKNOWN: "none before that is known: give the log directories of all brokers",
 }
 
 
@@ -110,6 +116,8 @@ def compared(pair: OffsetPair) -> Comparison:
     """F470"""
     if pair.fault is not None:
         return Comparison.UNREADABLE
+    if pair.kafka_fault is not None:
+        return Comparison.KAFKA_UNKNOWN
     if pair.kafka_offset is None:
         return Comparison.ONLY_ZOOKEEPER
     if pair.zookeeper_offset is None:
@@ -130,6 +138,7 @@ def group_verdict(
     phase = _phase(pairs, interval_ms)
     found = [compared(pair) for pair in pairs]
     objections = [*_about_members(phase, members), *_about_offsets(phase, pairs, found)]
+    objections += sorted({pair.kafka_fault for pair in pairs if pair.kafka_fault is not None})
     unreadable = found.count(Comparison.UNREADABLE)
     if unreadable:
         objections.append(f"{_counted(unreadable, 'partition')} whose znode tells no offset")
@@ -137,7 +146,9 @@ def group_verdict(
 
 
 def _phase(pairs: Sequence[OffsetPair], interval_ms: int) -> Phase:
-    """F471 to F473"""
+    """F471 to F473, F486"""
+    if any(pair.kafka_fault is not None for pair in pairs):
+        return Phase.KAFKA_UNKNOWN
     in_zookeeper = [pair.zookeeper_ms for pair in pairs if pair.zookeeper_ms is not None]
     in_kafka = [pair.kafka_ms for pair in pairs if pair.kafka_ms is not None]
     if not in_kafka:
@@ -213,6 +224,8 @@ def move_to_kafka(
     `allowed` do not hold. F475"""
     if pair.fault is not None:
         return Move.UNREADABLE
+    if pair.kafka_fault is not None and pair.zookeeper_offset is not None:
+        return Move.KAFKA_UNKNOWN
     move = _move(pair.zookeeper_offset, pair.kafka_offset, members, allowed)
     is_stray = move is Move.MOVE and not has_topic and Move.UNKNOWN_TOPIC not in allowed
     return Move.UNKNOWN_TOPIC if is_stray else move
@@ -220,6 +233,8 @@ def move_to_kafka(
 
 def move_to_zookeeper(pair: OffsetPair, members: Members, allowed: Collection[Move] = ()) -> Move:
     """What becomes of Kafka's offset if it is to be written to ZooKeeper, likewise. F475"""
+    if pair.kafka_fault is not None:
+        return Move.KAFKA_UNKNOWN
     return _move(pair.kafka_offset, pair.zookeeper_offset, members, allowed)
 
 

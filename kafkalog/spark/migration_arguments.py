@@ -6,6 +6,7 @@ import argparse
 import time
 
 from kafkalog.coordination.offset_migration import COMMIT_INTERVAL_MS, Move
+from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.coordination.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.lag_arguments import add_name_arguments, add_retention_argument
@@ -85,8 +86,8 @@ def _add_refusals(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(name, action="store_true", help=meaning)
 
 
-def judgement(args: argparse.Namespace) -> Judgement:
-    """What the arguments say of refusals and times."""
+def judgement(args: argparse.Namespace, replicas: OffsetsReplicas) -> Judgement:
+    """What the arguments say of refusals and times, and the replicas that there are."""
     allowed = {
         Move.REWIND: args.allow_rewind,
         Move.ACTIVE: args.allow_active_groups,
@@ -98,6 +99,7 @@ def judgement(args: argparse.Namespace) -> Judgement:
         frozenset(move for move, is_allowed in allowed.items() if is_allowed),
         args.commit_interval_ms,
         expired if args.commit_time == MTIME else None,
+        replicas,
     )
 
 

@@ -16,6 +16,7 @@ from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.kafka_directories import CONSUMER_OFFSETS as OFFSETS_DIRECTORY
 from kafkalog.coordination.kafka_directories import CONSUMER_REGISTRY, TOPIC_REGISTRY
 from kafkalog.coordination.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.errors import OptionError
 from kafkalog.spark.job import refuse_inside
 from kafkalog.spark.options import Mode
@@ -36,12 +37,14 @@ class OffsetStores:
     `consumer_registry`, `topic_registry` and the paths of all `znodes`; of Kafka views
     `offset_commits` and `group_metadata`, empty where groups have never committed to Kafka, and
     `log_ends`. `inputs` are all data directories given, `logs` all logs of the log directories,
-    `partitions` is the number of partitions of `__consumer_offsets`, if it is known."""
+    `partitions` is the number of partitions of `__consumer_offsets`, if it is known, `replicas` are
+    those that there should be of each and those that there are."""
 
     cluster: EnsembleCluster
     inputs: Sequence[str]
     logs: list[PartitionLog]
     partitions: int | None
+    replicas: OffsetsReplicas
     zookeeper_offsets: DataFrame
     consumers: DataFrame
     topics: DataFrame
@@ -73,6 +76,7 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
         given.data_dirs,
         logs,
         offsets_partitions(args.offsets_partitions, topics, logs, commits),
+        offsets_replicas(topics, logs),
         zookeeper.view(OFFSETS_DIRECTORY),
         zookeeper.view(CONSUMER_REGISTRY),
         topics,
@@ -121,6 +125,23 @@ def offsets_partitions(
         name = "--offsets-partitions"
         raise OptionError(name, number, f"{least} at least, which the log directories have")
     return number
+
+
+def offsets_replicas(topics: DataFrame, logs: Sequence[PartitionLog]) -> OffsetsReplicas:
+    """The brokers that have `__consumer_offsets` by view `topic_registry`, and by the logs. Rule:
+    docs/migration.md F486."""
+    told = topics.where(F.col("topic") == CONSUMER_OFFSETS).select("partition", "replicas")
+    rows = told.collect()
+    live = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    given: dict[int, set[int]] = {}
+    for log in live:
+        if log.partition is not None and log.log_dir.broker_id is not None:
+            given.setdefault(log.partition, set()).add(log.log_dir.broker_id)
+    return OffsetsReplicas(
+        bool(rows or live),
+        {row.partition: frozenset(row.replicas or ()) for row in rows if row.partition is not None},
+        {partition: frozenset(brokers) for partition, brokers in given.items()},
+    )
 
 
 def _fits(commits: DataFrame, number: int) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from pyspark.sql import Row
 
 from kafkalog.columns.offset_segments import WrittenSegment
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.offset_migration import Move
+from kafkalog.coordination.offsets_replicas import counted_brokers
 from kafkalog.spark.job import counted
 from kafkalog.spark.migration_arguments import directions
+from kafkalog.storage.names import CONSUMER_OFFSETS
 
 _STORES = {"to_kafka": "Kafka", "to_zookeeper": "ZooKeeper"}
 _REFUSALS = {
@@ -19,6 +21,7 @@ _REFUSALS = {
     Move.ACTIVE: ("of groups with members", "--allow-active-groups"),
     Move.UNKNOWN_TOPIC: ("for topics that are nowhere", "--allow-unknown-topics"),
     Move.UNREADABLE: ("unreadable", ""),
+    Move.KAFKA_UNKNOWN: ("of groups whose commits in Kafka are not all in the input", ""),
 }
 
 
@@ -29,7 +32,8 @@ def migration_verdict(cluster: EnsembleCluster, totals: Row, phases: Sequence[Ro
         f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')} in "
         f"{where} and Kafka: {totals.only_zookeeper:,} in ZooKeeper only, {totals.only_kafka:,} in "
         f"Kafka only, {totals.equal:,} equal, {totals.zookeeper_ahead:,} ahead in ZooKeeper, "
-        f"{totals.kafka_ahead:,} ahead in Kafka, {totals.unreadable:,} unreadable"
+        f"{totals.kafka_ahead:,} ahead in Kafka, {totals.unreadable:,} unreadable, "
+        f"{totals.kafka_unknown:,} of which Kafka's side is not known"
     ]
     for row in phases:
         safe = f"the next step is safe for {row.safe:,}"
@@ -37,8 +41,12 @@ def migration_verdict(cluster: EnsembleCluster, totals: Row, phases: Sequence[Ro
     return "\n".join(lines)
 
 
-def move_words(args: Namespace, totals: Row) -> Iterator[str]:
-    """What can be moved, what is refused and what would let it through."""
+def move_words(args: Namespace, totals: Row, missing_brokers: Collection[int]) -> Iterator[str]:
+    """What can be moved, what is refused and what would let it through; `missing_brokers` are those
+    whose replicas of `__consumer_offsets` are not in the input."""
+    if missing_brokers:
+        missing = counted_brokers(missing_brokers)
+        yield f"{CONSUMER_OFFSETS} of {missing} is missing: give all their log directories"
     for column in directions(args):
         refused = [
             f"{count:,} {words}{f' ({option})' if option else ''}"

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from kafkalog.columns.offset_segments import (
+    NEW_LOG,
     LogEnd,
     WrittenSegment,
     end_to_go_on_from,
@@ -27,7 +28,6 @@ from kafkalog.spark.job import counted
 from kafkalog.spark.migration_arguments import MTIME
 from kafkalog.spark.migration_reading import OffsetStores
 from kafkalog.spark.migration_words import segment_words
-from kafkalog.storage.log_dir import PartitionLog, topic_id
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import OutputFile, new_directory
 
@@ -40,7 +40,7 @@ def written_moves(
     """Write what the arguments ask for, `rows` being those of table `offset_migration`, and say
     what it is."""
     if args.write_segments is not None:
-        segments = write_segments(rows, stores.logs, args, now_ms)
+        segments = write_segments(rows, stores, args, now_ms)
         yield segment_words(segments, args.write_segments)
     if args.write_zookeeper_commands is not None:
         count = write_zookeeper_commands(rows, stores.znodes, args)
@@ -48,19 +48,16 @@ def written_moves(
 
 
 def write_segments(
-    rows: DataFrame, logs: Sequence[PartitionLog], args: Namespace, now_ms: int
+    rows: DataFrame, stores: OffsetStores, args: Namespace, now_ms: int
 ) -> list[WrittenSegment]:
-    """Write the offsets that are moved to Kafka, `rows` being those of table `offset_migration`;
-    `logs` are all logs of the cluster.
+    """Write the offsets that are moved to Kafka, `rows` being those of table `offset_migration`.
 
     Nothing is written where the number of partitions of `__consumer_offsets` is not known, or one
     of them does not allow to go on: OptionError, LogDirError.
     """
     moved = rows.where(F.col("to_kafka") == Move.MOVE.value).persist()
-    of_offsets = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
-    ends = _ends(moved, of_offsets)
+    ends = _ends(moved, stores)
     new_directory(args.write_segments)
-    ids = {found for log in of_offsets if (found := topic_id(log)) is not None}
     form = COMMIT_FORMS[args.broker_version]
     ordered = moved.orderBy("offsets_partition", *_ORDER).toLocalIterator()
     return [
@@ -71,18 +68,20 @@ def write_segments(
             _commits(found, None if args.commit_time == MTIME else now_ms),
             form,
             now_ms=now_ms,
-            topic_id=min(ids) if len(ids) == 1 else None,
         )
         for partition, found in groupby(ordered, key=lambda row: row.offsets_partition)
     ]
 
 
-def _ends(moved: DataFrame, of_offsets: Sequence[PartitionLog]) -> Mapping[int, LogEnd]:
+def _ends(moved: DataFrame, stores: OffsetStores) -> Mapping[int, LogEnd]:
     """Where each partition that gets commits is gone on with."""
     partitions = [row[0] for row in moved.select("offsets_partition").distinct().collect()]
     if None in partitions:
         name = "--offsets-partitions"
         raise OptionError(name, None, "the number of partitions, which no input tells")
+    if not stores.replicas.has_topic:
+        return dict.fromkeys(partitions, NEW_LOG)
+    of_offsets = [log for log in stores.logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     return {
         partition: end_to_go_on_from([log for log in of_offsets if log.partition == partition])
         for partition in partitions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from kafkalog.coordination.offset_migration import (
     move_to_zookeeper,
     offset_warnings,
 )
+from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.spark.tables import table_schema
 
 _Row = Mapping[str, Any]
@@ -33,11 +34,13 @@ _Row = Mapping[str, Any]
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What offsets are judged by: the refusals that do not hold, how far commits of a round lie
-    apart, and up to which commit time offsets would expire when moved, None if none does."""
+    apart, up to which commit time offsets would expire when moved, None if none does, and which
+    replicas of the commits in Kafka there are."""
 
     allowed: frozenset[Move] = frozenset()
     commit_interval_ms: int = COMMIT_INTERVAL_MS
     expired_before_ms: int | None = None
+    replicas: OffsetsReplicas = field(default_factory=OffsetsReplicas)
 
 
 def judged(pairs: DataFrame, cluster: EnsembleCluster, judgement: Judgement) -> DataFrame:
@@ -70,7 +73,8 @@ def _judging(judgement: Judgement, schema: StructType) -> Callable[[pa.Table], p
 def judged_rows(rows: Sequence[_Row], judgement: Judgement) -> list[_Row]:
     """The same for the rows of one group, one at least."""
     members = Members(rows[0]["zookeeper_members"], rows[0]["kafka_members"])
-    pairs = [_pair(row) for row in rows]
+    kafka_fault = judgement.replicas.fault(rows[0]["offsets_partition"])
+    pairs = [_pair(row, kafka_fault) for row in rows]
     verdict = group_verdict(pairs, members, judgement.commit_interval_ms)
     return [
         {**row, **_about(row, pair, members, judgement), **_about_group(verdict)}
@@ -78,13 +82,14 @@ def judged_rows(rows: Sequence[_Row], judgement: Judgement) -> list[_Row]:
     ]
 
 
-def _pair(row: _Row) -> OffsetPair:
+def _pair(row: _Row, kafka_fault: str | None) -> OffsetPair:
     return OffsetPair(
         row["zookeeper_offset"],
         row["zookeeper_mtime_ms"],
         row["kafka_offset"],
         row["commit_timestamp_ms"],
         row["detail"],
+        kafka_fault,
     )
 
 
@@ -100,6 +105,7 @@ def _about(row: _Row, pair: OffsetPair, members: Members, judgement: Judgement) 
         warnings = (*warnings, "expired")
     return {
         "comparison": compared(pair).value,
+        "detail": pair.fault or pair.kafka_fault,
         "warnings": list(warnings),
         "to_kafka": to_kafka.value,
         "to_zookeeper": move_to_zookeeper(pair, members, judgement.allowed).value,

@@ -76,12 +76,14 @@ class KafkaServer:
         log_dir: Path | None = None,
         *,
         cluster_id: str = CLUSTER_ID,
+        node_id: int = NODE_ID,
         settings: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         self.work_dir = work_dir.resolve()
         self.log_dir = log_dir.resolve() if log_dir else self.work_dir / "log"
         self.log_file = self.work_dir / "server.log"
         self.cluster_id = cluster_id
+        self._node_id = node_id
         self._settings = {**_SETTINGS, **settings}
         self.bootstrap = ""
         self._metadata_dir = self.work_dir / "metadata"
@@ -232,8 +234,8 @@ class KafkaServer:
         self.bootstrap = f"{_HOST}:{port}"
         settings = {
             "process.roles": "broker,controller",
-            "node.id": NODE_ID,
-            "controller.quorum.voters": f"{NODE_ID}@{_HOST}:{controller_port}",
+            "node.id": self._node_id,
+            "controller.quorum.voters": f"{self._node_id}@{_HOST}:{controller_port}",
             "listeners": f"PLAINTEXT://{_HOST}:{port},CONTROLLER://{_HOST}:{controller_port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": self.log_dir,

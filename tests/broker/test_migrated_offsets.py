@@ -25,6 +25,8 @@ pytestmark = [*needs_kafka, pytest.mark.spark, pytest.mark.deep]
 
 # That of fixture kafka010, whose groups are moved.
 CLUSTER_ID = "9HNcCqYpTZmkPoFfSKvi0A"
+# That has all partitions of `__consumer_offsets`, by the fixture's znodes.
+NODE_ID = 0
 GONE, GONE_TOPIC, RECORDS = "old.g-old-gone", "old.codec-lz4", 100
 # kafka-consumer-groups fails for a group with an offset for a topic that is not there.
 TOPICS = {GONE_TOPIC: 1, "old.multi-3": 3, "old.codec-none": 1, "old.codec-gzip": 1}
@@ -66,7 +68,7 @@ def migration(
 ) -> Migration:
     work = tmp_path_factory.mktemp("migration")
     zookeeper = unpacked("kafka010.zookeeper") / "zookeeper-live"
-    server = KafkaServer(work / "kafka", cluster_id=CLUSTER_ID, settings=_SETTINGS)
+    server = KafkaServer(work / "kafka", cluster_id=CLUSTER_ID, node_id=NODE_ID, settings=_SETTINGS)
 
     def run(step: str, *arguments: str) -> dict[tuple[str, str, int], Any]:
         given = [str(server.log_dir), "--zookeeper", str(zookeeper), "--groups", _GROUPS]

@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.migrate_offsets import main
+from kafkalog.coordination.offsets_partitions import offsets_partition_of
 from kafkalog.format.segment import read_ranges, read_segment_records
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.spark.job import ExitCode
@@ -26,6 +27,7 @@ Run = Callable[..., int]
 CLUSTER_ID = "9HNcCqYpTZmkPoFfSKvi0A"
 # The broker 0.10.2.2 did not write the id into its log directory yet.
 VOUCHED = "--allow-unknown-cluster"
+PARTITIONS = 3
 OFFSETS = {"zk": 4, "filter": 4, "gone": 1, "dual": 1, "kafka": 1}
 
 
@@ -165,6 +167,35 @@ def test_what_is_written_goes_on_where_the_logs_end(
     assert read_commits(copy) == {
         key: (row.zookeeper_offset, row.zookeeper_mtime_ms) for key, row in found.items()
     }
+
+
+def test_groups_whose_partition_was_not_given_are_neither_compared_nor_moved(
+    spark: SparkSession,
+    run: Run,
+    log_dir: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # F486: the only replica of their partition is on broker 0, by /brokers/topics.
+    copy, target = tmp_path / "copy", tmp_path / "segments"
+    shutil.copytree(log_dir, copy)
+    lost = offsets_partition_of("old.g-old-zk", PARTITIONS)
+    shutil.rmtree(copy / f"__consumer_offsets-{lost}")
+    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old", "--broker-version", "0.10"]
+    assert run(*moving, "--write-segments", target, logs=copy) == ExitCode.DONE
+    fault = f"__consumer_offsets-{lost} of broker 0 is missing"
+    by_group = phases(spark, tmp_path)
+    unknown = {group for group, row in by_group.items() if row.phase == "kafka_unknown"}
+    assert unknown == {each for each in by_group if offsets_partition_of(each, PARTITIONS) == lost}
+    assert "old.g-old-zk" in unknown
+    assert {tuple(by_group[group].objections) for group in unknown} == {(fault,)}
+    found = [row for row in rows(spark, tmp_path).values() if row.group_id in unknown]
+    assert {(row.comparison, row.detail) for row in found} == {("kafka_unknown", fault)}
+    assert {row.to_kafka for row in found} <= {"kafka_unknown", "absent"}
+    written = {path.name for path in target.iterdir()}
+    assert written
+    assert f"__consumer_offsets-{lost}" not in written
+    assert "__consumer_offsets of broker 0 is missing" in capsys.readouterr().out
 
 
 def read_commits(log_dir: Path) -> dict[tuple[str, str, int], tuple[int, int]]:

@@ -9,16 +9,14 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.log_offsets import log_end_offset
-from kafkalog.columns.offset_segments import LogEnd, end_to_go_on_from, write_commits
+from kafkalog.columns.offset_segments import NEW_LOG, LogEnd, end_to_go_on_from, write_commits
 from kafkalog.errors import LogDirError
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
-from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
 from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, PartitionLog, find_partitions
 from kafkalog.storage.recovery import RecoverySettings, plan_recovery
 
 NOW_MS = 1_800_000_000_000
-TOPIC_ID = "NAPPr1zvT-q0q_EKV2QXyA"
 COMMITS = [GroupCommit("reader", "orders", number, 40 + number, 6) for number in range(3)]
 
 
@@ -41,7 +39,6 @@ def test_the_next_segment_begins_where_the_broker_said_that_the_log_ends(log_dir
     # F482: by recovery-point-offset-checkpoint.
     ends = {each: end_to_go_on_from([offsets_log(log_dir, each)]).offset for each in (0, 1, 2)}
     assert ends == {0: 33, 1: 22, 2: 4}
-    assert end_to_go_on_from([]) == LogEnd(0, 0, is_new=True)
 
 
 def test_both_segments_together_are_a_log_that_a_broker_goes_through(
@@ -66,30 +63,22 @@ def test_both_segments_together_are_a_log_that_a_broker_goes_through(
         assert (plan.start_error, plan.cuts, plan.log_end_offset) == (None, [], 25)
 
 
-def test_a_new_log_has_its_epoch_and_the_id_of_its_topic(tmp_path: Path) -> None:
+def test_a_new_log_has_its_epoch(tmp_path: Path) -> None:
     # F483
-    written = write_commits(
-        str(tmp_path),
-        7,
-        end_to_go_on_from([]),
-        COMMITS,
-        COMMIT_FORMS["2.1"],
-        now_ms=NOW_MS,
-        topic_id=TOPIC_ID,
-    )
+    form = COMMIT_FORMS["2.1"]
+    written = write_commits(str(tmp_path), 7, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
     directory = Path(written.directory)
     assert directory.name == "__consumer_offsets-7"
     epochs = read_leader_epochs((directory / "leader-epoch-checkpoint").read_text())
     assert epochs == [EpochStart(0, 0)]
-    assert read_topic_id((directory / "partition.metadata").read_text()) == TOPIC_ID
     (log,) = find_partitions([str(directory)])
     assert log_end_offset(log) == 3
 
 
 def test_the_oldest_brokers_get_nothing_but_the_segment(tmp_path: Path) -> None:
     # F483: leader epochs came with format 2.
-    end, form = end_to_go_on_from([]), COMMIT_FORMS["0.8.2"]
-    written = write_commits(str(tmp_path), 7, end, COMMITS, form, now_ms=NOW_MS)
+    form = COMMIT_FORMS["0.8.2"]
+    written = write_commits(str(tmp_path), 7, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
     assert {path.suffix for path in Path(written.directory).iterdir()} == {
         ".log",
         ".index",

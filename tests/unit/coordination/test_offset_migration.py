@@ -163,7 +163,30 @@ def test_offsets_of_a_group_at_work_are_not_moved_unless_told_to(members: Member
 
 
 def test_refusals_are_those_that_leave_something_undone() -> None:
-    assert {Move.UNREADABLE, Move.REWIND, Move.ACTIVE, Move.UNKNOWN_TOPIC} == REFUSALS
+    assert {
+        Move.UNREADABLE,
+        Move.REWIND,
+        Move.ACTIVE,
+        Move.UNKNOWN_TOPIC,
+        Move.KAFKA_UNKNOWN,
+    } == REFUSALS
+
+
+def test_where_commits_in_kafka_can_be_missing_nothing_is_said_of_them_nor_moved() -> None:
+    # F486
+    lost = "__consumer_offsets-1 of broker 2 is missing"
+    unseen = ONLY_ZOOKEEPER._replace(kafka_fault=lost)
+    behind = EQUAL._replace(kafka_fault=lost)
+    only_kafka = ONLY_KAFKA._replace(kafka_fault=lost)
+    pairs = (unseen, behind, only_kafka)
+    assert {compared(each) for each in pairs} == {Comparison.KAFKA_UNKNOWN}
+    assert phase(*pairs) is Phase.KAFKA_UNKNOWN
+    assert objections(*pairs) == (lost,)
+    everything = frozenset(Move)
+    assert move_to_kafka(unseen, NOBODY, everything) is Move.KAFKA_UNKNOWN
+    assert move_to_kafka(behind, NOBODY, everything) is Move.KAFKA_UNKNOWN
+    assert move_to_kafka(only_kafka, NOBODY, everything) is Move.ABSENT
+    assert {move_to_zookeeper(each, NOBODY, everything) for each in pairs} == {Move.KAFKA_UNKNOWN}
 
 
 def test_an_offset_for_a_topic_that_is_nowhere_is_not_moved_unless_told_to() -> None:

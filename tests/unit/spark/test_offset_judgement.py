@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from kafkalog.coordination.offset_migration import Comparison, Move
+from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.spark.migration_words import migration_findings, move_words
 from kafkalog.spark.offset_judgement import Judgement, judged_rows
 
@@ -23,6 +24,7 @@ HELD: dict[str, Any] = {
     "has_topic": True,
     "zookeeper_members": 0,
     "kafka_members": 0,
+    "offsets_partition": 1,
 }
 NO_WRITING = Namespace(write_segments=None, write_zookeeper_commands=None)
 BACK = Namespace(write_segments=None, write_zookeeper_commands="commands.txt")
@@ -66,6 +68,25 @@ def test_a_znode_that_tells_no_offset_is_refused_with_its_group_judged() -> None
     }
 
 
+def test_a_group_whose_commits_can_be_missing_is_not_moved_and_the_brokers_are_named() -> None:
+    # F486
+    named = {0: frozenset({1}), 1: frozenset({2})}
+    replicas = OffsetsReplicas(has_topic=True, named=named, given={0: frozenset({1})})
+    (row,) = judged_rows([HELD], Judgement(replicas=replicas))
+    fault = "__consumer_offsets-1 of broker 2 is missing"
+    assert (row["comparison"], row["phase"]) == ("kafka_unknown", "kafka_unknown")
+    assert (row["to_kafka"], row["to_zookeeper"]) == ("kafka_unknown", "kafka_unknown")
+    assert (row["objections"], row["detail"]) == ([fault], fault)
+    (row,) = judged_rows([{**HELD, "offsets_partition": 0}], Judgement(replicas=replicas))
+    assert (row["comparison"], row["to_kafka"], row["detail"]) == ("only_zookeeper", "move", None)
+    words = list(move_words(NO_WRITING, totals(kafka_unknown_to_kafka=4), {2}))
+    assert words == [
+        "__consumer_offsets of broker 2 is missing: give all their log directories",
+        "to Kafka: 0 offsets to move; refused: 4 of groups whose commits in Kafka are not all in "
+        "the input",
+    ]
+
+
 def test_the_refusals_of_the_direction_that_was_asked_for_are_findings() -> None:
     # F475
     found = totals(move_to_kafka=3, rewind_to_kafka=2, active_to_zookeeper=4, warned=1)
@@ -77,7 +98,7 @@ def test_the_refusals_of_the_direction_that_was_asked_for_are_findings() -> None
         "4 not moved to ZooKeeper (of groups with members)",
         "offsets that no log has",
     ]
-    assert list(move_words(NO_WRITING, found)) == [
+    assert list(move_words(NO_WRITING, found, set())) == [
         "to Kafka: 3 offsets to move; refused: 2 would go back (--allow-rewind)",
         "1 offset that no log has: see column warnings",
     ]
