@@ -42,7 +42,7 @@ def audit_rows(
     tree = tree_at(data_dir, None, report)
     places = cluster_places(tree)
     clusters = _found_clusters(tree, places)
-    ownerships, brokers = replayed_ownerships(data_dir, places, report)
+    ownerships, brokers = replayed_ownerships(data_dir, tree, places, report)
     disks = _disks(log_dirs, is_only_cluster=len(places) == 1)
     for root, place in places.items():
         yield AuditRow(FINDINGS, place, tree.zxid, {})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kafkalog.columns.kafka_znodes import ClusterPlace
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.coordination.ownership_history import (
     CREATE,
     DELETE,
+    NOT_LOGGED,
     SESSION_END,
     SET_DATA,
     BrokerPlace,
@@ -20,9 +22,9 @@ from kafkalog.coordination.ownership_history import (
 )
 from kafkalog.coordination.znode_paths import below_root
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.history import changes
+from kafkalog.zookeeper.history import TakenOver, history
 from kafkalog.zookeeper.log_reading import Report
-from kafkalog.zookeeper.replay import oldest_tree
+from kafkalog.zookeeper.replay import TreeAt, snapshot_tree
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
 
 # Of view znode_history those that matter here.
@@ -32,39 +34,73 @@ _CHANGES = {
     "delete": DELETE,
     "close_session": SESSION_END,
 }
+# In the paths of all registries.
+_PARTS = ("/ids/", "/owners/", "/brokers/topics/")
 
 
-def znode_changes(data_dir: DataDir, report: Report) -> Iterator[ZnodeChange]:
-    """All that is known to have happened, in order: first, without a time, what the oldest
-    snapshot has, unless the logs begin with the first transaction. Damage is reported."""
-    start = 0
-    tree = oldest_tree(data_dir, report)
-    if tree is not None:
-        start = tree.zxid
-        for znode in znodes(tree):
-            yield ZnodeChange(znode.path, CREATE, znode.data, znode.ephemeral_owner, None, None)
-    for change in changes(data_dir, None, report):
-        transaction, kind = change.logged.transaction, _CHANGES.get(change.change)
-        if kind is None or change.path is None or transaction.zxid <= start:
+class _Known(NamedTuple):
+    """Whose a znode is, 0 for one that is not ephemeral, and its data."""
+
+    session_id: int
+    data: bytes | None
+
+
+def znode_changes(data_dir: DataDir, newest: TreeAt, report: Report) -> Iterator[ZnodeChange]:
+    """All that is known to have happened, in order: what the logs have, and without a time, where
+    they begin too late or miss something, what the snapshots and at last the newest tree have.
+    Damage is reported."""
+    known: dict[str, _Known] = {}
+    last = 0
+    for step in history(data_dir, None, report):
+        if isinstance(step, TakenOver):
+            yield from _differences(known, snapshot_tree(data_dir, step.snapshot, report))
             continue
-        yield ZnodeChange(
-            shown_path(change.path),
-            kind,
-            change.data,
-            change.ephemeral_owner or transaction.session_id,
-            transaction.zxid,
-            transaction.time_ms,
-        )
+        transaction, kind = step.logged.transaction, _CHANGES.get(step.change)
+        last = transaction.zxid
+        if kind is None or step.path is None:
+            continue
+        path, session_id = shown_path(step.path), step.ephemeral_owner or 0
+        if any(part in path for part in _PARTS):
+            _know(known, kind, path, _Known(session_id, step.data))
+            session_id = session_id or transaction.session_id
+            yield ZnodeChange(path, kind, step.data, session_id, last, transaction.time_ms)
+    # A tree that ends before, at damage, is older than what is known.
+    if newest.zxid >= last:
+        yield from _differences(known, newest)
+
+
+def _know(known: dict[str, _Known], change: str, path: str, znode: _Known) -> None:
+    if change in (DELETE, SESSION_END):
+        known.pop(path, None)
+    elif change == SET_DATA and path in known:
+        known[path] = known[path]._replace(data=znode.data)
+    else:
+        known[path] = znode
+
+
+def _differences(known: dict[str, _Known], tree: TreeAt) -> Iterator[ZnodeChange]:
+    """What changes `known` to what is in a tree. What a fuzzy one has too early the logs tell."""
+    gone = dict(known)
+    for znode in znodes(tree):
+        found = _Known(znode.ephemeral_owner, znode.data)
+        if not any(part in znode.path for part in _PARTS) or znode.czxid > tree.zxid:
+            continue
+        if gone.pop(znode.path, None) != found:
+            known[znode.path] = found
+            yield ZnodeChange(znode.path, CREATE, found.data, found.session_id, None, None)
+    for path, lost in gone.items():
+        del known[path]
+        yield ZnodeChange(path, NOT_LOGGED, None, lost.session_id, None, None)
 
 
 def replayed_ownerships(
-    data_dir: DataDir, places: dict[str, ClusterPlace], report: Report
+    data_dir: DataDir, newest: TreeAt, places: dict[str, ClusterPlace], report: Report
 ) -> tuple[dict[str, list[Ownership]], dict[str, list[BrokerPlace]]]:
     """The ownerships of each cluster by its root, those that ended first, and where its brokers
     were registered."""
     replays = {root: OwnershipReplay() for root in places}
     ownerships: dict[str, list[Ownership]] = {root: [] for root in places}
-    for change in znode_changes(data_dir, report):
+    for change in znode_changes(data_dir, newest, report):
         found = below_root(change.path, places)
         if found is not None:
             ended = replays[found.chroot].take(change._replace(path=found.path))

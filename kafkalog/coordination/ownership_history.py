@@ -16,6 +16,9 @@ from kafkalog.coordination.topic_filters import Subscription
 from kafkalog.coordination.znode_paths import PathTemplate
 
 CREATE, SET_DATA, DELETE, SESSION_END = "create", "set_data", "delete", "session_end"
+# What ended while no transaction that is left tells of it.
+NOT_LOGGED = "not_logged"
+_ENDS = (DELETE, SESSION_END, NOT_LOGGED)
 _CONSUMER = PathTemplate("/consumers/[group_id]/ids/[consumer_id]")
 _OWNER = PathTemplate("/consumers/[group_id]/owners/[topic]/[broker_partition]")
 _BROKER = PathTemplate("/brokers/ids/[broker_id]")
@@ -25,8 +28,8 @@ _OLDEST_TOPIC = PathTemplate("/brokers/topics/[topic]/[broker_id]")
 
 class ZnodeChange(NamedTuple):
     """One change of a znode; `path` is that below the cluster's root. `change` is CREATE, SET_DATA,
-    DELETE or SESSION_END, the end of the session of an ephemeral one. Of what was there before the
-    first change that is known, `zxid` and `time_ms` are None."""
+    DELETE or SESSION_END, the end of the session of an ephemeral one, or NOT_LOGGED where it is not
+    there any more. Of what no transaction tells, `zxid` and `time_ms` are None."""
 
     path: str
     change: str
@@ -37,7 +40,7 @@ class ZnodeChange(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """When something happened, None where it was before all that is known."""
+    """When something happened, None where no transaction that is left tells of it."""
 
     zxid: int | None
     time_ms: int | None
@@ -53,7 +56,8 @@ class Trigger(NamedTuple):
 
 class Ownership(NamedTuple):
     """One consumer's time with a partition, from its claim to its release (None while it lasts);
-    `release` is `released` or `session_end`. `unowned_ms` is how long nobody had it before."""
+    `release` is `released`, `session_end` or `not_logged`. `unowned_ms` is how long nobody had it
+    before."""
 
     group_id: str
     place: TopicPartition
@@ -100,10 +104,14 @@ class OwnershipReplay:
                 yield from self._owner(key, change)
             return
         cause = self._registry_change(change)
-        if cause is not None and change.zxid is not None:
-            trigger = Trigger(cause.cause, cause.name, Moment(change.zxid, change.time_ms))
-            for group_id in groups_set_off(cause, self._groups):
+        if cause is None:
+            return
+        trigger = Trigger(cause.cause, cause.name, Moment(change.zxid, change.time_ms))
+        for group_id in groups_set_off(cause, self._groups):
+            if change.zxid is not None:
                 self._triggers[group_id] = trigger
+            else:  # what set the group off last is not known any more
+                self._triggers.pop(group_id, None)
 
     def still_held(self) -> Iterator[Ownership]:
         """At the end: what has not been released."""
@@ -113,16 +121,20 @@ class OwnershipReplay:
         at, trigger = Moment(change.zxid, change.time_ms), self._triggers.get(key[0])
         if change.change == CREATE:
             held = self._held.get(key)
-            if held is not None and held.session_id == change.session_id:
-                return  # a snapshot has it that was made while it was claimed
+            owner = (change.data or b"").decode("utf-8", "replace")
+            if held is not None:
+                if (held.session_id, held.owner) == (change.session_id, owner):
+                    return  # a snapshot has it that was made while it was claimed
+                yield self._ended_unseen(key)
             before_ms, now_ms = self._released_ms.get(key), at.time_ms
             is_known = before_ms is not None and now_ms is not None
             unowned_ms = (now_ms or 0) - (before_ms or 0) if is_known else None
-            owner = (change.data or b"").decode("utf-8", "replace")
             self._held[key] = Ownership(
                 *key, owner, change.session_id, at, unowned_ms, trigger, None, None, None
             )
-        elif change.change in (DELETE, SESSION_END) and key in self._held:
+        elif change.change == NOT_LOGGED and key in self._held:
+            yield self._ended_unseen(key)
+        elif change.change in _ENDS and key in self._held:
             self._released_ms[key] = at.time_ms
             is_own = change.change == DELETE  # no watch makes a session end
             yield self._held.pop(key)._replace(
@@ -130,6 +142,10 @@ class OwnershipReplay:
                 release="released" if is_own else SESSION_END,
                 release_trigger=trigger if is_own else None,
             )
+
+    def _ended_unseen(self, key: _Key) -> Ownership:
+        self._released_ms.pop(key, None)
+        return self._held.pop(key)._replace(released=Moment(None, None), release=NOT_LOGGED)
 
     def _registry_change(self, change: ZnodeChange) -> RegistryChange | None:
         consumer, broker = _CONSUMER.names(change.path), _BROKER.names(change.path)
@@ -155,7 +171,7 @@ class OwnershipReplay:
         self, group_id: str, consumer_id: str, change: ZnodeChange
     ) -> RegistryChange | None:
         consumers = self._groups.setdefault(group_id, {})
-        if change.change in (DELETE, SESSION_END):
+        if change.change in _ENDS:
             consumers.pop(consumer_id, None)
             return RegistryChange(Cause.MEMBER_LEFT, consumer_id, group_id)
         # What cannot be read consumes nothing that is known.
@@ -167,7 +183,7 @@ class OwnershipReplay:
 
     def _broker(self, broker_id: str, change: ZnodeChange) -> RegistryChange | None:
         had_none = not self._brokers
-        if change.change in (DELETE, SESSION_END):
+        if change.change in _ENDS:
             self._brokers.discard(broker_id)
             # Consumers of 0.8 and later do not watch for it (F453).
             left = RegistryChange(Cause.BROKER_LEFT, broker_id)

@@ -41,14 +41,28 @@ class Change(NamedTuple):
     ephemeral_owner: int | None = None
 
 
+class TakenOver(NamedTuple):
+    """Transactions are missing before the change that comes next; a sound snapshot has what they
+    left, or some of them did."""
+
+    snapshot: ZookeeperFile
+
+
 def changes(data_dir: DataDir, until: int | None, report: Report) -> Iterator[Change]:
     """All changes in the logs up to the transaction `until`, in their order."""
+    return (step for step in history(data_dir, until, report) if isinstance(step, Change))
+
+
+def history(data_dir: DataDir, until: int | None, report: Report) -> Iterator[Change | TakenOver]:
+    """The same, and between them the snapshots that tell of what is missing in the logs."""
     owners = _EphemeralOwners(data_dir.snapshots, report)
     for logged in all_entries(data_dir, report):
         transaction = logged.transaction
         if until is not None and transaction.zxid > until:
             return
-        owners.come_to(transaction.zxid)
+        taken_over = owners.come_to(transaction.zxid)
+        if taken_over is not None:
+            yield TakenOver(taken_over)
         is_multi = isinstance(transaction.operation, Multi)
         for number, operation in enumerate(effective_operations(transaction)):
             yield from _changes(logged, number if is_multi else None, operation, owners)
@@ -90,23 +104,26 @@ class _EphemeralOwners:
         self._owners: dict[bytes, int] = {}
         self._snapshots = snapshots
         self._report = report
-        self._last = 0
+        self._last: int | None = None
         self._is_complete = True
 
-    def come_to(self, zxid: int) -> None:
+    def come_to(self, zxid: int) -> ZookeeperFile | None:
         """Before a transaction: if some before it are missing, begin anew with the newest snapshot
-        before it."""
-        is_gap = not follows(zxid, self._last)
+        before it, which is returned."""
+        last = self._last or 0
+        is_gap = zxid > 1 if self._last is None else not follows(zxid, last)
         if is_gap:
             self._paths.clear()
             self._owners.clear()
             self._is_complete = False
+        loaded = None
         if not self._is_complete:
-            passed = [file for file in self._snapshots if self._last <= file.zxid < zxid]
+            passed = [file for file in self._snapshots if last <= file.zxid < zxid]
             loaded = next(filter(self._load, reversed(passed)), None)
             if loaded is not None:
                 self._is_complete = not is_gap or follows(zxid, loaded.zxid)
         self._last = zxid
+        return loaded
 
     def _load(self, snapshot: ZookeeperFile) -> bool:
         found: list[tuple[int, bytes]] = []

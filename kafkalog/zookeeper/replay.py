@@ -58,22 +58,29 @@ def tree_at(data_dir: DataDir, until: int | None, report: Report) -> TreeAt:
 
 
 def oldest_tree(data_dir: DataDir, report: Report) -> TreeAt | None:
-    """The tree of the oldest sound snapshot, with what was later than its name while it was made
-    (F407); None where the logs tell all before it, or no snapshot does. Damage is reported."""
+    """The tree of the oldest sound snapshot; None where the logs tell all before it, or no snapshot
+    does. Damage is reported."""
     if data_dir.has_first_log:
         return None
+    for snapshot in data_dir.snapshots:
+        try:
+            return snapshot_tree(data_dir, snapshot, report)
+        except DataLossError:
+            continue  # it is damaged, which is reported
+    return None
+
+
+def snapshot_tree(data_dir: DataDir, snapshot: ZookeeperFile, report: Report) -> TreeAt:
+    """The tree of one snapshot, with what was later than its name while it was made (F407). Damage
+    is reported, and then DataLossError raised."""
 
     def report_damage(finding: Finding) -> None:
         # The logs behind it are not read here.
         if finding.fault is not Fault.FUZZY:
             report(finding)
 
-    for snapshot in data_dir.snapshots:
-        try:
-            return tree_at(replace(data_dir, snapshots=(snapshot,), logs=()), None, report_damage)
-        except DataLossError:
-            continue  # it is damaged, which is reported
-    return None
+    alone = replace(data_dir, snapshots=(snapshot,), logs=())
+    return tree_at(alone, None, report_damage)
 
 
 def _unchanged(scan: SnapshotScan | None, touched: Touched, data_dir: DataDir) -> ChangedTree:

@@ -93,6 +93,72 @@ def test_what_a_snapshot_has_is_claimed_at_no_known_time(tmp_path: Path) -> None
     ]
 
 
+def held(folder: Path) -> list[tuple[object, ...]]:
+    """Owner, claim and release of each row of the history."""
+    names = ("owner", "claimed_zxid", "released_zxid", "release")
+    (data_dir,) = find_data_dirs([str(folder)])
+    return [
+        tuple(row.values.get(name) for name in names)
+        for row in audit_rows(data_dir, (), lambda finding: None)
+        if row.table == "ownership_history"
+    ]
+
+
+OWNER = f"{G}/owners/t/0"
+UNOWNED = {path: data for path, data in TREE.items() if path != OWNER}
+
+
+def claim(zxid: int, owner: str, session_id: int = SESSION) -> Transaction:
+    return transaction(zxid, create(OWNER, 2, owner.encode(), session_id), session_id=session_id)
+
+
+def test_what_ended_before_a_server_took_over_a_snapshot_is_not_held(tmp_path: Path) -> None:
+    # F412, F449: claimed at 2; snapshot.20 has no owner, and log.21 follows it
+    write_ensemble(tmp_path, UNOWNED, zxid=0x20)
+    begin = [transaction(1, create("/consumers", 1)), claim(2, "a-0")]
+    logs = {1: log_bytes(begin), 0x21: log_bytes([transaction(0x21, create("/x", 1))])}
+    write_data_dir(tmp_path, logs=logs)
+    assert held(tmp_path) == [("a-0", 2, None, "not_logged")]
+
+
+def test_what_a_gap_hides_at_the_end_the_tree_tells(tmp_path: Path) -> None:
+    # F412, F449: the server took over snapshot.20, and logged nothing since
+    write_ensemble(tmp_path, TREE, zxid=0x20)
+    begin = [transaction(1, create("/consumers", 1)), claim(2, "b-0", OTHER)]
+    write_data_dir(tmp_path, logs={1: log_bytes(begin)})
+    assert held(tmp_path) == [("b-0", 2, None, "not_logged"), ("a-0", None, None, None)]
+
+
+def test_logs_that_begin_before_the_oldest_snapshot_are_told(tmp_path: Path) -> None:
+    # F449: claimed at 0x10, released at 0x11, and snapshot.12 follows
+    write_ensemble(tmp_path, UNOWNED, zxid=0x12)
+    story = [claim(0x10, "a-0"), transaction(0x11, Delete(OWNER.encode()))]
+    write_data_dir(tmp_path, logs={0x10: log_bytes(story)})
+    assert held(tmp_path) == [("a-0", 0x10, 0x11, "released")]
+
+
+def test_logs_that_begin_with_a_leader_follow_the_snapshot_before(tmp_path: Path) -> None:
+    # F412: the first transaction of an epoch follows the last of any before
+    epoch = 5 << 32
+    write_ensemble(tmp_path, TREE, zxid=epoch - 100)
+    story = [transaction(epoch + 1, Delete(OWNER.encode())), claim(epoch + 2, "b-0", OTHER)]
+    write_data_dir(tmp_path, logs={epoch + 1: log_bytes(story)})
+    assert held(tmp_path) == [
+        ("a-0", None, epoch + 1, "released"),
+        ("b-0", epoch + 2, None, None),
+    ]
+
+
+def test_a_damaged_oldest_snapshot_gives_way_to_the_next(tmp_path: Path) -> None:
+    # F417
+    write_ensemble(tmp_path, TREE, zxid=0x20)
+    damaged = tmp_path / "version-2" / "snapshot.20"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    write_ensemble(tmp_path, TREE, zxid=0x30)
+    write_data_dir(tmp_path, logs={0x31: log_bytes([transaction(0x31, Delete(OWNER.encode()))])})
+    assert held(tmp_path) == [("a-0", None, 0x31, "released")]
+
+
 def test_an_id_in_two_places_is_told_from_one_that_moved(tmp_path: Path) -> None:
     # F436, F468
     leave, come = Delete(b"/brokers/ids/0"), create("/brokers/ids/0", 2, b"two:9092", OTHER)

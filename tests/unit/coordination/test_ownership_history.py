@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkalog.coordination.ownership_history import (
     CREATE,
     DELETE,
+    NOT_LOGGED,
     SESSION_END,
     SET_DATA,
     BrokerPlace,
@@ -138,3 +139,29 @@ def test_brokers_that_were_in_several_places() -> None:
             BrokerPlace("0", "c:1", Moment(4, 4000)),
         ]
     }
+
+
+def test_a_claim_over_one_that_is_held_ends_that() -> None:
+    # F412: the release was in transactions that are missing
+    first, second = played(JOIN_A, owns("a-0"), owns("b-0"))[0]
+    assert (first.owner, first.released, first.release) == ("a-0", Moment(None, None), "not_logged")
+    assert (second.owner, second.unowned_ms, second.released) == ("b-0", None, None)
+
+
+def test_what_no_transaction_tells_sets_nothing_off() -> None:
+    # F412, F452: that b joined is known from a snapshot alone
+    replay = OwnershipReplay()
+    changes = [
+        ZnodeChange(f"{G}/ids/a", CREATE, consumer("t").encode(), 7, 1, 1000),
+        ZnodeChange(f"{G}/owners/t/0", CREATE, b"a-0", 7, 2, 2000),
+        ZnodeChange(f"{G}/ids/b", CREATE, consumer("t").encode(), 8, None, None),
+        ZnodeChange(f"{G}/owners/t/0", NOT_LOGGED, None, 7, None, None),
+        ZnodeChange(f"{G}/owners/t/0", CREATE, b"b-0", 8, 9, 9000),
+    ]
+    ended = [ownership for change in changes for ownership in replay.take(change)]
+    told = [*ended, *replay.still_held()]
+    assert [brief(ownership) for ownership in told] == [
+        ("a-0", None, "member_joined", None),
+        ("b-0", None, None, None),
+    ]
+    assert told[0].release == "not_logged"
