@@ -17,6 +17,8 @@ from kafkalog.errors import UnsupportedFormatError
 MOST_NODES = 20_000
 # Pairs of a part of the pattern and a place in the text that a match may look at.
 MOST_LOOKS = 100_000
+# Ends of parts that a match may follow.
+MOST_STEPS = 4_000_000
 MOST_REPEATS = 1000
 DEEPEST_GROUP = 50
 _WORD = frozenset(string.ascii_letters + string.digits + "_")
@@ -56,7 +58,6 @@ class _Repeat:
 
 
 _Node = _Character | _Edge | _Sequence | _Choice | _Repeat
-_Known = dict[tuple[int, int], frozenset[int]]
 
 
 class JavaPattern:
@@ -65,50 +66,81 @@ class JavaPattern:
 
     def __init__(self, pattern: str) -> None:
         self._root = _Parser(pattern).whole()
+        self._too_much: str | None = None
 
     def matches(self, text: str) -> bool:
         """Whether the whole text matches. Raises UnsupportedFormatError where that is too much
-        work to find out."""
-        known: _Known = {}
-        return len(text) in _ends(self._root, text, 0, known)
+        work to find out, and from then on for any text: there can be many."""
+        if self._too_much is not None:
+            raise UnsupportedFormatError(self._too_much)
+        try:
+            return len(text) in _Search(text).ends(self._root, 0)
+        except UnsupportedFormatError as error:
+            self._too_much = str(error)
+            raise
 
 
-def _ends(node: _Node, text: str, start: int, known: _Known) -> frozenset[int]:
-    """Where matches of a node that begin at `start` can end; each is found once."""
-    key = (id(node), start)
-    if key not in known:
-        if len(known) > MOST_LOOKS:
-            raise UnsupportedFormatError(
-                f"a pattern needs more than {MOST_LOOKS} looks at {text[:100]!r}: too much work"
-            )
-        known[key] = frozenset(_found_ends(node, text, start, known))
-    return known[key]
+class _Search:
+    """Where matches of the parts of a pattern end in a text."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known: dict[tuple[int, int], frozenset[int]] = {}
+        self._steps = 0
 
-def _found_ends(node: _Node, text: str, start: int, known: _Known) -> set[int]:
-    if isinstance(node, _Character):
-        return {start + 1} if start < len(text) and node.accepts(text[start]) else set()
-    if isinstance(node, _Edge):
-        return {start} if start == (len(text) if node.is_end else 0) else set()
-    if isinstance(node, _Choice):
-        return {end for part in node.parts for end in _ends(part, text, start, known)}
-    places = {start}
-    if isinstance(node, _Sequence):
+    def ends(self, node: _Node, start: int) -> frozenset[int]:
+        """Where matches of a node that begin at `start` can end; each is found once."""
+        key = (id(node), start)
+        if key not in self._known:
+            if len(self._known) > MOST_LOOKS:
+                raise self._refusal(MOST_LOOKS, "looks")
+            self._known[key] = frozenset(self._found_ends(node, start))
+        return self._known[key]
+
+    def _refusal(self, most: int, what: str) -> UnsupportedFormatError:
+        return UnsupportedFormatError(
+            f"a pattern needs more than {most} {what} at {self._text[:100]!r}: too much work"
+        )
+
+    def _found_ends(self, node: _Node, start: int) -> set[int]:
+        text = self._text
+        if isinstance(node, _Character):
+            return {start + 1} if start < len(text) and node.accepts(text[start]) else set()
+        if isinstance(node, _Edge):
+            return {start} if start == (len(text) if node.is_end else 0) else set()
+        if isinstance(node, _Choice):
+            return set().union(*(self._step(part, {start}) for part in node.parts))
+        if isinstance(node, _Repeat):
+            return self._repeated_ends(node, start)
+        places = {start}
         for part in node.parts:
-            places = _step(part, text, places, known)
+            places = self._step(part, places)
+            if not places:
+                break
         return places
-    for _ in range(node.least):
-        places = _step(node.part, text, places, known)
-    reached, rounds = set(places), 0
-    while places and (node.most is None or rounds < node.most - node.least):
-        places = _step(node.part, text, places, known) - reached
-        reached |= places
-        rounds += 1
-    return reached
 
+    def _repeated_ends(self, node: _Repeat, start: int) -> set[int]:
+        places = {start}
+        for _ in range(node.least):
+            before, places = places, self._step(node.part, places)
+            if places == before:
+                break  # and so it will be after any more
+        reached, rounds = set(places), 0
+        while places and (node.most is None or rounds < node.most - node.least):
+            places = self._step(node.part, places) - reached
+            reached |= places
+            rounds += 1
+        return reached
 
-def _step(node: _Node, text: str, places: set[int], known: _Known) -> set[int]:
-    return {end for place in places for end in _ends(node, text, place, known)}
+    def _step(self, node: _Node, places: set[int]) -> set[int]:
+        found: set[int] = set()
+        for place in places:
+            ends = self.ends(node, place)
+            self._steps += 1 + len(ends)
+            if self._steps > MOST_STEPS:
+                raise self._refusal(MOST_STEPS, "steps")
+            found |= ends
+        return found
 
 
 class _Parser:
@@ -235,12 +267,17 @@ class _Parser:
         self._at += len(text) + 1
         least, comma, most = text.partition(",")
         numbers = [number for number in (least, most) if number or number is least]
-        if not all(n.isascii() and n.isdigit() and int(n[:9]) <= MOST_REPEATS for n in numbers):
+        if not all(number.isascii() and number.isdigit() for number in numbers):
             self._refuse("such a count")
-        last = int(most) if most else None if comma else int(least)
-        if last is not None and last < int(least):
+        # As Java does, zeros in front are passed over, however many.
+        shortest = [number.lstrip("0") or "0" for number in numbers]
+        if not all(len(count) <= 4 and int(count) <= MOST_REPEATS for count in shortest):
             self._refuse("such a count")
-        return int(least), last
+        fewest = int(shortest[0])
+        last = int(shortest[1]) if most else None if comma else fewest
+        if last is not None and last < fewest:
+            self._refuse("such a count")
+        return fewest, last
 
 
 def _literal(literal: str) -> _Node:

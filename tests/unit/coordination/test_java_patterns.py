@@ -22,6 +22,7 @@ from kafkalog.errors import UnsupportedFormatError
         (r"^\Qa.b\E$", ["a.b"], ["axb"]),
         ("", [""], ["a"]),
         ("x{2,}?", ["xx", "xxx"], ["x"]),
+        ("a{" + "0" * 5000 + "2,0003}", ["aa", "aaa"], ["a", "aaaa"]),
         ("[a-c-]*", ["a-c"], ["d"]),
     ],
 )
@@ -35,7 +36,7 @@ def test_whole_names_match(pattern: str, matching: list[str], others: list[str])
     [
         "(?!a).*", r"(a)\1", "a*+", "(?i)a", r"\p{L}", "[a[b]]", "[a-z&&[b]]", "(a", "a)", "*a",
         "[]", r"[\.-z]", "a{2,1}", "a{99999999999}", "(" * 100, "a" * 20_001, "a**", "\\", "[", "{",
-        "a{,2}",
+        "a{,2}", "a{0000000001999999999}", "a{000000000" + "9" * 5000 + "}", "a{1001}", "a{-1}",
     ],
 )  # fmt: skip
 def test_what_is_not_read_is_said(pattern: str) -> None:
@@ -47,6 +48,22 @@ def test_what_is_not_read_is_said(pattern: str) -> None:
 def test_no_pattern_runs_away(pattern: str) -> None:
     # Backtracking would take 2 ** 200 steps.
     assert not JavaPattern(pattern).matches("a" * 200 + "c")
+
+
+def test_nested_counts_do_not_run_away() -> None:
+    pattern = "a*"
+    for _ in range(40):
+        pattern = f"({pattern}){{1000}}"
+    with pytest.raises(UnsupportedFormatError, match="too much work"):
+        JavaPattern(pattern).matches("a" * 248 + "c")
+    assert JavaPattern("(" * 45 + "a{1000}" + "){1}" * 45).matches("a" * 1000)
+
+
+def test_what_is_too_much_work_is_said_at_once_the_second_time() -> None:
+    pattern = JavaPattern(".*.*x")
+    for name in ("a" * 8000, "x"):
+        with pytest.raises(UnsupportedFormatError, match="too much work"):
+            pattern.matches(name)
 
 
 def test_a_list_of_many_topics_is_read() -> None:
