@@ -88,8 +88,10 @@ def groups_set_off(change: RegistryChange, groups: Groups) -> set[str]:
     return {
         group_id
         for group_id, consumers in groups.items()
-        for subscription in consumers.values()
-        if (subscription.is_filter or not by_filter) and _consumes(subscription, change.name)
+        if any(
+            (subscription.is_filter or not by_filter) and _consumes(subscription, change.name)
+            for subscription in consumers.values()
+        )
     }
 
 
