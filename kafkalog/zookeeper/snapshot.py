@@ -16,6 +16,9 @@ MAGIC = 0x5A4B534E
 VERSION = 2
 OPEN_ACL_NUMBER = -1
 STAT_BYTES = 60
+# No server has so many sessions, or entries in its access control lists; a few compressed bytes can
+# say so.
+MOST_SESSIONS = MOST_ACLS = 1 << 20
 _LENGTH = struct.Struct(">i")
 _LENGTH_OF = _LENGTH.unpack_from
 _ACL_OF = struct.Struct(">q").unpack_from
@@ -72,21 +75,23 @@ class Snapshot:
             raise corrupt(Fault.VERSION, f"version {version}, known is {VERSION}", 4)
         self._input.read_long()  # the database's id, which no reader looks at
 
-    def _count(self) -> int:
+    def _count(self, most: int) -> int:
         count = self._input.read_int()
-        if count < 0:
+        if not 0 <= count <= most:
             raise corrupt(Fault.MALFORMED, f"{count} items", self._input.place - 4)
         return count
 
     def _sessions(self) -> dict[int, int]:
         read_long, read_int = self._input.read_long, self._input.read_int
-        return {read_long(): read_int() for _ in range(self._count())}
+        return {read_long(): read_int() for _ in range(self._count(MOST_SESSIONS))}
 
     def _acls(self) -> dict[int, tuple[Acl, ...]]:
         cache: dict[int, tuple[Acl, ...]] = {OPEN_ACL_NUMBER: OPEN_ACL_UNSAFE}
-        for _ in range(self._count()):
+        left = MOST_ACLS
+        for _ in range(self._count(left)):
             number = self._input.read_long()
-            cache[number] = tuple(self._acl() for _ in range(self._count()))
+            cache[number] = tuple(self._acl() for _ in range(self._count(left)))
+            left -= len(cache[number])
         return cache
 
     def _acl(self) -> Acl:

@@ -28,6 +28,7 @@ from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE, READ_ACL_UNSAFE, Acl, Owne
 
 # czxid, mzxid, ctime, mtime, version, cversion, aversion, ephemeralOwner, pzxid.
 STAT = struct.Struct(">qqqqiiiqq")
+_LARGEST_INT = (1 << 31) - 1
 
 
 @dataclass(slots=True)
@@ -149,7 +150,8 @@ class ChangedTree:
 
     def _add_child(self, path: bytes, parent: TreeNode, cversion: int, zxid: int) -> None:
         now = parent.cversion + 1 if cversion == -1 else cversion
-        if now > parent.cversion:
+        # Where a server counts beyond an int, it gets a smaller one.
+        if parent.cversion < now <= _LARGEST_INT:
             self._add_digest(path, parent, -1)
             parent.cversion, parent.pzxid = now, zxid
             self._add_digest(path, parent)

@@ -86,6 +86,32 @@ def test_transactions_set_the_stat_as_a_server_does(tmp_path: Path) -> None:
     assert tree.changed.sessions == {SESSION: 6000}
 
 
+def test_a_cversion_does_not_grow_beyond_an_int(tmp_path: Path) -> None:
+    # F413: the server's number is an int of Java, which wraps.
+    parent = Node(b"/a", cversion=2**31 - 1, pzxid=3)
+    log = {5: log_bytes([transaction(5, create("/a/b", -1))])}
+    tree, findings = replayed(write_data_dir(tmp_path, {4: snapshot_bytes([ROOT, parent])}, log))
+    assert findings == []
+    assert set(nodes(tree)) == {"/", "/a", "/a/b"}
+    assert nodes(tree)["/a"].pzxid == 3
+
+
+@pytest.mark.parametrize("most", ["MOST_SESSIONS", "MOST_ACLS"])
+def test_more_sessions_or_lists_than_a_server_has_are_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str
+) -> None:
+    # F403
+    reader = Acl(1, "world", "anyone")
+    acls = {1: (reader,) * 3, 2: (reader,) * 2}
+    content = snapshot_bytes([ROOT], dict.fromkeys(range(5), 1), acls)
+    monkeypatch.setattr(f"kafkalog.zookeeper.snapshot.{most}", 5)
+    _, findings = replayed(write_data_dir(tmp_path / "5", {1: content}))
+    assert findings == []
+    monkeypatch.setattr(f"kafkalog.zookeeper.snapshot.{most}", 4)
+    with pytest.raises(DataLossError):
+        replayed(write_data_dir(tmp_path / "4", {1: content}))
+
+
 def test_lists_of_access_are_set_with_their_version(tmp_path: Path) -> None:
     readers = (Acl(1, "sasl", "kafka"), Acl(31, "digest", "u:p"))
     story = [*STORY, transaction(6, SetAcl(b"/a", readers, 1)), transaction(7, SetAcl(b"", (), 1))]
