@@ -8,11 +8,15 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kafkalog.columns.batch_table import FAULT, MAGIC
 from kafkalog.columns.replica_facts import replica_facts
+from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.window import FileWindow
 from kafkalog.errors import LogDirError
 from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
+from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import flush_directory, new_directory, write_file
@@ -22,11 +26,12 @@ _FIRST_EPOCH = 0
 
 
 class LogEnd(NamedTuple):
-    """Where a partition's log ends, and the epoch of its last leader; `is_new` where there is no
-    log."""
+    """Where a partition's log ends, the epoch of its last leader, and the format of its last
+    messages, None where it has none; `is_new` where there is no log."""
 
     offset: int
     leader_epoch: int
+    magic: int | None = None
     is_new: bool = False
 
 
@@ -60,7 +65,7 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
         if not facts.ends_soundly:
             raise LogDirError(f"{log.path} ends in damage: see jobs/salvage.py")
         epoch = facts.epochs[-1].epoch if facts.epochs else _FIRST_EPOCH
-        ends.append(LogEnd(facts.log_end, epoch))
+        ends.append(LogEnd(facts.log_end, epoch, last_magic(log)))
     if len({end.offset for end in ends}) > 1:
         told = ", ".join(
             f"{log.path} at {end.offset}" for log, end in zip(replicas, ends, strict=True)
@@ -68,7 +73,18 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
         raise LogDirError(
             f"replicas end at different offsets, {told}: let them catch up before the brokers stop"
         )
-    return max(ends)
+    return ends[0]._replace(leader_epoch=max(end.leader_epoch for end in ends))
+
+
+def last_magic(log: PartitionLog) -> int | None:
+    """The format of a log's last messages, None where it has none. Headers are read."""
+    for segment in reversed(log.segments):
+        with InputFile(segment.path) as file:
+            chunks = SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks()
+            found = [chunk.table[chunk.table[:, FAULT] == 0, MAGIC] for chunk in chunks]
+        if magics := [int(magic) for part in found for magic in part[-1:]]:
+            return magics[-1]
+    return None
 
 
 def write_commits(

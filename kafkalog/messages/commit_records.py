@@ -48,6 +48,11 @@ COMMIT_FORMS = {
 }
 
 
+def form_of_magic(magic: int) -> CommitForm:
+    """The form that every broker loads that has messages of this format."""
+    return next(form for form in COMMIT_FORMS.values() if form.magic == magic)
+
+
 def commit_batches(
     commits: Iterable[GroupCommit],
     form: CommitForm,

@@ -14,7 +14,6 @@ from kafkalog.spark.offset_judgement import Judgement
 from kafkalog.spark.zookeeper_arguments import add_zookeeper_arguments
 
 MTIME, NOW = COMMIT_TIMES = ("mtime", "now")
-_NEWEST_FORM = list(COMMIT_FORMS)[-1]
 
 
 def add_migration_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,9 +48,8 @@ def _add_writing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--broker-version",
         choices=list(COMMIT_FORMS),
-        default=_NEWEST_FORM,
-        help="brokers that are to load the segments: this release or a later one (default: "
-        f"{_NEWEST_FORM})",
+        help="brokers that are to load the segments: this release or a later one (default: as old "
+        "as the last messages in the logs of __consumer_offsets are)",
     )
     parser.add_argument(
         "--commit-time",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from pyspark.sql import DataFrame, Row
@@ -18,16 +18,18 @@ from kafkalog.columns.offset_segments import (
     LogEnd,
     WrittenSegment,
     end_to_go_on_from,
+    last_magic,
     write_commits,
 )
 from kafkalog.coordination.offset_migration import Move
 from kafkalog.coordination.zookeeper_commands import OffsetZnode, Shell, offset_commands
 from kafkalog.errors import OptionError
-from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
+from kafkalog.messages.commit_records import COMMIT_FORMS, CommitForm, GroupCommit, form_of_magic
 from kafkalog.spark.job import counted
 from kafkalog.spark.migration_arguments import MTIME
 from kafkalog.spark.migration_reading import OffsetStores
 from kafkalog.spark.migration_words import segment_words
+from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import OutputFile, new_directory
 
@@ -56,9 +58,10 @@ def write_segments(
     of them does not allow to go on: OptionError, LogDirError.
     """
     moved = rows.where(F.col("to_kafka") == Move.MOVE.value).persist()
-    ends = _ends(moved, stores)
+    of_offsets = [log for log in stores.logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    ends = _ends(moved, stores, of_offsets)
+    forms = commit_forms(args.broker_version, ends, of_offsets)
     new_directory(args.write_segments)
-    form = COMMIT_FORMS[args.broker_version]
     ordered = moved.orderBy("offsets_partition", *_ORDER).toLocalIterator()
     return [
         write_commits(
@@ -66,14 +69,16 @@ def write_segments(
             partition,
             ends[partition],
             _commits(found, None if args.commit_time == MTIME else now_ms),
-            form,
+            forms[partition],
             now_ms=now_ms,
         )
         for partition, found in groupby(ordered, key=lambda row: row.offsets_partition)
     ]
 
 
-def _ends(moved: DataFrame, stores: OffsetStores) -> Mapping[int, LogEnd]:
+def _ends(
+    moved: DataFrame, stores: OffsetStores, of_offsets: Sequence[PartitionLog]
+) -> Mapping[int, LogEnd]:
     """Where each partition that gets commits is gone on with."""
     partitions = [row[0] for row in moved.select("offsets_partition").distinct().collect()]
     if None in partitions:
@@ -81,11 +86,27 @@ def _ends(moved: DataFrame, stores: OffsetStores) -> Mapping[int, LogEnd]:
         raise OptionError(name, None, "the number of partitions, which no input tells")
     if not stores.replicas.has_topic:
         return dict.fromkeys(partitions, NEW_LOG)
-    of_offsets = [log for log in stores.logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     return {
         partition: end_to_go_on_from([log for log in of_offsets if log.partition == partition])
         for partition in partitions
     }
+
+
+def commit_forms(
+    asked: str | None, ends: Mapping[int, LogEnd], of_offsets: Sequence[PartitionLog]
+) -> Mapping[int, CommitForm]:
+    """The form for each partition: as asked, or as its last messages are, or those of the others
+    where it has none. Rule: docs/migration.md F480."""
+    if asked is not None:
+        return dict.fromkeys(ends, COMMIT_FORMS[asked])
+    magics = {partition: end.magic for partition, end in ends.items()}
+    if None in magics.values():
+        told = [magic for log in of_offsets if (magic := last_magic(log)) is not None]
+        if not told:
+            name = "--broker-version"
+            raise OptionError(name, None, f"the brokers' release: {CONSUMER_OFFSETS} is empty")
+        magics = {key: min(told) if magic is None else magic for key, magic in magics.items()}
+    return {key: form_of_magic(magic) for key, magic in magics.items() if magic is not None}
 
 
 def _commits(rows: Iterable[Row], time_ms: int | None) -> Iterator[GroupCommit]:

@@ -148,10 +148,12 @@ def test_what_is_written_goes_on_where_the_logs_end(
     # F475, F477, F480 to F484
     copy, target, commands = tmp_path / "copy", tmp_path / "segments", tmp_path / "commands.txt"
     shutil.copytree(log_dir, copy)
-    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old", "--broker-version", "0.10"]
+    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old"]
     writing = ["--write-segments", target, "--write-zookeeper-commands", commands]
     assert run(*moving, *writing, logs=copy) == ExitCode.DONE
     assert len(list(target.iterdir())) > 1
+    # Byte 16 is the format of the first message: as the broker's own.
+    assert {path.read_bytes()[16] for path in target.rglob("*.log")} == {1}
     said = capsys.readouterr().out
     assert "wrote 9 commits in " in said
     assert "wrote 1 offset as commands to" in said
@@ -181,7 +183,7 @@ def test_groups_whose_partition_was_not_given_are_neither_compared_nor_moved(
     shutil.copytree(log_dir, copy)
     lost = offsets_partition_of("old.g-old-zk", PARTITIONS)
     shutil.rmtree(copy / f"__consumer_offsets-{lost}")
-    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old", "--broker-version", "0.10"]
+    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old"]
     assert run(*moving, "--write-segments", target, logs=copy) == ExitCode.DONE
     fault = f"__consumer_offsets-{lost} of broker 0 is missing"
     by_group = phases(spark, tmp_path)

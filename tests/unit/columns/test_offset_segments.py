@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.log_offsets import log_end_offset
-from kafkalog.columns.offset_segments import NEW_LOG, LogEnd, end_to_go_on_from, write_commits
+from kafkalog.columns.offset_segments import (
+    NEW_LOG,
+    LogEnd,
+    end_to_go_on_from,
+    last_magic,
+    write_commits,
+)
 from kafkalog.errors import LogDirError
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
-from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
+from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, form_of_magic
 from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, PartitionLog, find_partitions
 from kafkalog.storage.recovery import RecoverySettings, plan_recovery
 
@@ -39,6 +45,30 @@ def test_the_next_segment_begins_where_the_broker_said_that_the_log_ends(log_dir
     # F482: by recovery-point-offset-checkpoint.
     ends = {each: end_to_go_on_from([offsets_log(log_dir, each)]).offset for each in (0, 1, 2)}
     assert ends == {0: 33, 1: 22, 2: 4}
+
+
+def test_the_format_of_the_last_messages_is_that_which_the_broker_wrote(
+    log_dir: Path, tmp_path: Path, unpacked: Callable[[str], Path]
+) -> None:
+    # F480
+    assert end_to_go_on_from([offsets_log(log_dir, 1)]).magic == 1
+    assert form_of_magic(1) == COMMIT_FORMS["0.10"]
+    assert [form_of_magic(magic) for magic in (0, 2)] == [
+        COMMIT_FORMS["0.8.2"],
+        COMMIT_FORMS["0.11"],
+    ]
+    (old,) = unpacked("kafka08.logs").rglob("__consumer_offsets-1")
+    (new,) = unpacked("kafka39zk.logs").rglob("__consumer_offsets-5")
+    assert [
+        last_magic(offsets_log(each.parent, number)) for each, number in ((old, 1), (new, 5))
+    ] == [0, 2]
+    # A segment that has just been begun has none: that before it tells.
+    (log_dir / "__consumer_offsets-1" / f"{22:020d}.log").touch()
+    assert last_magic(offsets_log(log_dir, 1)) == 1
+    empty = tmp_path / "empty" / "__consumer_offsets-1"
+    empty.mkdir(parents=True)
+    (empty / f"{0:020d}.log").touch()
+    assert last_magic(offsets_log(empty.parent, 1)) is None
 
 
 def test_both_segments_together_are_a_log_that_a_broker_goes_through(
