@@ -43,7 +43,6 @@ class WrittenSegment(NamedTuple):
     """A segment that was written, the offsets of its records being [base_offset, end_offset)."""
 
     partition: int
-    directory: str
     base_offset: int
     end_offset: int
 
@@ -116,4 +115,4 @@ def write_commits(
     for name, data in files.items():
         write_file(os.path.join(directory, name), data, os.fsync)
     flush_directory(directory, os.fsync)
-    return WrittenSegment(partition, directory, end.offset, end.offset + len(held))
+    return WrittenSegment(partition, end.offset, end.offset + len(held))

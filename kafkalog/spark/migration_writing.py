@@ -31,7 +31,7 @@ from kafkalog.spark.migration_reading import OffsetStores
 from kafkalog.spark.migration_words import segment_words
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.storage.output_files import OutputFile, new_directory
+from kafkalog.storage.output_files import OutputFile, whole_directory
 
 _ORDER = ("group_id", "topic", "partition")
 
@@ -54,26 +54,27 @@ def write_segments(
 ) -> list[WrittenSegment]:
     """Write the offsets that are moved to Kafka, `rows` being those of table `offset_migration`.
 
-    Nothing is written where the number of partitions of `__consumer_offsets` is not known, or one
-    of them does not allow to go on: OptionError, LogDirError.
+    All is written or nothing. Nothing is where the number of partitions of `__consumer_offsets` is
+    not known, or one of them does not allow to go on (OptionError, LogDirError), nor where a name
+    is longer than a record can have it (SchemaError).
     """
     moved = rows.where(F.col("to_kafka") == Move.MOVE.value).persist()
     of_offsets = [log for log in stores.logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     ends = _ends(moved, stores, of_offsets)
     forms = commit_forms(args.broker_version, ends, of_offsets)
-    new_directory(args.write_segments)
     ordered = moved.orderBy("offsets_partition", *_ORDER).toLocalIterator()
-    return [
-        write_commits(
-            args.write_segments,
-            partition,
-            ends[partition],
-            _commits(found, None if args.commit_time == MTIME else now_ms),
-            forms[partition],
-            now_ms=now_ms,
-        )
-        for partition, found in groupby(ordered, key=lambda row: row.offsets_partition)
-    ]
+    with whole_directory(args.write_segments, os.fsync) as target:
+        return [
+            write_commits(
+                target,
+                partition,
+                ends[partition],
+                _commits(found, None if args.commit_time == MTIME else now_ms),
+                forms[partition],
+                now_ms=now_ms,
+            )
+            for partition, found in groupby(ordered, key=lambda row: row.offsets_partition)
+        ]
 
 
 def _ends(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kafkalog.errors import LogDirError
 
@@ -31,7 +33,29 @@ def new_directory(path: str) -> None:
     try:
         os.makedirs(path)
     except FileExistsError:
-        raise LogDirError(f"{path} exists: kafkalog writes to new directories only") from None
+        raise _existing(path) from None
+
+
+def _existing(path: str) -> LogDirError:
+    return LogDirError(f"{path} exists: kafkalog writes to new directories only")
+
+
+@contextmanager
+def whole_directory(path: str, flush: Flush) -> Iterator[str]:
+    """A new directory to write into, beside `path`, that takes this name when all is written: what
+    fails on the way leaves nothing there. Raises LogDirError as new_directory does."""
+    target = os.path.abspath(path)
+    scratch = f"{target}.tmp"
+    new_directory(scratch)
+    try:
+        if os.path.lexists(target):
+            raise _existing(path)
+        yield scratch
+        flush_directory(scratch, flush)
+        os.rename(scratch, target)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    flush_directory(os.path.dirname(target), flush)
 
 
 class OutputFile:

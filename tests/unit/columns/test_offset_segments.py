@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,10 +17,11 @@ from kafkalog.columns.offset_segments import (
     last_magic,
     write_commits,
 )
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, SchemaError
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, form_of_magic
 from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, PartitionLog, find_partitions
+from kafkalog.storage.output_files import whole_directory
 from kafkalog.storage.recovery import RecoverySettings, plan_recovery
 
 NOW_MS = 1_800_000_000_000
@@ -79,9 +81,10 @@ def test_both_segments_together_are_a_log_that_a_broker_goes_through(
     form = COMMIT_FORMS["0.10"]
     written = write_commits(str(tmp_path / "new"), 1, end, COMMITS, form, now_ms=NOW_MS)
     assert (written.base_offset, written.end_offset) == (22, 25)
-    names = {path.name for path in Path(written.directory).iterdir()}
+    directory = tmp_path / "new" / "__consumer_offsets-1"
+    names = {path.name for path in directory.iterdir()}
     assert names == {f"{22:020d}{kind}" for kind in (".log", ".index", ".timeindex")}
-    shutil.copytree(written.directory, log_dir / "__consumer_offsets-1", dirs_exist_ok=True)
+    shutil.copytree(directory, log_dir / "__consumer_offsets-1", dirs_exist_ok=True)
     log = offsets_log(log_dir, 1)
     assert [segment.base_offset for segment in log.segments] == [0, 22]
     assert log_end_offset(log) == 25
@@ -96,9 +99,8 @@ def test_both_segments_together_are_a_log_that_a_broker_goes_through(
 def test_a_new_log_has_its_epoch(tmp_path: Path) -> None:
     # F483
     form = COMMIT_FORMS["2.1"]
-    written = write_commits(str(tmp_path), 7, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
-    directory = Path(written.directory)
-    assert directory.name == "__consumer_offsets-7"
+    write_commits(str(tmp_path), 7, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
+    directory = tmp_path / "__consumer_offsets-7"
     epochs = read_leader_epochs((directory / "leader-epoch-checkpoint").read_text())
     assert epochs == [EpochStart(0, 0)]
     (log,) = find_partitions([str(directory)])
@@ -108,8 +110,8 @@ def test_a_new_log_has_its_epoch(tmp_path: Path) -> None:
 def test_the_oldest_brokers_get_nothing_but_the_segment(tmp_path: Path) -> None:
     # F483: leader epochs came with format 2.
     form = COMMIT_FORMS["0.8.2"]
-    written = write_commits(str(tmp_path), 7, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
-    assert {path.suffix for path in Path(written.directory).iterdir()} == {
+    write_commits(str(tmp_path), 7, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
+    assert {path.suffix for path in (tmp_path / "__consumer_offsets-7").iterdir()} == {
         ".log",
         ".index",
         ".timeindex",
@@ -139,3 +141,21 @@ def test_nothing_is_written_beside_a_brokers_own_files(log_dir: Path) -> None:
     end, form = LogEnd(22, 0), COMMIT_FORMS["2.1"]
     with pytest.raises(LogDirError, match="is a broker's log directory"):
         write_commits(str(log_dir), 9, end, COMMITS, form, now_ms=NOW_MS)
+
+
+def test_segments_are_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    # F483: no record has a name of more than 32,767 bytes.
+    target, form = tmp_path / "segments", COMMIT_FORMS["2.1"]
+    too_long = [GroupCommit("g" * 32_768, "orders", 0, 40, 6)]
+    with pytest.raises(SchemaError), whole_directory(str(target), os.fsync) as scratch:
+        write_commits(scratch, 0, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
+        write_commits(scratch, 1, NEW_LOG, too_long, form, now_ms=NOW_MS)
+    assert not list(tmp_path.iterdir())
+    with whole_directory(f"{target}/", os.fsync) as scratch:
+        write_commits(scratch, 0, NEW_LOG, COMMITS, form, now_ms=NOW_MS)
+        assert not target.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["segments"]
+    assert [path.name for path in target.iterdir()] == ["__consumer_offsets-0"]
+    with pytest.raises(LogDirError, match="exists"), whole_directory(str(target), os.fsync):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["segments"]
