@@ -16,14 +16,15 @@ from kafkalog.analysis.consumer_audit import (
     finding_counts,
     findings,
     history,
-    members,
-    newest_members,
+    of_members,
     ownership_totals,
     ownerships,
     partition_ownership,
     with_log_findings,
 )
+from kafkalog.coordination.ensemble_clusters import members_by_cluster
 from kafkalog.spark.consumer_auditing import consumer_audit, with_logs
+from kafkalog.spark.ensemble_members import found_clusters
 from kafkalog.spark.job import (
     ZOOKEEPER_DIRS,
     ExitCode,
@@ -54,9 +55,10 @@ def run(args: Namespace) -> ExitCode:
     inputs = [data_dir.path for data_dir in data_dirs]
     with job_session("kafkalog audit_consumers", with_delta=args.format == "delta") as spark:
         every = consumer_audit(spark, data_dirs, log_dirs, Mode(args.mode)).persist()
-        audit = newest_members(every)
-        clusters = members(every).collect()
-        known = with_logs(ownerships(audit), log_dirs, clusters)
+        found_in = found_clusters(every)
+        clusters = members_by_cluster(found_in)
+        audit = of_members(every, (members[0] for members in clusters))
+        known = with_logs(ownerships(audit), log_dirs, found_in)
         owned = with_log_findings(known).persist()
         found, claims = findings(audit, owned).persist(), history(audit).persist()
         tables = {

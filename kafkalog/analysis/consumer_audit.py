@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterable
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 
 _PLACE = ("input_path", "cluster_id", "chroot")
 _OWNERSHIP = (
@@ -26,27 +31,14 @@ _OWNERSHIP = (
 _OTHER_CLUSTER_ID = "other_cluster_id"
 
 
-def newest_members(audit: DataFrame) -> DataFrame:
-    """Of each cluster the rows of that input which knows the last transaction, where inputs are of
-    several members of an ensemble. A cluster is known by its root and its id, one without an id by
-    when it was made; of inputs that know as much, the last by name counts."""
-    known_by = F.coalesce("cluster_id", "made")
-    newest = (
-        audit.groupBy(known_by.alias("known_by"), F.col("chroot").alias("root"))
-        .agg(F.max(F.struct("zxid", "input_path")).alias("newest"))
-        .select("known_by", "root", F.col("newest.input_path").alias("newest_path"))
-    )
-    is_newest = (
-        (known_by == F.col("known_by"))
-        & (F.col("chroot") == F.col("root"))
-        & (F.col("input_path") == F.col("newest_path"))
-    )
-    return audit.join(F.broadcast(newest), is_newest, "left_semi")
+def of_members(audit: DataFrame, members: Iterable[EnsembleCluster]) -> DataFrame:
+    """The rows about these clusters as these members of their ensembles have them."""
+    return audit.where(reduce(Column.__or__, map(_is_of, members), F.lit(False)))
 
 
-def members(audit: DataFrame) -> DataFrame:
-    """A row per cluster and input: input_path, zxid, made, cluster_id, chroot."""
-    return audit.select("input_path", "zxid", "made", "cluster_id", "chroot").distinct()
+def _is_of(member: EnsembleCluster) -> Column:
+    # An ensemble has one cluster at a root.
+    return (F.col("input_path") == member.input_path) & (F.col("chroot") == member.chroot)
 
 
 def ownerships(audit: DataFrame) -> DataFrame:

@@ -1,5 +1,5 @@
 """Kafka's directories in a tree of znodes as rows of their views (schemas/tables/, one for each
-name in DIRECTORY_VIEWS)."""
+name in DIRECTORY_VIEWS), and the clusters themselves."""
 
 from __future__ import annotations
 
@@ -66,6 +66,14 @@ def cluster_znodes(
         place = below_root(znode.path, roots)
         if place is not None:
             yield ClusterZnode(places[place.chroot], place.path, znode)
+
+
+def cluster_batches(
+    tree: TreeAt, input_path: str, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """View `clusters`."""
+    rows = ({**place._asdict(), "zxid": tree.zxid} for place in cluster_places(tree).values())
+    return row_batches("clusters", rows, input_path, columns)
 
 
 def directory_batches(

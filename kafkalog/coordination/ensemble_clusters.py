@@ -1,10 +1,10 @@
-"""Which cluster of a ZooKeeper ensemble the log directories belong to. Rule: docs/migration.md
-F485.
+"""Which cluster of a ZooKeeper ensemble is meant, and which of the ensemble's members has come
+furthest. Rule: docs/migration.md F485.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from kafkalog.errors import LogDirError, OptionError
@@ -12,12 +12,31 @@ from kafkalog.errors import LogDirError, OptionError
 
 class EnsembleCluster(NamedTuple):
     """A cluster in a data directory of ZooKeeper: the directory, where the cluster begins in the
-    tree, its id if it has one, and the newest change that the directory has of it."""
+    tree, its id if it has one, when it was made, and the last transaction of the whole tree."""
 
     input_path: str
     chroot: str
     cluster_id: str | None
-    last_zxid: int
+    made: str
+    zxid: int
+
+
+def members_by_cluster(found: Iterable[EnsembleCluster]) -> list[list[EnsembleCluster]]:
+    """Every cluster as each of the given members has it, the one that has come furthest first; of
+    those that have come as far the last by name.
+
+    A cluster is known by its root and its id, one without an id by when it was made; of a cluster
+    that got its id later a member may not know it yet.
+    """
+    members = sorted(found, key=lambda each: (each.zxid, each.input_path), reverse=True)
+    ids = {
+        (each.chroot, each.made): each.cluster_id for each in members if each.cluster_id is not None
+    }
+    clusters: dict[tuple[str, str], list[EnsembleCluster]] = {}
+    for each in members:
+        known_by = each.cluster_id or ids.get((each.chroot, each.made)) or each.made
+        clusters.setdefault((each.chroot, known_by), []).append(each)
+    return list(clusters.values())
 
 
 def cluster_of_log_dirs(
@@ -41,10 +60,11 @@ def cluster_of_log_dirs(
         places = sorted({each.chroot or "/" for each in found})
         raise OptionError("--chroot", chroot, f"clusters there: {', '.join(places)}")
     wanted = next(iter(known), None)
-    same = [each for each in candidates if wanted is not None and each.cluster_id == wanted]
+    newest = [members[0] for members in members_by_cluster(candidates)]
+    same = [each for each in newest if wanted is not None and each.cluster_id == wanted]
     if same:
-        return _newest(same)
-    unknown = [each for each in candidates if wanted is None or each.cluster_id is None]
+        return _only(same)
+    unknown = [each for each in newest if wanted is None or each.cluster_id is None]
     if not unknown:
         ids = ", ".join(sorted({each.cluster_id or "" for each in candidates}))
         raise OptionError("--zookeeper", f"cluster {ids}", f"cluster {wanted}, of the log dirs")
@@ -54,12 +74,20 @@ def cluster_of_log_dirs(
             "a cluster that cannot be told to be that of the log directories, for one has no id",
             "with --allow-unknown-cluster, if you know that it is",
         )
-    return _newest(unknown)
+    return _only(unknown)
 
 
-def _newest(candidates: Sequence[EnsembleCluster]) -> EnsembleCluster:
-    places = {each.chroot for each in candidates}
+def _only(clusters: Sequence[EnsembleCluster]) -> EnsembleCluster:
+    """The one that there is."""
+    places = {each.chroot for each in clusters}
     if len(places) > 1:
         told = ", ".join(sorted(place or "/" for place in places))
         raise OptionError("--chroot", None, f"one of the clusters: {told}")
-    return max(candidates, key=lambda each: each.last_zxid)
+    if len(clusters) > 1:
+        told = "; ".join(sorted(f"{_name(each)} in {each.input_path}" for each in clusters))
+        raise OptionError("--zookeeper", told, "data directories of one ensemble")
+    return clusters[0]
+
+
+def _name(cluster: EnsembleCluster) -> str:
+    return f"cluster {cluster.cluster_id or 'without an id'}"

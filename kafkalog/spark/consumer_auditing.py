@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     LongType,
@@ -19,6 +19,7 @@ from pyspark.sql.types import (
 from kafkalog.columns.arrow_types import table_schema as arrow_schema
 from kafkalog.columns.consumer_audit_rows import AUDIT_TABLES, FINDINGS, AuditRow, audit_rows
 from kafkalog.coordination.cluster_ids import is_own
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster, members_by_cluster
 from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places, with_lag
 from kafkalog.spark.options import Mode
@@ -50,11 +51,10 @@ def consumer_audit(
 
 
 def with_logs(
-    ownerships: DataFrame, log_dirs: Sequence[LogDirNames], clusters: Sequence[Row]
+    ownerships: DataFrame, log_dirs: Sequence[LogDirNames], clusters: Sequence[EnsembleCluster]
 ) -> DataFrame:
     """Rows of partition_ownership with _LOG_FACTS from the logs of their own clusters, null where
-    a log is not there. `clusters` are rows with cluster_id, made and chroot. Partitions of Kafka
-    0.7, whose offsets are positions, are not compared."""
+    a log is not there. Partitions of Kafka 0.7, whose offsets are positions, are not compared."""
     is_counted = F.col("broker_id").isNull() & (F.col("committed_offset") >= 0)
     asked = ownerships.withColumn("is_counted", F.coalesce(is_counted, F.lit(False)))
     others, counted = asked, list[DataFrame]()
@@ -71,12 +71,12 @@ def with_logs(
 
 
 def _places(
-    spark: SparkSession, log_dirs: Sequence[LogDirNames], clusters: Sequence[Row]
+    spark: SparkSession, log_dirs: Sequence[LogDirNames], clusters: Sequence[EnsembleCluster]
 ) -> Iterator[tuple[str | None, DataFrame]]:
     """The ids of the clusters that have log directories, and their logs. Where there is but one
     cluster, it has those as well that name none."""
-    is_only = len({(row.cluster_id or row.made, row.chroot) for row in clusters}) == 1
-    for cluster_id in sorted({row.cluster_id for row in clusters}, key=str):
+    is_only = len(members_by_cluster(clusters)) == 1
+    for cluster_id in sorted({each.cluster_id for each in clusters}, key=str):
         own = [
             log_dir.path
             for log_dir in log_dirs

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pyspark.sql import Row
-
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.errors import LogDirError
 from kafkalog.spark.job import refuse_inside
 from kafkalog.storage.log_dir_names import LogDirNames, log_dir_names
@@ -23,14 +22,13 @@ def given_log_dirs(args: argparse.Namespace) -> list[LogDirNames]:
     return found
 
 
-def members_words(members: Sequence[Row]) -> list[str]:
-    """Which clusters are where, and which of several members is taken; `members` has input_path,
-    zxid, made, cluster_id and chroot."""
-    words, taken = [], set[tuple[str, str]]()
-    for row in sorted(members, key=lambda row: (row.zxid, row.input_path), reverse=True):
-        cluster = row.cluster_id or row.made, row.chroot
-        place = f"cluster {row.cluster_id or 'without an id'} at {row.chroot or '/'}"
-        note = ", not the newest" if cluster in taken else ""
-        words.append(f"{place}, as of zxid {row.zxid:#x}: {row.input_path}{note}")
-        taken.add(cluster)
+def members_words(clusters: Sequence[Sequence[EnsembleCluster]]) -> list[str]:
+    """Which clusters are where, and which of several members is taken: `clusters` have their
+    members, the newest first."""
+    words = []
+    for cluster in clusters:
+        for member in cluster:
+            place = f"cluster {member.cluster_id or 'without an id'} at {member.chroot or '/'}"
+            note = "" if member is cluster[0] else ", not the newest"
+            words.append(f"{place}, as of zxid {member.zxid:#x}: {member.input_path}{note}")
     return words

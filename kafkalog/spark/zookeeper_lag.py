@@ -10,12 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.columns.zookeeper_commits import history_begin
-from kafkalog.coordination.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
+from kafkalog.coordination.ensemble_clusters import cluster_of_log_dirs
+from kafkalog.spark.ensemble_members import found_clusters
 from kafkalog.spark.offsets_topic import REACH, reach_batch
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.data_dir_check import findings
-
-_PLACE = ("input_path", "chroot", "cluster_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +39,12 @@ class ZookeeperLag:
         allow_unknown: bool = True,
     ) -> None:
         self._spark, self._given = spark, given
-        found = self._clusters()
+        found = found_clusters(self._view("clusters"))
         self.cluster = cluster_of_log_dirs(
             found, log_dir_ids, chroot=given.chroot, allow_unknown=allow_unknown
         )
         known = [self.cluster.cluster_id, *log_dir_ids]
         self.cluster_id = next((each for each in known if each is not None), None)
-
-    def _clusters(self) -> list[EnsembleCluster]:
-        """The clusters that are there, once for each data directory."""
-        views = (self._view("consumer_offsets"), self._view("topic_registry"))
-        offsets, topics = (view.select(*_PLACE, "mzxid") for view in views)
-        newest = offsets.union(topics).groupBy(*_PLACE).agg(F.max("mzxid").alias("last_zxid"))
-        return [EnsembleCluster(*row) for row in sorted(newest.collect(), key=str)]
 
     def _view(self, name: str, at_ms: int | None = None) -> DataFrame:
         reader = self._spark.read.format("zookeeper").option("view", name)

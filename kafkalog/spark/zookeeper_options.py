@@ -27,6 +27,7 @@ class ZookeeperView(Enum):
     CONSUMER_OFFSETS = "consumer_offsets"
     PARTITION_OWNERS = "partition_owners"
     CLUSTER_ZNODES = "cluster_znodes"
+    CLUSTERS = "clusters"
     OFFSET_COMMITS = "offset_commits"
 
 
@@ -54,7 +55,7 @@ _ZNODE = "znode"
 ZOOKEEPER_OPTION_NAMES = ("path", "paths", "view", "columns", "mode", _ZXID, _TIME, _ZNODE)
 # Always about all of the files.
 _WHOLE_VIEWS = (ZookeeperView.FAULTS,)
-_WITHOUT_PATHS = (ZookeeperView.FAULTS, ZookeeperView.SESSIONS)
+_WITHOUT_PATHS = (ZookeeperView.FAULTS, ZookeeperView.SESSIONS, ZookeeperView.CLUSTERS)
 
 
 def read_zookeeper_options(given: Mapping[str, str]) -> ZookeeperOptions:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from kafkalog.columns.kafka_znodes import directory_batches
+from kafkalog.columns.kafka_znodes import cluster_batches, directory_batches
 from kafkalog.columns.znode_columns import (
     commit_batches,
     fault_batches,
@@ -80,6 +80,8 @@ def _rows(
     elif options.view.value in DIRECTORY_VIEWS:
         view = options.view.value
         yield from directory_batches(tree, options.subtree, view, data_dir.path, columns)
+    elif options.view is ZookeeperView.CLUSTERS:
+        yield from cluster_batches(tree, data_dir.path, columns)
     else:
         yield from session_batches(tree, data_dir.path, columns)
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import Row
 
+from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.errors import CorruptDataError
 from kafkalog.spark.consumer_auditing import _auditing, _places
 from kafkalog.spark.options import Mode
@@ -63,14 +63,14 @@ def test_copies_of_a_broker_are_not_compared(
     one, copy = (log_dir(tmp_path / name, "c") for name in ("one", "copy"))
     for each in (one, copy):
         (Path(each.path) / "t-0" / f"{0:020d}.log").touch()
-    clusters = [Row(cluster_id="c", made="", chroot="")]
+    clusters = [EnsembleCluster("/zk", "", "c", "0x2 1", 1)]
     assert list(_places(NOTHING, [one, copy], clusters)) == []
     assert "offsets are not compared with logs: partition t-0 is there twice" in caplog.text
 
 
 def test_log_directories_of_others_are_not_compared(tmp_path: Path) -> None:
     other = log_dir(tmp_path / "other", "another")
-    assert list(_places(NOTHING, [other], [Row(cluster_id="c", made="", chroot="")])) == []
+    assert list(_places(NOTHING, [other], [EnsembleCluster("/zk", "", "c", "0x2 1", 1)])) == []
     # Of several clusters, one without an id could have any log directory.
-    several = [Row(cluster_id=None, made=made, chroot="") for made in ("0x2 1", "0x2 2")]
+    several = [EnsembleCluster("/zk", "", None, made, 1) for made in ("0x2 1", "0x2 2")]
     assert list(_places(NOTHING, [other], several)) == []
