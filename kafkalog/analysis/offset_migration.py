@@ -56,6 +56,7 @@ def offset_pairs(
     `zookeeper_offsets` are rows of view `consumer_offsets` of one cluster, with znode_version;
     `commits` are what commits_in_effect gives of the same cluster. Where the number of partitions
     of `__consumer_offsets` is known, commits in another than the group's do not count (F484).
+    Znodes that Kafka 0.7 left have rows of their own.
     """
     place = F.lit(None).cast("int")
     if offsets_partitions is not None:
@@ -69,11 +70,13 @@ def offset_pairs(
         F.col("path").alias("znode"),
         "znode_version",
         detail.alias("detail"),
+        F.col("broker_id").isNull().alias("is_of_today"),
     )
     in_kafka = commits.where("committed_offset IS NOT NULL").select(
         *_KEY, F.col("committed_offset").alias("kafka_offset"), "commit_timestamp_ms"
     )
-    same = F.lit(True)
+    # What 0.7 left is of another kind, and stands beside Kafka's offset of that partition.
+    same = F.col("is_of_today")
     for name in _KEY:
         same = same & F.col(name).eqNullSafe(F.col(f"zookeeper_{name}"))
     joined = in_zookeeper.join(in_kafka, same, "full")

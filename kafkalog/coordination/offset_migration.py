@@ -149,13 +149,14 @@ def _phase(pairs: Sequence[OffsetPair], interval_ms: int) -> Phase:
     """F471 to F473, F486"""
     if any(pair.kafka_fault is not None for pair in pairs):
         return Phase.KAFKA_UNKNOWN
-    in_zookeeper = [pair.zookeeper_ms for pair in pairs if pair.zookeeper_ms is not None]
+    readable = [pair for pair in pairs if pair.fault is None]
+    in_zookeeper = [pair.zookeeper_ms for pair in readable if pair.zookeeper_ms is not None]
     in_kafka = [pair.kafka_ms for pair in pairs if pair.kafka_ms is not None]
     if not in_kafka:
         return Phase.ZOOKEEPER
     if not in_zookeeper:
         return Phase.KAFKA
-    leads = {_lead_ms(pair, max(in_zookeeper), max(in_kafka)) for pair in pairs}
+    leads = {_lead_ms(pair, max(in_zookeeper), max(in_kafka)) for pair in readable}
     zookeeper_goes_on = max(leads) > interval_ms
     kafka_goes_on = min(leads) < -interval_ms
     if zookeeper_goes_on and kafka_goes_on:
@@ -235,6 +236,8 @@ def move_to_zookeeper(pair: OffsetPair, members: Members, allowed: Collection[Mo
     """What becomes of Kafka's offset if it is to be written to ZooKeeper, likewise. F475"""
     if pair.kafka_fault is not None:
         return Move.KAFKA_UNKNOWN
+    if pair.fault is not None and pair.kafka_offset is not None:
+        return Move.UNREADABLE
     return _move(pair.kafka_offset, pair.zookeeper_offset, members, allowed)
 
 
@@ -243,6 +246,8 @@ def _move(
 ) -> Move:
     if source is None:
         return Move.ABSENT
+    if source < 0:
+        return Move.UNREADABLE
     if source == target:
         return Move.SAME
     if target is not None and source < target and Move.REWIND not in allowed:

@@ -156,6 +156,14 @@ def test_a_consumer_has_a_row_for_each_topic() -> None:
     ]
 
 
+def test_the_znode_of_an_offset_without_data_has_a_row_that_says_so() -> None:
+    # F448
+    found = row("/consumers/g/offsets/t/3", None)
+    assert (found["group_id"], found["topic"], found["partition"]) == ("g", "t", 3)
+    assert "committed_offset" not in found
+    assert found["detail"]
+
+
 def test_offsets_and_owners_of_both_generations() -> None:
     # F448, F449
     assert row("/consumers/g/offsets/t/0-3", "512") == {

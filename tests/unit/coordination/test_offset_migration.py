@@ -94,6 +94,18 @@ def test_a_partition_of_one_store_is_held_against_the_end_of_the_other() -> None
     assert phase(EQUAL, late) is Phase.LEFT_OVER
 
 
+def test_znodes_that_tell_no_offset_do_not_decide_the_phase() -> None:
+    # F471, F472
+    late = GARBLED._replace(zookeeper_ms=NOON_MS + 5 * MINUTE_MS)
+    early = GARBLED._replace(zookeeper_ms=NOON_MS - 5 * MINUTE_MS)
+    over_kafka = late._replace(kafka_offset=5, kafka_ms=NOON_MS)
+    for garbled in (late, early, over_kafka):
+        assert phase(EQUAL, garbled) is Phase.DUAL_COMMIT
+        assert phase(ONLY_KAFKA, garbled) is Phase.KAFKA
+    assert phase(ONLY_ZOOKEEPER, late) is phase(late) is Phase.ZOOKEEPER
+    assert phase(over_kafka) is Phase.KAFKA
+
+
 def test_it_is_safe_to_begin_with_nothing_in_kafka() -> None:
     # F474
     verdict = group_verdict([ONLY_ZOOKEEPER], Members(in_zookeeper=2))
@@ -142,6 +154,24 @@ def test_an_offset_is_moved_where_the_other_store_has_none_or_is_behind() -> Non
     assert move_to_zookeeper(ONLY_KAFKA, NOBODY) is Move.MOVE
     assert move_to_zookeeper(ONLY_ZOOKEEPER, NOBODY) is Move.ABSENT
     assert move_to_zookeeper(pair(5, 9, 7, 0), NOBODY) is Move.MOVE
+
+
+def test_what_a_znode_without_an_offset_says_is_not_written_over() -> None:
+    # F475
+    over_kafka = GARBLED._replace(kafka_offset=5, kafka_ms=NOON_MS)
+    allowed = set(REFUSALS)
+    assert move_to_zookeeper(over_kafka, NOBODY, allowed) is Move.UNREADABLE
+    assert move_to_zookeeper(GARBLED, NOBODY, allowed) is Move.ABSENT
+
+
+@pytest.mark.parametrize("offset", [-1, -7])
+def test_a_negative_offset_is_not_moved(offset: int) -> None:
+    # F475: PartitionTopicInfo.isOffsetInvalid
+    allowed = set(REFUSALS)
+    negative = ONLY_ZOOKEEPER._replace(zookeeper_offset=offset)
+    assert move_to_kafka(negative, NOBODY, allowed) is Move.UNREADABLE
+    assert move_to_kafka(pair(offset, 0, 5, 0), NOBODY, allowed) is Move.UNREADABLE
+    assert move_to_zookeeper(pair(offset, 0, 5, 0), NOBODY) is Move.MOVE
 
 
 def test_no_group_goes_back_unless_it_is_told_to() -> None:
