@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from itertools import islice
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -24,10 +25,10 @@ from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places, with_lag
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import table_schema
+from kafkalog.spark.zookeeper_damage import reported_damage
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_dir_names import LogDirNames
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.faults import Finding
 
 _logger = logging.getLogger(__name__)
 
@@ -113,21 +114,13 @@ def _schema() -> StructType:
 def _auditing(
     data_dirs: Sequence[DataDir], log_dirs: Sequence[LogDirNames], mode: Mode
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def report(finding: Finding) -> None:
-        if mode is Mode.FAILFAST and finding.fault.is_damage:
-            raise finding.error(_ADVICE)
-        place = "" if finding.position is None else f", position {finding.position}"
-        _logger.warning("%s%s: %s", finding.file, place, finding.detail)
-
     def audit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in (value for batch in batches for value in batch.column(0).to_pylist()):
-            data_dir, rows = data_dirs[number], list[AuditRow]()
-            for row in audit_rows(data_dir, log_dirs, report):
-                rows.append(row)
-                if len(rows) == _ROWS:
-                    yield _batch(data_dir.path, rows)
-                    rows = []
-            yield _batch(data_dir.path, rows)
+            data_dir = data_dirs[number]
+            with reported_damage(data_dir, mode, _ADVICE) as report:
+                rows = audit_rows(data_dir, log_dirs, report)
+                while some := list(islice(rows, _ROWS)):
+                    yield _batch(data_dir.path, some)
 
     return audit
 

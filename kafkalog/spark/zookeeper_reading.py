@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -19,15 +18,12 @@ from kafkalog.columns.znode_columns import (
 from kafkalog.coordination.kafka_directories import DIRECTORY_VIEWS
 from kafkalog.errors import DataLossError
 from kafkalog.spark.options import Mode
-from kafkalog.spark.passed_damage import PassedDamage
+from kafkalog.spark.zookeeper_damage import reported_damage
 from kafkalog.spark.zookeeper_options import ZookeeperOptions, ZookeeperView
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.faults import Fault, Finding
 from kafkalog.zookeeper.log_reading import Report
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
-
-_logger = logging.getLogger(__name__)
 
 _ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all damage"
 
@@ -40,25 +36,8 @@ def read_data_dir(
     if options.view is ZookeeperView.FAULTS:
         yield from fault_batches(data_dir, columns)
         return
-    passed = PassedDamage(options.mode)
-
-    def report(finding: Finding) -> None:
-        if finding.fault is Fault.NOT_LOGGED:
-            _logger.warning("%s: transactions are not logged: %s", finding.file, finding.detail)
-        if not finding.fault.is_damage:
-            return
-        if options.mode is Mode.FAILFAST:
-            raise finding.error(_ADVICE)
-        passed.add(f"{finding.file}: {finding.fault.value}: {finding.detail}")
-
-    try:
+    with reported_damage(data_dir, options.mode, _ADVICE) as report:
         yield from _rows(data_dir, options, columns, report)
-    except FileNotFoundError as error:
-        raise DataLossError(
-            f"{error.filename} is not there any more: the server, or who cleans up behind it, has "
-            "purged it since the read was planned; read again"
-        ) from None
-    passed.summarise(f"{data_dir.path}: {passed.count} damaged places in all")
 
 
 def _rows(

@@ -41,7 +41,7 @@ class DataDir:
 def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
     """The data directories of the servers that paths or globs name: each a `dataDir`, its folder
     `version-2`, or a file in it. A directory with snapshots only and one with logs only, given
-    together, are the `dataDir` and `dataLogDir` of one server.
+    together, are the `dataDir` and `dataLogDir` of one server; one that is named twice counts once.
 
     Raises LogDirError for a path that holds nothing of ZooKeeper's, OSError for an unreadable one.
     """
@@ -51,17 +51,22 @@ def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
         if not matches:
             raise LogDirError(f"{pattern} does not exist, and matches nothing as a glob")
         for path in matches:
-            found[os.path.realpath(path)] = _data_dir(path)
+            folder = _folder(path)
+            found.setdefault(os.path.realpath(folder), _data_dir(path, folder))
     return _paired(list(found.values()))
 
 
-def _data_dir(path: str) -> DataDir:
-    if not os.path.isdir(path):
-        entries = [Entry(os.path.basename(path), path, is_directory=False, size=0)]
+def _folder(path: str) -> str:
+    """Where the files lie that a path names, or the file that it is."""
+    below = os.path.join(path, _VERSION_FOLDER)
+    return below if os.path.isdir(below) else path
+
+
+def _data_dir(path: str, folder: str) -> DataDir:
+    if os.path.isdir(folder):
+        entries = list_directory(folder)
     else:
-        entries = list_directory(path)
-        if any(entry.name == _VERSION_FOLDER and entry.is_directory for entry in entries):
-            entries = list_directory(os.path.join(path, _VERSION_FOLDER))
+        entries = [Entry(os.path.basename(folder), folder, is_directory=False, size=0)]
     snapshots, logs = _named(entries, _SNAPSHOT), _named(entries, _LOG)
     if not snapshots and not logs:
         raise LogDirError(

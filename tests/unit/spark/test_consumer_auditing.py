@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster
-from kafkalog.errors import CorruptDataError
+from kafkalog.errors import CorruptDataError, DataLossError
 from kafkalog.spark.consumer_auditing import _auditing, _places
 from kafkalog.spark.options import Mode
 from kafkalog.storage.log_dir_names import LogDirNames, log_dir_names
@@ -39,6 +39,14 @@ def test_a_damaged_snapshot_is_an_error_or_passed_over(tmp_path: Path) -> None:
     (about,) = (row["partition_ownership"] for row in audited(folder, Mode.PERMISSIVE)[1:2])
     assert (about["group_id"], about["committed_offset"]) == ("g", 7)
     assert audited(folder, Mode.PERMISSIVE)[0]["zxid"] == 0x100
+
+
+def test_a_file_that_was_purged_meanwhile_is_said_to_be(tmp_path: Path) -> None:
+    folder = write_ensemble(tmp_path, TREE)
+    audit = _auditing(find_data_dirs([str(folder)]), (), Mode.PERMISSIVE)
+    (folder / "version-2" / "snapshot.100").unlink()
+    with pytest.raises(DataLossError, match=r"snapshot\.100 is not there any more"):
+        list(audit(iter([pa.RecordBatch.from_pydict({"id": [0]})])))
 
 
 def test_the_history_begins_with_the_oldest_sound_snapshot(tmp_path: Path) -> None:

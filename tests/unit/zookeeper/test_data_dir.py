@@ -41,6 +41,15 @@ def test_files_are_known_by_their_names(tmp_path: Path) -> None:
     assert [file.zxid for file in alone.snapshots] == [0]
 
 
+def test_a_server_that_is_given_twice_counts_once(tmp_path: Path) -> None:
+    # F403
+    folder = write_data_dir(tmp_path / "zk", {0: SNAPSHOT}, {1: LOG})
+    (tmp_path / "link").symlink_to(folder)
+    given = [folder, folder / "version-2", tmp_path / "link"]
+    (found,) = find_data_dirs(map(str, given))
+    assert found.path == str(folder)
+
+
 def test_directories_of_snapshots_and_of_logs_given_together_are_one_servers(
     tmp_path: Path,
 ) -> None:
