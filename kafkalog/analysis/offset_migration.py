@@ -141,8 +141,8 @@ def migration_phases(judged: DataFrame) -> DataFrame:
 
 def migration_totals(rows: DataFrame) -> DataFrame:
     """One row of counts of table `offset_migration`: groups, partitions, each comparison, each
-    outcome of a move as `move_to_kafka` or `rewind_to_zookeeper`, how many would expire and how
-    many have another warning."""
+    outcome of a move as `move_to_kafka` or `rewind_to_zookeeper`, how many would expire in Kafka
+    and, as `warned_to_zookeeper`, how many have another warning."""
     outcomes = (
         _count_of(column, each.value).alias(f"{each.value}_{column}")
         for column in ("to_kafka", "to_zookeeper")
@@ -153,8 +153,13 @@ def migration_totals(rows: DataFrame) -> DataFrame:
         F.count("*").alias("partitions"),
         *(_count_of("comparison", each.value).alias(each.value) for each in Comparison),
         *outcomes,
-        F.count_if(F.array_contains("warnings", "expired")).alias("expired"),
-        F.count_if(F.size(F.array_remove("warnings", "expired")) > 0).alias("warned"),
+        F.count_if(F.array_contains("to_kafka_warnings", "expired")).alias("expired"),
+        *(
+            F.count_if(F.size(F.array_remove(f"{column}_warnings", "expired")) > 0).alias(
+                f"warned_{column}"
+            )
+            for column in ("to_kafka", "to_zookeeper")
+        ),
     )
 
 

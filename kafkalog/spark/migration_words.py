@@ -55,13 +55,13 @@ def move_words(args: Namespace, totals: Row, missing_brokers: Collection[int]) -
         ]
         movable = counted(totals[f"{Move.MOVE.value}_{column}"], "offset")
         yield f"to {_STORES[column]}: {movable} to move; refused: {', '.join(refused) or 'none'}"
-    if totals.expired:
+        if warned := totals[f"warned_{column}"]:
+            yield f"{counted(warned, 'offset')} that no log has: see column {column}_warnings"
+    if totals.expired and "to_kafka" in directions(args):
         yield (
             f"{counted(totals.expired, 'offset')} would expire as soon as brokers look: their "
             "znodes are older than --offsets-retention; --commit-time now lets it begin anew"
         )
-    if totals.warned:
-        yield f"{counted(totals.warned, 'offset')} that no log has: see column warnings"
 
 
 def migration_findings(args: Namespace, totals: Row) -> list[str]:
@@ -74,7 +74,7 @@ def migration_findings(args: Namespace, totals: Row) -> list[str]:
     ]
     if totals.expired and "to_kafka" in directions(args):
         found.append("offsets that would expire")
-    if totals.warned:
+    if any(totals[f"warned_{column}"] for column in directions(args)):
         found.append("offsets that no log has")
     return found
 

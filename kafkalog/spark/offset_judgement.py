@@ -29,6 +29,7 @@ from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.spark.tables import table_schema
 
 _Row = Mapping[str, Any]
+_WARNINGS = ("to_kafka_warnings", "to_zookeeper_warnings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def judged(pairs: DataFrame, cluster: EnsembleCluster, judgement: Judgement) -> 
         {name: F.lit(value).cast("string") for name, value in constants.items()}
     )
     rows, phases = table_schema("offset_migration"), table_schema("migration_phases")
-    names = ("comparison", "warnings", "to_kafka", "to_zookeeper")
+    names = ("comparison", "to_kafka", "to_zookeeper", *_WARNINGS)
     about_group = ("phase", "reason", "next_step", "objections")
     added = [*(rows[name] for name in names), *(phases[name] for name in about_group)]
     schema = StructType([*pairs.schema.fields, *added])
@@ -95,9 +96,11 @@ def _pair(row: _Row, kafka_fault: str | None) -> OffsetPair:
 
 def _about(row: _Row, pair: OffsetPair, members: Members, judgement: Judgement) -> _Row:
     to_kafka = move_to_kafka(pair, members, judgement.allowed, has_topic=row["has_topic"])
-    offset = pair.kafka_offset if pair.zookeeper_offset is None else pair.zookeeper_offset
-    warnings = offset_warnings(
-        offset, row["log_start_offset"], row["log_end_offset"], has_topic=row["has_topic"]
+    warnings, back_warnings = (
+        offset_warnings(
+            offset, row["log_start_offset"], row["log_end_offset"], has_topic=row["has_topic"]
+        )
+        for offset in (pair.zookeeper_offset, pair.kafka_offset)
     )
     before = judgement.expired_before_ms
     # F479
@@ -106,9 +109,10 @@ def _about(row: _Row, pair: OffsetPair, members: Members, judgement: Judgement) 
     return {
         "comparison": compared(pair).value,
         "detail": pair.fault or pair.kafka_fault,
-        "warnings": list(warnings),
         "to_kafka": to_kafka.value,
         "to_zookeeper": move_to_zookeeper(pair, members, judgement.allowed).value,
+        "to_kafka_warnings": list(warnings),
+        "to_zookeeper_warnings": list(back_warnings),
     }
 
 

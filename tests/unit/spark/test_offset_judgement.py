@@ -30,15 +30,16 @@ NO_WRITING = Namespace(write_segments=None, write_zookeeper_commands=None)
 BACK = Namespace(write_segments=None, write_zookeeper_commands="commands.txt")
 
 
-def warnings(judgement: Judgement, **changes: Any) -> list[str]:
+def warnings(judgement: Judgement, to: str = "to_kafka", **changes: Any) -> list[str]:
     (row,) = judged_rows([{**HELD, **changes}], judgement)
-    return list(row["warnings"])
+    return list(row[f"{to}_warnings"])
 
 
 def totals(**counts: int) -> Row:
     names = [each.value for each in Comparison]
     names += [f"{move.value}_{to}" for to in ("to_kafka", "to_zookeeper") for move in Move]
-    return Row(**{**dict.fromkeys((*names, "expired", "warned"), 0), **counts})
+    names += ["expired", "warned_to_kafka", "warned_to_zookeeper"]
+    return Row(**{**dict.fromkeys(names, 0), **counts})
 
 
 def test_what_is_moved_and_would_expire_is_said() -> None:
@@ -52,9 +53,16 @@ def test_what_is_moved_and_would_expire_is_said() -> None:
 
 def test_the_warnings_are_about_the_offset_that_would_be_gone_on_from() -> None:
     # F476
-    assert warnings(Judgement(), zookeeper_offset=11) == ["beyond_log_end"]
+    both = {"kafka_offset": 900, "commit_timestamp_ms": NOON_MS}
+    assert warnings(Judgement(), **both) == []
+    assert warnings(Judgement(), "to_zookeeper", **both) == ["beyond_log_end"]
+    both = {"zookeeper_offset": 11, "kafka_offset": 5, "commit_timestamp_ms": NOON_MS}
+    assert warnings(Judgement(), **both) == ["beyond_log_end"]
+    assert warnings(Judgement(), "to_zookeeper", **both) == []
     only_kafka = {"zookeeper_offset": None, "zookeeper_mtime_ms": None, "kafka_offset": 12}
-    assert warnings(Judgement(), **only_kafka, commit_timestamp_ms=NOON_MS) == ["beyond_log_end"]
+    assert warnings(Judgement(), **only_kafka, commit_timestamp_ms=NOON_MS) == []
+    back = warnings(Judgement(), "to_zookeeper", **only_kafka, commit_timestamp_ms=NOON_MS)
+    assert back == ["beyond_log_end"]
 
 
 def test_a_znode_that_tells_no_offset_is_refused_with_its_group_judged() -> None:
@@ -89,18 +97,18 @@ def test_a_group_whose_commits_can_be_missing_is_not_moved_and_the_brokers_are_n
 
 def test_the_refusals_of_the_direction_that_was_asked_for_are_findings() -> None:
     # F475
-    found = totals(move_to_kafka=3, rewind_to_kafka=2, active_to_zookeeper=4, warned=1)
+    found = totals(move_to_kafka=3, rewind_to_kafka=2, active_to_zookeeper=4, warned_to_kafka=1)
     assert migration_findings(NO_WRITING, found) == [
         "2 not moved to Kafka (would go back)",
         "offsets that no log has",
     ]
     assert migration_findings(BACK, found) == [
         "4 not moved to ZooKeeper (of groups with members)",
-        "offsets that no log has",
     ]
+    assert migration_findings(BACK, totals(warned_to_zookeeper=1)) == ["offsets that no log has"]
     assert list(move_words(NO_WRITING, found, set())) == [
         "to Kafka: 3 offsets to move; refused: 2 would go back (--allow-rewind)",
-        "1 offset that no log has: see column warnings",
+        "1 offset that no log has: see column to_kafka_warnings",
     ]
 
 
@@ -108,3 +116,6 @@ def test_offsets_that_would_expire_are_a_finding_where_they_go_to_kafka() -> Non
     # F479
     assert migration_findings(NO_WRITING, totals(expired=1)) == ["offsets that would expire"]
     assert migration_findings(BACK, totals(expired=1)) == []
+    assert any("would expire" in line for line in move_words(NO_WRITING, totals(expired=1), set()))
+    (line,) = move_words(BACK, totals(expired=1), set())
+    assert line == "to ZooKeeper: 0 offsets to move; refused: none"
