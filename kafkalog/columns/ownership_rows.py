@@ -39,9 +39,9 @@ _PARTS = ("/ids/", "/owners/", "/brokers/topics/")
 
 
 class _Known(NamedTuple):
-    """Whose a znode is, 0 for one that is not ephemeral, and its data."""
+    """A znode that is there: when it was made, and its data."""
 
-    session_id: int
+    czxid: int
     data: bytes | None
 
 
@@ -59,10 +59,9 @@ def znode_changes(data_dir: DataDir, newest: TreeAt, report: Report) -> Iterator
         last = transaction.zxid
         if kind is None or step.path is None:
             continue
-        path, session_id = shown_path(step.path), step.ephemeral_owner or 0
+        path, session_id = shown_path(step.path), step.ephemeral_owner or transaction.session_id
         if any(part in path for part in _PARTS):
-            _know(known, kind, path, _Known(session_id, step.data))
-            session_id = session_id or transaction.session_id
+            _know(known, kind, path, _Known(last, step.data))
             yield ZnodeChange(path, kind, step.data, session_id, last, transaction.time_ms)
     # A tree that ends before, at damage, is older than what is known.
     if newest.zxid >= last:
@@ -72,25 +71,37 @@ def znode_changes(data_dir: DataDir, newest: TreeAt, report: Report) -> Iterator
 def _know(known: dict[str, _Known], change: str, path: str, znode: _Known) -> None:
     if change in (DELETE, SESSION_END):
         known.pop(path, None)
-    elif change == SET_DATA and path in known:
-        known[path] = known[path]._replace(data=znode.data)
-    else:
+    elif change == CREATE:
         known[path] = znode
+    elif path in known:
+        known[path] = known[path]._replace(data=znode.data)
 
 
 def _differences(known: dict[str, _Known], tree: TreeAt) -> Iterator[ZnodeChange]:
-    """What changes `known` to what is in a tree. What a fuzzy one has too early the logs tell."""
+    """What changes `known` to what is in a tree. What a fuzzy snapshot has, or lacks, too early is
+    left to the logs behind it."""
     gone = dict(known)
     for znode in znodes(tree):
-        found = _Known(znode.ephemeral_owner, znode.data)
-        if not any(part in znode.path for part in _PARTS) or znode.czxid > tree.zxid:
+        path, found = znode.path, _Known(znode.czxid, znode.data)
+        if not any(part in path for part in _PARTS):
             continue
-        if gone.pop(znode.path, None) != found:
-            known[znode.path] = found
-            yield ZnodeChange(znode.path, CREATE, found.data, found.session_id, None, None)
-    for path, lost in gone.items():
-        del known[path]
-        yield ZnodeChange(path, NOT_LOGGED, None, lost.session_id, None, None)
+        before = gone.pop(path, None)
+        if before == found or found.czxid > tree.zxid:
+            continue
+        is_same = before is not None and before.czxid == found.czxid
+        if before is not None and not is_same:
+            yield _unlogged(path, NOT_LOGGED)
+        known[path] = found
+        kind = SET_DATA if is_same else CREATE
+        yield _unlogged(path, kind, found.data, znode.ephemeral_owner)
+    if tree.snapshot is None or tree.snapshot.end_zxid <= tree.zxid:
+        for path in gone:
+            del known[path]
+            yield _unlogged(path, NOT_LOGGED)
+
+
+def _unlogged(path: str, kind: str, data: bytes | None = None, session_id: int = 0) -> ZnodeChange:
+    return ZnodeChange(path, kind, data, session_id, None, None)
 
 
 def replayed_ownerships(

@@ -6,16 +6,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.consumer_audit_rows import audit_rows
 from kafkalog.columns.kafka_znodes import directory_batches
+from kafkalog.columns.ownership_rows import znode_changes
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import Finding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.transactions import CloseSession, Delete, Transaction
 from tests.jobs.made_ensembles import CTIME_MS, SESSION, write_ensemble
 from tests.unit.coordination.made_clusters import consumer, topic
-from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
+from tests.zookeeper_files import (
+    ROOT,
+    Node,
+    create,
+    log_bytes,
+    snapshot_bytes,
+    transaction,
+    write_data_dir,
+)
 
 G = "/consumers/g"
 OTHER = 0x2000
@@ -127,6 +138,32 @@ def test_what_a_gap_hides_at_the_end_the_tree_tells(tmp_path: Path) -> None:
     begin = [transaction(1, create("/consumers", 1)), claim(2, "b-0", OTHER)]
     write_data_dir(tmp_path, logs={1: log_bytes(begin)})
     assert held(tmp_path) == [("b-0", 2, None, "not_logged"), ("a-0", None, None, None)]
+
+
+def test_a_claim_that_the_same_consumer_made_anew_is_another(tmp_path: Path) -> None:
+    # F412, F449: the znode of snapshot.20 is not the one of zxid 2
+    write_ensemble(tmp_path, TREE, zxid=0x20)
+    begin = [transaction(1, create("/consumers", 1)), claim(2, "a-0")]
+    release = transaction(0x21, Delete(OWNER.encode()))
+    write_data_dir(tmp_path, logs={1: log_bytes(begin), 0x21: log_bytes([release])})
+    assert held(tmp_path) == [("a-0", 2, None, "not_logged"), ("a-0", None, 0x21, "released")]
+
+
+@pytest.mark.parametrize("is_early", [False, True])
+def test_what_a_fuzzy_snapshot_has_too_early_the_logs_tell(tmp_path: Path, is_early: bool) -> None:
+    # F407, F412: written until zxid 9 or 10, it lacks what 9 deletes, or has what 10 makes
+    above = ["/consumers", G, f"{G}/owners", f"{G}/owners/t"]
+    nodes = [ROOT, *(Node(path.encode()) for path in above)]
+    if is_early:
+        nodes.append(Node(OWNER.encode(), b"b-0", czxid=10, mzxid=10, ephemeral_owner=OTHER))
+    later = [transaction(9, Delete(OWNER.encode())), claim(10, "b-0", OTHER)]
+    logs = {1: log_bytes([claim(1, "a-0")]), 9: log_bytes(later)}
+    snapshot = snapshot_bytes(nodes, last_zxid=10 if is_early else 9)
+    (data_dir,) = find_data_dirs([str(write_data_dir(tmp_path, {8: snapshot}, logs))])
+    tree = tree_at(data_dir, None, refuse)
+    changes = znode_changes(data_dir, tree, lambda finding: None)
+    told = [(each.zxid, each.change) for each in changes if each.path == OWNER]
+    assert told == [(1, "create"), (9, "delete"), (10, "create")]
 
 
 def test_logs_that_begin_before_the_oldest_snapshot_are_told(tmp_path: Path) -> None:
