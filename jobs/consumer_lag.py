@@ -86,7 +86,7 @@ def zookeeper_sources(zookeeper: ZookeeperLag | None, at_ms: int | None) -> Zook
 def run(args: Namespace) -> ExitCode:
     """Find the lag, write the table, and say what it comes to."""
     zookeeper = given_zookeeper(args)
-    inputs = [*announced_inputs(args), *(zookeeper.data_dirs if zookeeper else ())]
+    inputs = [*announced_inputs(args), *(zookeeper.inputs if zookeeper else ())]
     with job_session("kafkalog consumer_lag", with_delta=args.format == "delta") as spark:
         views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         lag = lag_table(views, args).persist()

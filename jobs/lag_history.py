@@ -65,7 +65,7 @@ def history(views: LagViews, args: Namespace) -> DataFrame:
 def run(args: Namespace) -> ExitCode:
     """Find the history, write the tables, and say where it has come to."""
     zookeeper = given_zookeeper(args)
-    inputs = [*announced_inputs(args), *(zookeeper.data_dirs if zookeeper else ())]
+    inputs = [*announced_inputs(args), *(zookeeper.inputs if zookeeper else ())]
     with job_session("kafkalog lag_history", with_delta=args.format == "delta") as spark:
         views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and asked for several times.

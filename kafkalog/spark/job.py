@@ -18,6 +18,7 @@ from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
+from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, input_paths
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -197,7 +198,8 @@ def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
     output in what is read.
     """
     found = find_data_dirs(args.zookeeper_dirs)
-    refuse_inside("--output", args.output, [data_dir.path for data_dir in found])
+    paths = (path for pattern in args.zookeeper_dirs for path in matching_paths(pattern))
+    refuse_inside("--output", args.output, paths)
     files = sum(len(data_dir.snapshots) + len(data_dir.logs) for data_dir in found)
     print(f"found {counted(files, 'file')} of {counted(len(found), 'server')}", file=sys.stderr)
     return found

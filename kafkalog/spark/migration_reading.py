@@ -21,11 +21,10 @@ from kafkalog.errors import OptionError
 from kafkalog.spark.job import refuse_inside
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import table_schema
-from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag
+from kafkalog.spark.zookeeper_lag import ZookeeperLag, zookeeper_input
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, with_own_checkpoints
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
-from kafkalog.zookeeper.data_dir import find_data_dirs
 
 _GROUPS_LOOKED_AT = 1000
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
@@ -61,8 +60,8 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
     lie in what is read.
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
-    given = ZookeeperInput(_data_dirs(args), args.mode, args.chroot)
-    _refuse_writing_into([*given.data_dirs, *{log.log_dir.path for log in logs}], args)
+    given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
+    _refuse_writing_into([*given.paths, *{log.log_dir.path for log in logs}], args)
     zookeeper = ZookeeperLag(
         spark,
         given,
@@ -73,27 +72,18 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
     commits = _view(spark, "offset_commits", logs, args)
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
-        given.data_dirs,
+        given.inputs,
         logs,
         offsets_partitions(args.offsets_partitions, topics, logs, commits),
         offsets_replicas(topics, logs),
         zookeeper.view(OFFSETS_DIRECTORY),
         zookeeper.view(CONSUMER_REGISTRY),
         topics,
-        _paths(spark, zookeeper.cluster, args.mode),
+        zookeeper.paths(),
         commits,
         group_metadata=_view(spark, "group_metadata", logs, args),
         log_ends=log_ends(spark, logs),
     )
-
-
-def _data_dirs(args: Namespace) -> tuple[str, ...]:
-    return tuple(data_dir.path for data_dir in find_data_dirs(args.zookeeper))
-
-
-def _paths(spark: SparkSession, cluster: EnsembleCluster, mode: str) -> DataFrame:
-    reader = spark.read.format("zookeeper").option("mode", mode).option("columns", "path")
-    return reader.load(cluster.input_path)
 
 
 def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:

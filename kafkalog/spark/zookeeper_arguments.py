@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kafkalog.spark.job import refuse_inside
-from kafkalog.spark.zookeeper_lag import ZookeeperInput
-from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.spark.zookeeper_lag import ZookeeperInput, zookeeper_input
 
 
 def add_zookeeper_arguments(
@@ -38,6 +37,6 @@ def given_zookeeper(args: argparse.Namespace) -> ZookeeperInput | None:
     """
     if not args.zookeeper:
         return None
-    found = [data_dir.path for data_dir in find_data_dirs(args.zookeeper)]
-    refuse_inside("--output", args.output, found)
-    return ZookeeperInput(tuple(found), args.mode, args.chroot)
+    given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
+    refuse_inside("--output", args.output, given.paths)
+    return given

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,18 +13,35 @@ from kafkalog.columns.zookeeper_commits import history_begin
 from kafkalog.coordination.ensemble_clusters import cluster_of_log_dirs
 from kafkalog.spark.ensemble_members import found_clusters
 from kafkalog.spark.offsets_topic import REACH, reach_batch
-from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.storage.files import matching_paths
+from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import findings
 
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperInput:
-    """Which data directories of ZooKeeper to read, what to do about damage, and where in the tree
-    the cluster begins if it is not the only one there."""
+    """Which files of ZooKeeper to read, `paths` without globs, and the data directories that these
+    are of; what to do about damage, and where in the tree the cluster begins if it is not the only
+    one there."""
 
-    data_dirs: tuple[str, ...]
+    paths: tuple[str, ...]
+    data_dirs: tuple[DataDir, ...]
     mode: str
     chroot: str | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What column input_path can say."""
+        return tuple(data_dir.path for data_dir in self.data_dirs)
+
+
+def zookeeper_input(
+    patterns: Sequence[str], mode: str, chroot: str | None = None
+) -> ZookeeperInput:
+    """What paths and globs name. Raises LogDirError for what holds no file of ZooKeeper's."""
+    data_dirs = tuple(find_data_dirs(patterns))
+    paths = tuple(path for pattern in patterns for path in matching_paths(pattern))
+    return ZookeeperInput(paths, data_dirs, mode, chroot)
 
 
 class ZookeeperLag:
@@ -46,11 +63,13 @@ class ZookeeperLag:
         known = [self.cluster.cluster_id, *log_dir_ids]
         self.cluster_id = next((each for each in known if each is not None), None)
 
-    def _view(self, name: str, at_ms: int | None = None) -> DataFrame:
+    def _view(self, name: str, at_ms: int | None = None, columns: str | None = None) -> DataFrame:
         reader = self._spark.read.format("zookeeper").option("view", name)
         if at_ms is not None:
             reader = reader.option("timestampAsOf", at_ms)
-        return reader.option("mode", self._given.mode).load(list(self._given.data_dirs))
+        if columns is not None:
+            reader = reader.option("columns", columns)
+        return reader.option("mode", self._given.mode).load(list(self._given.paths))
 
     def view(self, name: str, at_ms: int | None = None) -> DataFrame:
         """A view's rows of the cluster, as of a time if one is given."""
@@ -58,6 +77,11 @@ class ZookeeperLag:
         if "chroot" in rows.columns:
             rows = rows.where(F.col("chroot") == self.cluster.chroot)
         return self.with_cluster_id(rows)
+
+    def paths(self) -> DataFrame:
+        """The paths of all znodes that the cluster's data directory has, other clusters' too."""
+        znodes = self._view("znodes", columns="input_path,path")
+        return znodes.where(F.col("input_path") == self.cluster.input_path).select("path")
 
     def with_cluster_id(self, rows: DataFrame) -> DataFrame:
         """The rows, with the id of the cluster where they have none: old brokers do not write it
@@ -68,7 +92,7 @@ class ZookeeperLag:
     def complete_from(self) -> DataFrame:
         """How far back commits are told, and how many damaged places hide some: a row in the
         columns of commits_complete_from, without internal_partition."""
-        data_dirs = find_data_dirs(self._given.data_dirs)
+        data_dirs = self._given.data_dirs
         (data_dir,) = (each for each in data_dirs if each.path == self.cluster.input_path)
         cluster_id = self.cluster_id
 
