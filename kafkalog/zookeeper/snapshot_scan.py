@@ -66,6 +66,9 @@ def _check_digest(scan: SnapshotScan) -> None:
     stored = scan.stored_digest
     if stored is None or stored.version != DIGEST_VERSION or stored.zxid != scan.zxid:
         return
+    # A node of the next transaction can be in the snapshot before the server notes its digest.
+    if scan.end_zxid > scan.zxid:
+        return
     # With zxid 0 the server had no digest yet.
     if stored.zxid and stored.digest & DIGEST_MASK != scan.digest:
         detail = f"the digest of the nodes is {scan.digest:#x}, {stored.digest:#x} was written"

@@ -373,6 +373,18 @@ def test_a_digest_that_is_not_the_snapshots_is_damage(tmp_path: Path) -> None:
     assert (tree.zxid, faults(findings)) == (0, [Fault.DIGEST])
 
 
+def test_a_digest_from_before_a_node_of_the_next_transaction_is_not_compared(
+    tmp_path: Path,
+) -> None:
+    # F407: a server has carried a transaction out before it notes the digest; its log has both.
+    nodes = [ROOT, Node(b"/a", czxid=8, mzxid=8, pzxid=8)]
+    content = snapshot_bytes(nodes, digest=TreeDigest(7, 2, 99))
+    tree, findings = replayed(
+        write_data_dir(tmp_path, {7: content}, {8: log_bytes([transaction(8, create("/a", 1))])})
+    )
+    assert (tree.zxid, findings) == (8, [])
+
+
 def test_nodes_that_do_not_follow_their_parent_are_no_tree(tmp_path: Path) -> None:
     # F403
     orders = ([Node(b"/a"), ROOT], [ROOT, Node(b"/a/b")], [ROOT, ROOT], [], [ROOT, Node(b"a")])
