@@ -82,7 +82,7 @@ def _with_zookeeper(views: LagViews, zookeeper: ZookeeperLag) -> LagViews:
     known = zookeeper.with_cluster_id
     return replace(
         views,
-        commits=known(views.commits).unionByName(zookeeper.view("offset_commits")),
+        commits=known(views.commits).unionByName(zookeeper.commits()),
         group_metadata=known(views.group_metadata),
         topics=known(views.topics),
         complete_from=known(views.complete_from).unionByName(zookeeper.complete_from()),

@@ -63,20 +63,21 @@ class ZookeeperLag:
         known = [self.cluster.cluster_id, *log_dir_ids]
         self.cluster_id = next((each for each in known if each is not None), None)
 
-    def _view(self, name: str, at_ms: int | None = None, columns: str | None = None) -> DataFrame:
-        reader = self._spark.read.format("zookeeper").option("view", name)
-        if at_ms is not None:
-            reader = reader.option("timestampAsOf", at_ms)
-        if columns is not None:
-            reader = reader.option("columns", columns)
+    def _view(self, name: str, **options: str | int) -> DataFrame:
+        reader = self._spark.read.format("zookeeper").option("view", name).options(**options)
         return reader.option("mode", self._given.mode).load(list(self._given.paths))
 
     def view(self, name: str, at_ms: int | None = None) -> DataFrame:
-        """A view's rows of the cluster, as of a time if one is given."""
-        rows = self._view(name, at_ms).where(F.col("input_path") == self.cluster.input_path)
-        if "chroot" in rows.columns:
-            rows = rows.where(F.col("chroot") == self.cluster.chroot)
-        return self.with_cluster_id(rows)
+        """The cluster's rows of a view with column chroot, as of a time if one is given."""
+        rows = self._view(name) if at_ms is None else self._view(name, timestampAsOf=at_ms)
+        return self._own(rows.where(F.col("chroot") == self.cluster.chroot))
+
+    def commits(self) -> DataFrame:
+        """The cluster's rows of view `offset_commits`."""
+        return self._own(self._view("offset_commits", znode=f"{self.cluster.chroot}/consumers"))
+
+    def _own(self, rows: DataFrame) -> DataFrame:
+        return self.with_cluster_id(rows.where(F.col("input_path") == self.cluster.input_path))
 
     def paths(self) -> DataFrame:
         """The paths of all znodes that the cluster's data directory has, other clusters' too."""

@@ -34,3 +34,16 @@ def test_a_data_log_dir_is_read_with_its_data_dir(spark: SparkSession, tmp_path:
     assert row.committed_offset == 8
     assert OFFSET in {row.path for row in found.paths().collect()}
     assert len(found.complete_from().collect()) == 1
+
+
+def test_commits_of_other_clusters_in_the_ensemble_are_not_taken(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F431, F467: one at the root, one below it, a group and a topic of the same names.
+    data = write_ensemble(tmp_path / "data", {OFFSET: "7", f"/other{OFFSET}": "40"})
+    for chroot, committed in (("", 7), ("/other", 40)):
+        found = ZookeeperLag(spark, zookeeper_input([str(data)], "FAILFAST", chroot), [None])
+        (row,) = found.commits().collect()
+        assert row.committed_offset == committed
+        (row,) = found.view("consumer_offsets").collect()
+        assert row.committed_offset == committed
