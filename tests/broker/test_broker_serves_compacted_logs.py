@@ -33,7 +33,7 @@ from tests.compactable_logs import (
     write_compactable,
 )
 
-pytestmark = needs_kafka
+pytestmark = [*needs_kafka, pytest.mark.deep]
 
 # Without a transaction open at the end, where a consumer of committed records would stop.
 _SEEDS = [seed for seed in range(16) if seed % 4]

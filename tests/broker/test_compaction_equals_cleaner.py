@@ -39,7 +39,7 @@ from tests.broker.marks import needs_kafka
 from tests.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster
 from tests.compactable_logs import HOUR_MS, compactable_log, write_compactable
 
-pytestmark = needs_kafka
+pytestmark = [*needs_kafka, pytest.mark.deep]
 
 _LOGS = 40
 _CLEANED = "cleaner-offset-checkpoint"

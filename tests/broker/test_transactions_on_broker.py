@@ -8,6 +8,8 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 from kafkalog.columns.transaction_account import transaction_rows
 from kafkalog.columns.transaction_walk import stable_offset
 from kafkalog.errors import CorruptDataError
@@ -19,7 +21,7 @@ from tests.broker.marks import needs_kafka
 from tests.broker.partition_files import demand_recovery
 from tests.committed_reads import committed_options, committed_rows
 
-pytestmark = needs_kafka
+pytestmark = [*needs_kafka, pytest.mark.deep]
 
 TOPIC = "transactions"
 PARTITIONS = 4

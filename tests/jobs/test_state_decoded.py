@@ -138,6 +138,7 @@ def test_what_was_decoded_is_shown(
     ]
 
 
+@pytest.mark.deep
 @needs_delta
 def test_another_decoding_takes_the_place_of_the_last(spark: SparkSession, tmp_path: Path) -> None:
     write_records(tmp_path / "logs", "carts-0", [(b"1", b'{"id":1}')])
@@ -261,6 +262,7 @@ def test_the_commands_of_the_document_decode_everything(
             assert (row.value_decoded is None, row.value_error) == (False, None)
 
 
+@pytest.mark.deep
 def test_without_its_jar_avro_says_what_to_add(tmp_path: Path) -> None:
     # A session of its own, without the jars that the tests' one has.
     write_records(tmp_path / "logs", "plain-0", [(b"1", b"\x02")])

@@ -33,7 +33,10 @@ def state_of(logs: list[GrowingLog], level: str, *, deletes: bool = False) -> St
     return whole
 
 
-@pytest.mark.parametrize(("seed", "level"), [(1, "read_uncommitted"), (2, "read_committed")])
+@pytest.mark.parametrize(
+    ("seed", "level"),
+    [pytest.param(1, "read_uncommitted", marks=pytest.mark.deep), (2, "read_committed")],
+)
 def test_after_each_step_the_table_is_that_of_reading_everything(
     seed: int, level: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -127,6 +130,7 @@ def forget_history(spark: SparkSession, output: Path) -> None:
     frame.write.format("delta").save(path)
 
 
+@pytest.mark.deep
 def test_an_old_copy_of_the_log_brings_no_deleted_key_back(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,6 +34,7 @@ def run_uncompiled(profile: str, *arguments: str) -> str:
     return result.stdout
 
 
+@pytest.mark.deep
 def test_uncompiled_kernels_pass_the_tests_of_the_fast_reader() -> None:
     printed = run_uncompiled("quick", "-m", "not deep", *FEW_SETS, *PART)
     # It is skipped just there: so the kernels were no machine code.
