@@ -30,13 +30,14 @@ def produced(wanted: Wanted, say: Callable[[str], None]) -> list[Input]:
     inputs = wanted.inputs(BROKER, "broker")
     missing = [item for item in inputs if not item.path.exists()]
     if missing:
-        _check_that_kafka_runs()
+        check_that_kafka_runs()
         with tempfile.TemporaryDirectory(prefix="kafkalog-benchmark-") as scratch:
             _produce(missing, wanted.size, Path(scratch), say)
     return inputs
 
 
-def _check_that_kafka_runs() -> None:
+def check_that_kafka_runs() -> None:
+    """Raise BrokerMissingError, saying what is missing."""
     try:
         from tests.broker.class_paths import ClassPathError, class_path
     except ImportError as error:
@@ -58,7 +59,7 @@ def _produce(missing: list[Input], size: int, scratch: Path, say: Callable[[str]
             topic = f"{item.codec}-{item.record_size}"
             server.create_topic(topic, configs=_ONE_SEGMENT)
             records = max(size // item.record_size, 1)
-            lines = _lines(item.record_size, scratch)
+            lines = value_lines(item.record_size, scratch)
             produce(server, topic, item.record_size, records, item.codec, lines)
             (log,) = (server.log_dir / f"{topic}-0").glob("*.log")
             kept = item.path.with_suffix(".tmp")
@@ -66,7 +67,7 @@ def _produce(missing: list[Input], size: int, scratch: Path, say: Callable[[str]
             kept.replace(item.path)
 
 
-def _lines(record_size: int, scratch: Path) -> Path:
+def value_lines(record_size: int, scratch: Path) -> Path:
     """A file of values, one a line."""
     path = scratch / f"values-{record_size}.txt"
     if not path.exists():

@@ -8,39 +8,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.lag_inputs import LagInput, write_lag_inputs
+from benchmarks.processes import Measured, busy_seconds, measured_process
 from benchmarks.report import load, table
 
-_PROJECT = Path(__file__).parent.parent
-_PROC = Path("/proc")
 _SUBMIT = (
     "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "
     "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
 )
 _COLUMNS = ("what", "s", "processor s", "commits/s", "peak MiB")
-
-
-class Measured(NamedTuple):
-    """Of one process and all that it started: what it counted, the seconds that passed and that
-    its processors were busy without those of its start, and the most memory at one time, shared
-    pages counted by their shares."""
-
-    count: int
-    seconds: float
-    busy_seconds: float
-    peak_bytes: int = 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,70 +65,6 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
     return measured_process(command, _SUBMIT.format(memory=options.memory))
 
 
-def measured_process(command: Sequence[str], submit: str) -> Measured:
-    """What a part of a benchmark prints in its last line, run in a process of its own, and the
-    memory of that and all it starts; `submit` are Spark's arguments. Raises CalledProcessError
-    where it fails."""
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit,
-    }
-    with subprocess.Popen(
-        command,
-        cwd=_PROJECT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        peak = _Peak(process.pid)
-        output, _ = process.communicate()
-        peak.stop()
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return Measured(*json.loads(output.splitlines()[-1])[:3], peak.bytes)
-
-
-class _Peak:
-    """Watches the memory of a session's processes."""
-
-    def __init__(self, session: int) -> None:
-        self.bytes = 0
-        self._session = session
-        self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._is_over.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._is_over.wait(0.5):
-            self.bytes = max(self.bytes, sum(_memory(pid) for pid in self._processes()))
-
-    def _processes(self) -> list[int]:
-        pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
-        return [pid for pid in pids if _session_of(pid) == self._session]
-
-
-def _session_of(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return None
-
-
-def _memory(pid: int) -> int:
-    """Bytes of a process, 0 of one that has ended."""
-    try:
-        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return 0
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-
-
 def _read_commits(log_dir: Path) -> Measured:
     from kafkalog.columns.compile_kernels import compile_kernels
     from kafkalog.schemas import table_fields
@@ -178,17 +98,6 @@ def _run_job(log_dir: Path) -> Measured:
     if code:
         raise ValueError(f"the job ended with {code}")
     return Measured(rows, seconds, busy)
-
-
-def busy_seconds() -> float:
-    """Of all processes of this session that are still there, their ended children included."""
-    ticks = 0
-    for path in _PROC.iterdir():
-        if path.name.isdigit() and _session_of(int(path.name)) == os.getsid(0):
-            # Behind the name, which may hold anything: from the state on.
-            fields = (path / "stat").read_text().rpartition(")")[2].split()
-            ticks += sum(int(field) for field in fields[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 _PARTS: dict[str, Callable[[Path], Measured]] = {

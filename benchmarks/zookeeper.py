@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.lag import Measured, busy_seconds, measured_process
+from benchmarks.processes import Measured, busy_seconds, measured_process
 from benchmarks.report import load, table
 from benchmarks.zookeeper_inputs import Written, write_snapshot
 from tests.broker.class_paths import class_path

@@ -132,6 +132,13 @@ class KafkaServer:
                 stderr=subprocess.STDOUT,
             )
 
+    @property
+    def pid(self) -> int:
+        """The node's process. Raises ServerError when it does not run."""
+        if self._process is None:
+            raise ServerError("this server does not run")
+        return self._process.pid
+
     def stop(self) -> None:
         """Stop the node, gracefully if it can; nothing of it is left running."""
         process, self._process = self._process, None

@@ -1,0 +1,66 @@
+"""Topics of a real broker that Java's producer filled, kept with the broker for the next time.
+
+Kafka is run from its published jars by the helpers of tests/broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.broker_inputs import check_that_kafka_runs, value_lines
+
+if TYPE_CHECKING:
+    from tests.broker.kafka_server import KafkaServer
+
+PARTITIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of `size` bytes of values of `record_size` bytes each."""
+
+    codec: str
+    record_size: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.codec}-{self.record_size}-{self.size}"
+
+    @property
+    def label(self) -> str:
+        return f"{self.codec} {self.record_size} B"
+
+    @property
+    def records(self) -> int:
+        return self.size // self.record_size
+
+
+@contextmanager
+def broker_with(
+    topics: Sequence[Topic], directory: Path, say: Callable[[str], None]
+) -> Iterator[KafkaServer]:
+    """A broker that serves the topics, filled now unless they are kept in `directory`.
+
+    Raises BrokerMissingError.
+    """
+    check_that_kafka_runs()
+    from tests.broker.kafka_server import KafkaServer
+    from tests.broker.producer_perf import produce
+
+    with KafkaServer(directory / "broker") as server:
+        for topic in topics:
+            filled = directory / f"{topic.name}.filled"
+            if filled.exists():
+                continue
+            say(f"producing {topic.label}")
+            if not (server.log_dir / f"{topic.name}-0").exists():
+                server.create_topic(topic.name, PARTITIONS)
+            lines = value_lines(topic.record_size, directory)
+            produce(server, topic.name, topic.record_size, topic.records, topic.codec, lines)
+            filled.touch()
+        yield server

@@ -1,0 +1,111 @@
+"""Parts of a benchmark in processes of their own: their time, their processors' time, their memory.
+
+Linux only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+_PROJECT = Path(__file__).parent.parent
+_PROC = Path("/proc")
+
+
+class Measured(NamedTuple):
+    """Of one process and all that it started: what it counted, the seconds that passed and that
+    its processors were busy without those of its start, and the most memory at one time, shared
+    pages counted by their shares."""
+
+    count: int
+    seconds: float
+    busy_seconds: float
+    peak_bytes: int = 0
+
+
+def measured_process(command: Sequence[str], submit: str) -> Measured:
+    """What a part of a benchmark prints in its last line, run in a process of its own, and the
+    memory of that and all it starts; `submit` are Spark's arguments. Raises CalledProcessError
+    where it fails."""
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": submit,
+    }
+    with subprocess.Popen(
+        command,
+        cwd=_PROJECT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        peak = _Peak(process.pid)
+        output, _ = process.communicate()
+        peak.stop()
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return Measured(*json.loads(output.splitlines()[-1])[:3], peak.bytes)
+
+
+class _Peak:
+    """Watches the memory of a session's processes."""
+
+    def __init__(self, session: int) -> None:
+        self.bytes = 0
+        self._session = session
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(0.5):
+            self.bytes = max(self.bytes, sum(map(_memory, _processes_of(self._session))))
+
+
+def _processes_of(session: int) -> list[int]:
+    pids = [int(path.name) for path in _PROC.iterdir() if path.name.isdigit()]
+    return [pid for pid in pids if _session_of(pid) == session]
+
+
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _memory(pid: int) -> int:
+    """Bytes of a process, 0 of one that has ended."""
+    try:
+        lines = (_PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def busy_seconds() -> float:
+    """Of all processes of this session that are still there, their ended children included."""
+    own = os.getsid(0)
+    return sum(map(process_seconds, _processes_of(own)))
+
+
+def process_seconds(pid: int) -> float:
+    """What a process and its ended children have kept a processor busy; 0 of one that has ended."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    # Behind the name, which may hold anything: from the state on.
+    fields = stat.rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
