@@ -19,7 +19,7 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all check format bench clean
+.PHONY: help setup java run job test test-broker test-all check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -86,6 +86,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 bench: $(READY) ## Measure the fast reader against its floor and its peers
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks.decode $(ARGS)
+
+bench-spark: $(READY) ## Measure kafkalog's source beside Spark's Kafka source (needs Maven; some minutes)
+	$(BIN)/python -m benchmarks.spark_source $(ARGS)
 
 clean: ## Remove what make has made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

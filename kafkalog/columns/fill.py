@@ -5,9 +5,9 @@ from __future__ import annotations
 from kafkalog.columns.batch_table import FAULT, MAGIC
 from kafkalog.columns.compiled import ByteArray, LongArray, kernel
 from kafkalog.columns.message_kernels import fill_inner_messages, fill_plain_message
-from kafkalog.columns.payloads import BEGIN, COMPRESSION_ID, END, ROW
+from kafkalog.columns.payloads import BEGIN, COMPRESSION_ID, END, ROW, UNSEEN
 from kafkalog.columns.record_arrays import RecordArrays, Wanted
-from kafkalog.columns.record_kernels import fill_batch
+from kafkalog.columns.record_kernels import fill_batch, fill_from_header
 
 # Room for two fields' places, the last inner offset and the number of inner messages.
 FIELDS_SIZE = 6
@@ -35,7 +35,10 @@ def fill_rows(
         begin = payloads[i, BEGIN]
         end = payloads[i, END]
         compressed = payloads[i, COMPRESSION_ID]
-        if table[row, MAGIC] == 2:
+        if begin == UNSEEN:
+            fill_from_header(table, row, first_offset, end_offset, wanted, arrays, cursor)
+            fault = 0
+        elif table[row, MAGIC] == 2:
             source = scratch if compressed else file_data
             fault = fill_batch(
                 source,

@@ -197,6 +197,7 @@ class _Sound:
             reading.constants,
             with_control_records=reading.with_control_records,
             outcomes=reading.outcomes,
+            by_headers=options.check_crcs,
         )
         asked = [OffsetSpan(options.first_offset, options.end_offset)] if spans is None else spans
         batches = SegmentBatches(window, options)

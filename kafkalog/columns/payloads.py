@@ -24,6 +24,7 @@ from kafkalog.columns.message_kernels import find_fields
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
     CONTROL_BIT,
+    LOG_APPEND_TIME_BIT,
     NO_VALUE,
     V2_HEADER_BYTES,
 )
@@ -45,6 +46,17 @@ LATEST_COMPRESSION = int(CompressionType.ZSTD)
 # format; and how many records it holds at most.
 ROW, BEGIN, END, COMPRESSION_ID, PAYLOAD_MAGIC, MOST_RECORDS = range(6)
 PAYLOAD_WIDTH = 6
+
+# BEGIN of a payload that nobody has to look into: its batch's header says all that is asked.
+UNSEEN = -1
+
+# Of which batches of format 2 payloads are looked into: of all; of those whose records have
+# timestamps of their own; of those that are not dense.
+ALL_SEEN, TIMES_SEEN, GAPS_SEEN = range(3)
+
+# Beyond this many records a header is not believed without a look at the payload.
+_MOST_UNSEEN = 64 * 1024
+_UNSEEN_RECORD_BYTES = 16  # about what a record takes in Arrow's columns
 
 _LEAST_RECORD_BYTES = 7
 _LEAST_INNER_BYTES = 26
@@ -78,6 +90,17 @@ def _place_in_wrapper(
 
 
 @kernel
+def _is_told_by_header(row: LongArray, magic: int, attributes: int, seen: int) -> bool:
+    """Whether a sound batch's header says the offsets, and if asked the times, of its records: as
+    many as there are offsets, and times that the broker set."""
+    if magic != 2 or seen == ALL_SEEN or row[RECORDS_COUNT] > _MOST_UNSEEN:
+        return False
+    if seen == TIMES_SEEN and attributes & LOG_APPEND_TIME_BIT == 0:
+        return False
+    return bool(row[RECORDS_COUNT] == row[LAST_OFFSET] - row[BASE_OFFSET] + 1)
+
+
+@kernel
 def place_payloads(
     data: ByteArray,
     data_position: int,
@@ -85,6 +108,7 @@ def place_payloads(
     first_offset: int,
     end_offset: int,
     with_control_records: bool,
+    seen: int,
     payloads: LongArray,
     fields: LongArray,
 ) -> int:
@@ -131,6 +155,10 @@ def place_payloads(
         payload[MOST_RECORDS] = most_records(
             table[row, RECORDS_COUNT], payload[END] - payload[BEGIN]
         )
+        if _is_told_by_header(table[row], magic, attributes, seen):
+            payload[BEGIN] = UNSEEN
+            payload[COMPRESSION_ID] = 0
+            payload[MOST_RECORDS] = table[row, RECORDS_COUNT]
         found += 1
     return found
 
@@ -144,7 +172,10 @@ def group_end(payloads: LongArray, start: int, count: int, most_bytes: int) -> i
     for i in range(start, count):
         if (payloads[i, COMPRESSION_ID] != 0) != compressed:
             return i
-        size += payloads[i, END] - payloads[i, BEGIN]
+        if payloads[i, BEGIN] == UNSEEN:
+            size += payloads[i, MOST_RECORDS] * _UNSEEN_RECORD_BYTES
+        else:
+            size += payloads[i, END] - payloads[i, BEGIN]
         if i > start and size > most_bytes and not compressed:
             return i
     return count

@@ -17,11 +17,14 @@ from kafkalog.columns.compiled import IntArray, LongArray
 from kafkalog.columns.fill import FIELDS_SIZE, fill_rows
 from kafkalog.columns.message_kernels import slicing_tables
 from kafkalog.columns.payloads import (
+    ALL_SEEN,
     BEGIN,
     COMPRESSION_ID,
     END,
+    GAPS_SEEN,
     MOST_RECORDS,
     PAYLOAD_WIDTH,
+    TIMES_SEEN,
     Scratch,
     ScratchFullError,
     group_end,
@@ -39,13 +42,17 @@ OUTPUT_BYTES = 4 * 1024 * 1024
 _MOST_ROWS = 64 * 1024
 # Columns that are the same on every row of a segment.
 _SEGMENT_COLUMNS = ("topic", "partition", "file", "brokerId")
+_PAYLOAD_COLUMNS = {"key", "value", "headers"}
+_TIME_COLUMNS = {"timestamp", "timestampMs"}
 
 
 class RecordColumns:
     """Turns chunks of batch tables into Arrow record batches with the given columns.
 
     `constants` are columns that have the same value on every row of the segment; null what it does
-    not name of them. With `outcomes`, batches of aborted transactions have no records.
+    not name of them. With `outcomes`, batches of aborted transactions have no records. With
+    `by_headers`, payloads are not looked into where checked headers say all that is asked
+    (docs/decisions/0017-rows-from-headers.md).
     """
 
     def __init__(
@@ -56,7 +63,9 @@ class RecordColumns:
         *,
         with_control_records: bool = False,
         outcomes: TransactionOutcomes | None = None,
+        by_headers: bool = False,
     ) -> None:
+        self._seen = _payloads_seen(set(columns)) if by_headers else ALL_SEEN
         self.schema = record_schema(columns)
         self._options = options
         self._constants = {
@@ -92,6 +101,7 @@ class RecordColumns:
             self._options.first_offset,
             self._options.end_offset,
             self._with_control_records,
+            self._seen,
             payloads,
             self._fields,
         )
@@ -171,3 +181,9 @@ class RecordColumns:
         for name, constant in self._constants.items():
             columns[name] = constant.of(len(rows))
         return record_batch(columns, self.schema, len(rows))
+
+
+def _payloads_seen(columns: set[str]) -> int:
+    if columns & _PAYLOAD_COLUMNS:
+        return ALL_SEEN
+    return TIMES_SEEN if columns & _TIME_COLUMNS else GAPS_SEEN

@@ -217,3 +217,35 @@ def fill_batch(
     if fault != 0:
         rewind(arrays, wanted, cursor, before)
     return fault
+
+
+@kernel
+def fill_from_header(
+    table: LongArray,
+    row: int,
+    first_offset: int,
+    end_offset: int,
+    wanted: Wanted,
+    arrays: RecordArrays,
+    cursor: LongArray,
+) -> None:
+    """Append the records of a batch without looking at them: there is one for each offset, and
+    their times, if they are wanted, are the broker's. Nothing else of them can be wanted."""
+    timestamp_type = 1 if (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0 else 0
+    first = max(table[row, BASE_OFFSET], first_offset)
+    for offset in range(first, min(table[row, LAST_OFFSET] + 1, end_offset)):
+        put_record(
+            arrays.key,
+            offset,
+            row,
+            table[row, MAX_TIMESTAMP],
+            timestamp_type,
+            0,
+            0,
+            0,
+            0,
+            0,
+            wanted,
+            arrays,
+            cursor,
+        )

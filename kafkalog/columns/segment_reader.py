@@ -52,6 +52,7 @@ def read_records(
         constants,
         with_control_records=with_control_records,
         outcomes=outcomes,
+        by_headers=options.check_crcs,
     )
     faults = _AskedFaults(window.size, options)
     batches = SegmentBatches(window, options)
