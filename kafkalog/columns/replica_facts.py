@@ -78,7 +78,7 @@ def replica_facts(log: PartitionLog) -> ReplicaFacts:
     base = segment.base_offset or 0
     with InputFile(segment.path) as file:
         rows, damaged_at = _sound_and_damaged(file, segment)
-        while len(rows) and not _is_sound(file, rows[-1]):
+        while len(rows) and not is_sound(file, rows[-1]):
             damaged_at, rows = file.size, rows[:-1]
     tail = tuple(batch_facts(rows)) if len(rows) else ()
     end = tail[-1].last_offset + 1 if tail else base
@@ -126,7 +126,8 @@ def sound_rows(segment: SegmentFile) -> Iterator[LongArray]:
             yield chunk.table
 
 
-def _is_sound(file: InputFile, row: LongArray) -> bool:
+def is_sound(file: InputFile, row: LongArray) -> bool:
+    """Whether the checksum of the batch of this row is right."""
     data = file.read(int(row[POSITION]), int(row[SIZE]))
     if row[MAGIC] == 2:
         return crc32c(data[V2_CHECKSUM_START:]) == int(row[CRC])

@@ -46,6 +46,23 @@ def offset_request(options: OptionValues) -> OffsetRequest:
     )
 
 
+def stream_start(options: OptionValues) -> OffsetLimit | None:
+    """Where a stream begins, None for the latest offsets, which is the default as in Spark's Kafka
+    source. Raises OptionError, also for an end: a stream has none."""
+    for name in ENDING:
+        if (value := options.text(name)) is not None:
+            raise OptionError(name, value, "no end in a stream: Trigger.AvailableNow makes one end")
+    name = _first_given(options, STARTING)
+    value = options.text(name)
+    if name != STARTING[-1]:
+        return _limit(options, name, "earliest", LATEST)
+    if value is None or value.strip().lower() == "latest":
+        return None
+    if value.strip().lower() == "earliest":
+        return Everything()
+    return SpecificOffsets(offsets_by_partition(name, value, "23", least=EARLIEST))
+
+
 def _first_given(options: OptionValues, names: tuple[str, ...]) -> str:
     return next((name for name in names if options.text(name) is not None), names[-1])
 
@@ -55,7 +72,7 @@ def _limit(options: OptionValues, name: str, everything: str, refused: int) -> O
     if value is None:
         return Everything()
     if name.endswith("ByTimestamp"):
-        return SpecificTimestamps(_by_partition(name, value, "1700000000000", least=0))
+        return SpecificTimestamps(offsets_by_partition(name, value, "1700000000000", least=0))
     if name.endswith("Timestamp"):
         return FromTimestamp(_timestamp(name, value))
     if value.strip().lower() == everything:
@@ -63,7 +80,7 @@ def _limit(options: OptionValues, name: str, everything: str, refused: int) -> O
     word = "earliest" if refused == EARLIEST else "latest"
     if value.strip().lower() == word:
         raise OptionError(name, value, f'{everything}, or JSON such as {{"topic":{{"0":23}}}}')
-    offsets = _by_partition(name, value, "23", least=EARLIEST)
+    offsets = offsets_by_partition(name, value, "23", least=EARLIEST)
     if refused in offsets.values():
         raise OptionError(name, value, f"offsets other than {refused} ({word})")
     return SpecificOffsets(offsets)
@@ -75,7 +92,10 @@ def _timestamp(name: str, value: str) -> int:
     return int(value)
 
 
-def _by_partition(name: str, value: str, example: str, *, least: int) -> dict[TopicPartition, int]:
+def offsets_by_partition(
+    name: str, value: str, example: str = "23", *, least: int = 0
+) -> dict[TopicPartition, int]:
+    """Numbers in the form `{"topic":{"0":23}}`. Raises OptionError that names the option."""
     allowed = f'JSON such as {{"topic":{{"0":{example},"1":{example}}}}}'
     try:
         parsed = {

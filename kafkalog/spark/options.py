@@ -118,13 +118,14 @@ _ISOLATION = ("kafka.isolation.level", "isolationLevel")
 _NOW = "nowMs"
 _BEFORE = "before"
 _SPLITS = ("minPartitions", "maxRecordsPerPartition")
-# What in Spark's Kafka source speaks to a broker or shapes streams.
+# What a micro-batch of a stream takes at most.
+STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
+# What in Spark's Kafka source speaks to a broker, or lets a stream wait.
 _NOT_FOR_FILES = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
-    "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
     "maxTriggerDelay",
 )
@@ -151,6 +152,7 @@ OPTION_NAMES = (
     _BEFORE,
     *_ISOLATION,
     *_SPLITS,
+    *STREAM_LIMITS,
     *_NOT_FOR_FILES,
 )
 
@@ -158,11 +160,15 @@ OPTION_NAMES = (
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Parse and check the options of a batch read. Raises OptionError naming the option."""
     options = OptionValues(given, OPTION_NAMES)
-    for name in _SPLITS:
+    for name in (*_SPLITS, *STREAM_LIMITS):
         options.number(name, default=1)
     unused = [
         *options.unused,
-        *(name for name in (*_SPLITS, *_NOT_FOR_FILES) if options.text(name) is not None),
+        *(
+            name
+            for name in (*_SPLITS, *STREAM_LIMITS, *_NOT_FOR_FILES)
+            if options.text(name) is not None
+        ),
     ]
     view = options.choice("view", default=View.RECORDS)
     isolation = _isolation(options)

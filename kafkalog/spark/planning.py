@@ -68,7 +68,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-    logs = _chosen_logs(options, found)
+    logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
@@ -98,7 +98,8 @@ def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, 
     return [*packed(reads, options.max_partition_bytes, cores)]
 
 
-def _chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
+def chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
+    """Of what was found the logs that the options and the view ask for. Raises OptionError."""
     known: Collection[str] = topic_families()
     if options.view is not View.MESSAGES:
         if options.view not in _TOPIC_OF:
@@ -182,11 +183,12 @@ def best_ranges(
         _report_tiered_storage(best)
     for found in replicas:
         committed = committed_read(found.logs_and_ends, options)
-        lookup, end = _time_lookup(found), _end_of(committed)
+        lookup, end = time_lookup(found), _end_of(committed)
         yield found, offset_range(found.best, options.offsets, lookup, end), committed
 
 
-def _time_lookup(replicas: ReplicaSet) -> TimeLookup:
+def time_lookup(replicas: ReplicaSet) -> TimeLookup:
+    """How offsets for times are found in a partition's replicas."""
     if len(replicas.logs) == 1:
         return _offset_for_time
 

@@ -6,11 +6,17 @@ import gc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from kafkalog.spark.options import ReadOptions, read_options
 from kafkalog.spark.projection import projected_columns, view_schema
+from kafkalog.spark.stream_options import loaded_options, stream_options
 from kafkalog.storage.read_plan import SegmentRead
 
 if TYPE_CHECKING:
@@ -34,11 +40,18 @@ class KafkaLogDataSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        return view_schema(read_options(self.options))
+        # Whether this is a batch read or a stream only shows when a reader is asked for.
+        return view_schema(loaded_options(self.options))
 
     def reader(self, schema: StructType) -> KafkaLogReader:
         options = read_options(self.options)
         return KafkaLogReader(options, projected_columns(options.view, schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        from kafkalog.spark.stream_reader import KafkaLogStreamReader
+
+        options = stream_options(self.options)
+        return KafkaLogStreamReader(options, projected_columns(options.read.view, schema))
 
 
 class ReadGroup(InputPartition):

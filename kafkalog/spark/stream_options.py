@@ -1,0 +1,76 @@
+"""The options of `readStream.format("kafkalog")`. Reference: docs/options.md, docs/ingest.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafkalog.errors import OptionError
+from kafkalog.spark.offset_options import ENDING, STARTING, stream_start
+from kafkalog.spark.option_values import OptionValues
+from kafkalog.spark.options import (
+    ISOLATED_VIEWS,
+    OPTION_NAMES,
+    STREAM_LIMITS,
+    ReadOptions,
+    Replicas,
+    read_options,
+)
+from kafkalog.storage.offset_ranges import OffsetLimit
+
+MAX_OFFSETS, MAX_BYTES = STREAM_LIMITS
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What a stream reads, from where on (None is from the latest offsets), and how much of it in
+    one micro-batch at most, None for all."""
+
+    read: ReadOptions
+    starting: OffsetLimit | None
+    starting_option: str
+    max_offsets: int | None
+    max_bytes: int | None
+
+
+def stream_options(given: Mapping[str, str]) -> StreamOptions:
+    """Parse and check the options of a stream. Raises OptionError naming the option."""
+    options = OptionValues(given, OPTION_NAMES)
+    starting = stream_start(options)
+    read = read_options(_without_bounds(given))
+    if read.view not in ISOLATED_VIEWS:
+        views = " or ".join(view.value for view in ISOLATED_VIEWS)
+        raise OptionError("view", read.view.value, f"{views} in a stream")
+    if read.replicas is Replicas.ALL:
+        raise OptionError("replicas", read.replicas.value, "best in a stream")
+    return StreamOptions(
+        read=read,
+        starting=starting,
+        starting_option=next((name for name in STARTING if options.text(name)), STARTING[-1]),
+        max_offsets=_limit(options, MAX_OFFSETS),
+        max_bytes=_limit(options, MAX_BYTES),
+    )
+
+
+def loaded_options(given: Mapping[str, str]) -> ReadOptions:
+    """The options of a read of which is not known yet whether it is a stream. Raises OptionError
+    where neither could be read with them."""
+    try:
+        return read_options(given)
+    except OptionError as error:
+        if error.name != STARTING[-1]:
+            raise
+        try:
+            return stream_options(given).read
+        except OptionError:
+            raise error from None
+
+
+def _without_bounds(given: Mapping[str, str]) -> dict[str, str]:
+    """The options but those that mean one thing in a batch read and another in a stream."""
+    left_out = {name.lower() for name in (*STARTING, *ENDING, *STREAM_LIMITS)}
+    return {name: value for name, value in given.items() if name.lower() not in left_out}
+
+
+def _limit(options: OptionValues, name: str) -> int | None:
+    return None if options.text(name) is None else options.number(name, default=1)
