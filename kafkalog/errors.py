@@ -94,6 +94,23 @@ class LogDirError(KafkaLogError):
     """A path that is no log directory, or directories that contradict each other."""
 
 
+class RemoteFileError(KafkaLogError):
+    """A remote file or directory that could not be read: `doing` is what was tried, `reason` what
+    the file system said. A task that ends with it can be tried again."""
+
+    def __init__(self, path: str, doing: str, reason: str) -> None:
+        self.path = path
+        self.doing = doing
+        self.reason = reason
+        super().__init__(
+            f"{path}: {doing} failed: {reason} (reading again is safe; credentials and endpoint "
+            "come from the environment or the options storage.*)"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (RemoteFileError, (self.path, self.doing, self.reason))
+
+
 class DataLossError(KafkaLogError):
     """Records were asked for that the log does not hold (any more)."""
 

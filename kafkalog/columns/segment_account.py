@@ -39,8 +39,8 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import (
-    Entry,
     InputFile,
     list_directory,
     modified_ms,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -18,9 +17,11 @@ from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
+from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import matching_paths
-from kafkalog.storage.log_dir import PartitionLog, find_partitions, input_paths
+from kafkalog.storage.log_dir import PartitionLog, find_partitions, input_entries
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.storage.uris import is_inside
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
 _EPILOG = """\
@@ -42,7 +43,7 @@ LOG_DIRS = InputArgument(
     "log_dirs",
     "LOG_DIR",
     "A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of "
-    "these.\n",
+    "these;\na path, or a URI such as s3://bucket/path with credentials in the environment.\n",
 )
 ZOOKEEPER_DIRS = InputArgument(
     "zookeeper_dirs",
@@ -179,7 +180,7 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
     an output in what is read.
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
-    inputs = [path for log_dir in args.log_dirs for path in input_paths(log_dir)]
+    inputs = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
     refuse_inside("--output", args.output, _directories_read(inputs, logs))
     segments = [segment for log in logs for segment in log.segments]
     size = sum(segment.size for segment in segments)
@@ -188,7 +189,7 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
         f"{counted(size, 'byte')}",
         file=sys.stderr,
     )
-    return inputs
+    return [entry.path for entry in inputs]
 
 
 def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
@@ -210,16 +211,14 @@ def refuse_inside(option: str, path: str, directories: Iterable[str]) -> None:
 
     A broker does not start with a directory in its log directory that is no partition's.
     """
-    target = os.path.realpath(path)
     for directory in directories:
-        place = os.path.realpath(directory)
-        if os.path.commonpath([target, place]) == place:
+        if is_inside(path, directory):
             raise OptionError(option, path, f"a directory outside of {directory}")
 
 
-def _directories_read(inputs: Iterable[str], logs: Iterable[PartitionLog]) -> list[str]:
+def _directories_read(inputs: Iterable[Entry], logs: Iterable[PartitionLog]) -> list[str]:
     """The directories that were given, and those that the given partitions and files are in."""
-    found = dict.fromkeys(path for path in inputs if os.path.isdir(path))
+    found = dict.fromkeys(entry.path for entry in inputs if entry.is_directory)
     for log in logs:
         if log.topic_partition is not None:
             found[log.path] = None

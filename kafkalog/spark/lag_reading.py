@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
@@ -20,6 +19,7 @@ from kafkalog.columns.lag_bounds import EndFrom, reached_by
 from kafkalog.columns.replica_facts import replica_sets
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.spark.tables import table_schema
+from kafkalog.storage.files import is_directory
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.oldest_log import is_oldest_layout
 
@@ -106,7 +106,7 @@ def accounts_of_now(
     topic was deleted since its logs were looked for. Raises FileNotFoundError where segments go
     faster than they can be read."""
     tries = 0
-    while path is not None and os.path.isdir(path):
+    while path is not None and is_directory(path):
         (log,) = find_partitions([path], strict=False)
         try:
             reached = None if at_ms is None else reached_by(log, committed_offsets, at_ms)

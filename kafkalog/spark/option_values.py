@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TypeVar
 
 from kafkalog.errors import OptionError
+from kafkalog.storage.storage_settings import PREFIX as STORAGE_PREFIX
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -17,12 +18,14 @@ class OptionValues:
     """Options as Spark hands them over: names in any case, values as strings.
 
     `known` are the names that mean something. Options that begin with `kafka.` are a Kafka client's
-    and never unknown; what has no effect on files is listed in `unused`.
+    and never unknown; what has no effect on files is listed in `unused`. Those that begin with
+    `storage.` are a remote file system's, which is what can tell whether it has them.
     """
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
         names = {name.lower(): name for name in known}
         self._values: dict[str, str] = {}
+        self._storage: dict[str, str] = {}
         self.unused: list[str] = []
         for key, value in given.items():
             name = names.get(key.lower())
@@ -30,10 +33,16 @@ class OptionValues:
                 self._values[name] = str(value)
             elif key.lower().startswith("kafka."):
                 self.unused.append(key)
+            elif key.lower().startswith(STORAGE_PREFIX):
+                self._storage[key.lower().removeprefix(STORAGE_PREFIX)] = str(value)
             else:
                 raise OptionError(
                     key, value, "an option named " + ", ".join(sorted(known, key=str.lower))
                 )
+
+    def storage(self) -> tuple[tuple[str, str], ...]:
+        """The options `storage.*` by the lower-case rest of their names, sorted."""
+        return tuple(sorted(self._storage.items()))
 
     def text(self, name: str) -> str | None:
         """The value, None if the option is not given."""

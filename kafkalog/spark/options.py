@@ -14,6 +14,7 @@ from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.offset_options import OFFSET_OPTIONS, offset_request
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
+from kafkalog.storage.file_access import FileAccess
 from kafkalog.storage.offset_ranges import OffsetRequest
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 
@@ -111,12 +112,15 @@ class ReadOptions:
     show_secrets: bool
     before: str | None
     without_effect: tuple[str, ...]
+    file_access: FileAccess
 
 
 _PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
 _NOW = "nowMs"
 _BEFORE = "before"
+_DROP_PAGE_CACHE = "dropPageCache"
+_MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
 _SPLITS = ("minPartitions", "maxRecordsPerPartition")
 # What a micro-batch of a stream takes at most.
 STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
@@ -150,6 +154,8 @@ OPTION_NAMES = (
     TOPIC_CONFIG,
     "showSecrets",
     _BEFORE,
+    _DROP_PAGE_CACHE,
+    _MOST_BYTES_PER_SECOND,
     *_ISOLATION,
     *_SPLITS,
     *STREAM_LIMITS,
@@ -200,6 +206,18 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         show_secrets=options.flag("showSecrets", default=False),
         before=options.text(_BEFORE),
         without_effect=tuple(sorted(unused)),
+        file_access=_file_access(options),
+    )
+
+
+def _file_access(options: OptionValues) -> FileAccess:
+    is_limited = options.text(_MOST_BYTES_PER_SECOND) is not None
+    return FileAccess(
+        storage=options.storage(),
+        drop_page_cache=options.flag(_DROP_PAGE_CACHE, default=False),
+        max_bytes_per_second=(
+            options.number(_MOST_BYTES_PER_SECOND, default=1) if is_limited else None
+        ),
     )
 
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from kafkalog.spark.options import ReadOptions, read_options
 from kafkalog.spark.projection import projected_columns, view_schema
 from kafkalog.spark.stream_options import loaded_options, stream_options
+from kafkalog.storage.file_access import use_file_access
 from kafkalog.storage.read_plan import SegmentRead
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class KafkaLogDataSource(DataSource):
         from kafkalog.spark.stream_reader import KafkaLogStreamReader
 
         options = stream_options(self.options)
+        # The process that asks for the reader keeps it, and calls all that plans.
+        use_file_access(options.read.file_access)
         return KafkaLogStreamReader(options, projected_columns(options.read.view, schema))
 
 
@@ -77,6 +80,7 @@ class KafkaLogReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         from kafkalog.spark.planning import planned_groups
 
+        use_file_access(self._options.file_access)
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -89,6 +93,7 @@ class KafkaLogReader(DataSourceReader):
         from kafkalog.spark.reading import read_segment
 
         _freeze_imports()
+        use_file_access(self._options.file_access)
         # Without any partition Spark asks for one that is nothing.
         for read in getattr(partition, "reads", ()):
             if isinstance(read, SegmentRead):

@@ -1,97 +1,131 @@
-"""The one place that lists directories and opens files, always for reading."""
+"""The one place that lists directories and opens files, always for reading: local ones, and remote
+ones by their URIs."""
 
 from __future__ import annotations
 
-import glob
 import os
-from dataclasses import dataclass
+from io import StringIO
 from types import TracebackType
 
-from kafkalog.errors import KafkaLogError
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A name in a directory; `size` is 0 for a directory."""
-
-    name: str
-    path: str
-    is_directory: bool
-    size: int
+from kafkalog.storage import local_files
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.uris import absolute_path, is_remote
 
 
 def list_directory(path: str) -> list[Entry]:
-    """What is in a directory, sorted by name. Files that vanish meanwhile are left out."""
-    entries: list[Entry] = []
-    with os.scandir(path) as found:
-        for entry in found:
-            try:
-                is_directory = entry.is_dir()
-                size = 0 if is_directory else entry.stat().st_size
-            except FileNotFoundError:
-                continue
-            entries.append(Entry(entry.name, entry.path, is_directory, size))
-    return sorted(entries, key=lambda entry: entry.name)
+    """What is in a directory, sorted by name. Files that vanish meanwhile are left out.
+
+    Raises FileNotFoundError where there is no such directory.
+    """
+    if is_remote(path):
+        from kafkalog.storage import remote_files
+
+        return remote_files.list_directory(path)
+    return local_files.list_directory(path)
+
+
+def matching_entries(pattern: str) -> list[Entry]:
+    """What is at a path or, if nothing is, what it matches as a glob; absolute, sorted."""
+    if is_remote(pattern):
+        from kafkalog.storage import remote_files
+
+        return remote_files.matching_entries(pattern)
+    return local_files.matching_entries(pattern)
 
 
 def matching_paths(pattern: str) -> list[str]:
-    """The path itself if it exists, else what it matches as a glob; absolute, sorted."""
-    matches = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
-    return [os.path.abspath(path) for path in matches if os.path.exists(path)]
+    """The paths of the same."""
+    return [entry.path for entry in matching_entries(pattern)]
+
+
+def is_directory(path: str) -> bool:
+    """Whether there is a directory at a path."""
+    if is_remote(path):
+        from kafkalog.storage import remote_files
+
+        entry = remote_files.entry_at(path)
+        return entry is not None and entry.is_directory
+    return os.path.isdir(path)
 
 
 def read_text(path: str) -> str | None:
     """A small text file, None if there is none. Bytes that are not UTF-8 are replaced."""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
+        data = read_bytes(path)
     except FileNotFoundError:
         return None
+    # Lines end as on any system.
+    return StringIO(data.decode("utf-8", errors="replace"), newline=None).read()
 
 
 def read_bytes(path: str) -> bytes:
-    """A small file."""
-    with open(path, "rb") as file:
-        return file.read()
+    """A small file. Raises FileNotFoundError."""
+    if is_remote(path):
+        from kafkalog.storage import remote_files
+
+        return remote_files.read_bytes(path)
+    return local_files.read_bytes(path)
 
 
 def modified_ms(path: str) -> int:
     """When a file was last written, in milliseconds."""
-    return os.stat(path).st_mtime_ns // 1_000_000
+    if is_remote(path):
+        from kafkalog.storage import remote_files
+
+        return remote_files.modified_ms(path)
+    return local_files.modified_ms(path)
+
+
+class Directories:
+    """What is in directories: local ones are looked at when they are asked for; remote ones are
+    listed with all that is below them, once, and answer from that."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, list[Entry]] = {}
+
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a directory, sorted by name. Raises FileNotFoundError where there is none."""
+        if not is_remote(path):
+            return list_directory(path)
+        if path not in self._listed:
+            from kafkalog.storage import remote_files
+
+            self._listed |= remote_files.list_tree(path)
+        return self._listed[path]
+
+    def read_text(self, directory: str, name: str) -> str | None:
+        """A small text file in a directory, None if there is none."""
+        return read_text(os.path.join(directory, name)) if self.has(directory, name) else None
+
+    def has(self, directory: str, name: str) -> bool:
+        """Whether a directory has a file; True as well where only opening it will tell."""
+        listed = self._listed.get(directory)
+        return listed is None or any(entry.name == name for entry in listed)
 
 
 class InputFile:
-    """A local file of a size fixed when it was opened: an active segment may grow meanwhile."""
+    """A file of a size fixed when it was opened, and a place in it for every read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
-        self.size = os.fstat(self._descriptor).st_size
+        if is_remote(path):
+            from kafkalog.storage.remote_files import RemoteFile
+
+            self._file: RemoteFile | local_files.LocalFile = RemoteFile(absolute_path(path))
+        else:
+            self._file = local_files.LocalFile(path)
+        self.size = self._file.size
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes from `position`, fewer than `size` only at the end of the file."""
-        wanted = max(min(size, self.size - position), 0)
-        data = os.pread(self._descriptor, wanted, position)
-        if len(data) == wanted:
-            return data
-        filled = bytearray(wanted)
-        self.read_into(position, memoryview(filled))
-        return bytes(filled)
+        return self._file.read(position, size)
 
     def read_into(self, position: int, target: memoryview) -> None:
         """Fill `target` with the bytes from `position`."""
-        filled = 0
-        while filled < len(target):
-            count = os.preadv(self._descriptor, [target[filled:]], position + filled)
-            if count == 0:
-                raise KafkaLogError(
-                    f"{self.path} ends at {position + filled} now, it had {self.size} bytes when "
-                    "it was opened: it was cut while being read; read it again"
-                )
-            filled += count
+        self._file.read_into(position, target)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        self._file.close()
 
     def __enter__(self) -> InputFile:
         return self
@@ -102,4 +136,8 @@ class InputFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close()
+        try:
+            if kind is None:
+                self._file.check_unchanged()
+        finally:
+            self.close()

@@ -18,7 +18,8 @@ from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
 from kafkalog.format.log_dir_files import is_cluster_id
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.format.properties import read_properties
-from kafkalog.storage.files import Entry, list_directory, matching_paths, read_text
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.files import Directories, list_directory, matching_entries, read_text
 from kafkalog.storage.loaded_segment import LoadedSegment
 from kafkalog.storage.names import (
     any_base_offset,
@@ -31,6 +32,7 @@ from kafkalog.storage.names import (
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.replica_sets import ReplicaPlace, why_no_replicas
 from kafkalog.storage.temporary_files import finished_swaps, is_replaced
+from kafkalog.storage.uris import absolute_path, is_remote
 
 PARTITION_METADATA = "partition.metadata"
 _CHECKPOINTS = (
@@ -151,32 +153,33 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     """
     search = _Search(strict)
     files: dict[str, list[str]] = {}
-    for path in dict.fromkeys(path for pattern in paths for path in input_paths(pattern)):
-        if os.path.isdir(path):
-            search.add_directory(path)
+    found = (entry for pattern in paths for entry in input_entries(pattern))
+    for entry in {entry.path: entry for entry in found}.values():
+        if entry.is_directory:
+            search.add_directory(entry.path)
         else:
-            files.setdefault(os.path.dirname(path), []).append(path)
+            files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
     for directory, named in files.items():
         search.add_files(directory, named)
     _refuse_doubles(search.found)
     return sorted(search.found, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
 
-def input_paths(pattern: str) -> list[str]:
+def input_entries(pattern: str) -> list[Entry]:
     """What a path stands for: itself or, of what it matches as a glob, directories and logs."""
-    paths = matching_paths(pattern)
-    if paths != [os.path.abspath(pattern)]:
-        paths = [path for path in paths if _is_meant(path, pattern)]
-    if not paths:
-        raise LogDirError(f"{pattern}: there is no such file or directory on this machine")
-    return paths
+    entries = matching_entries(pattern)
+    if [entry.path for entry in entries] != [absolute_path(pattern)]:
+        entries = [entry for entry in entries if _is_meant(entry, pattern)]
+    if not entries:
+        place = "there" if is_remote(pattern) else "on this machine"
+        raise LogDirError(f"{pattern}: there is no such file or directory {place}")
+    return entries
 
 
-def _is_meant(path: str, pattern: str) -> bool:
-    name = os.path.basename(path)
-    if is_marked(name) and not is_marked(pattern):
+def _is_meant(entry: Entry, pattern: str) -> bool:
+    if is_marked(entry.name) and not is_marked(pattern):
         return False
-    return os.path.isdir(path) or _is_log_file(name)
+    return entry.is_directory or _is_log_file(entry.name)
 
 
 def _is_log_file(name: str) -> bool:
@@ -188,17 +191,18 @@ class _Search:
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
+        self._directories = Directories()
         self._log_dirs: dict[str, LogDir] = {}
         self.found: list[PartitionLog] = []
 
     def add_directory(self, path: str) -> None:
-        entries = list_directory(path)
+        entries = self._directories.entries(path)
         if _is_partition_dir(path, entries):
             log = _partition(path, entries, self._log_dir(os.path.dirname(path)), path)
             self.found.append(replace(log, is_named=True))
             return
         partitions = [
-            entry.path for entry in entries if entry.is_directory and _is_live_partition_dir(entry)
+            entry.path for entry in entries if entry.is_directory and self._is_live(entry)
         ]
         if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
             raise LogDirError(
@@ -208,14 +212,14 @@ class _Search:
             )
         log_dir = self._log_dir(path)
         self.found += [
-            _partition(partition, list_directory(partition), log_dir, path)
+            _partition(partition, self._directories.entries(partition), log_dir, path)
             for partition in partitions
         ]
 
     def add_files(self, directory: str, paths: list[str]) -> None:
         """Log files by their own paths: live segments, and marked ones or files of other names,
         for which the checkpoints do not hold."""
-        entries = list_directory(directory)
+        entries = self._directories.entries(directory)
         whole = _partition(directory, entries, self._log_dir(os.path.dirname(directory)), "")
         whole = replace(whole, is_live=False, is_named=True)
         live = [
@@ -237,16 +241,15 @@ class _Search:
 
     def _log_dir(self, path: str) -> LogDir:
         if path not in self._log_dirs:
-            self._log_dirs[path] = _read_log_dir(path, self._strict)
+            self._log_dirs[path] = _read_log_dir(self._directories, path, self._strict)
         return self._log_dirs[path]
 
-
-def _is_live_partition_dir(entry: Entry) -> bool:
-    name = partition_name(entry.name)
-    if name is None and oldest_partition_name(entry.name) is not None:
-        found = list_directory(entry.path)
-        return any(oldest_base_offset(file.name) is not None for file in found)
-    return name is not None and not name.mark
+    def _is_live(self, entry: Entry) -> bool:
+        name = partition_name(entry.name)
+        if name is None and oldest_partition_name(entry.name) is not None:
+            found = self._directories.entries(entry.path)
+            return any(oldest_base_offset(file.name) is not None for file in found)
+        return name is not None and not name.mark
 
 
 def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
@@ -329,8 +332,8 @@ def without_checkpoints(log_dir: LogDir) -> LogDir:
     )
 
 
-def _read_log_dir(path: str, strict: bool) -> LogDir:
-    properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "").values
+def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
+    properties = read_properties(directories.read_text(path, META_PROPERTIES) or "").values
     cluster_id = properties.get("cluster.id")
     if cluster_id is not None and not is_cluster_id(cluster_id):
         _logger.warning(
@@ -340,13 +343,13 @@ def _read_log_dir(path: str, strict: bool) -> LogDir:
         )
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     log_starts, high_watermarks, cleaned, recovery_points = (
-        _checkpoint(os.path.join(path, name), strict) for name in _CHECKPOINTS
+        _checkpoint(directories, path, name, strict) for name in _CHECKPOINTS
     )
     return LogDir(
         path=path,
         cluster_id=cluster_id,
         broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
-        is_clean_shutdown=read_text(os.path.join(path, CLEAN_SHUTDOWN)) is not None,
+        is_clean_shutdown=directories.read_text(path, CLEAN_SHUTDOWN) is not None,
         log_starts=log_starts,
         high_watermarks=high_watermarks,
         recovery_points=recovery_points,
@@ -354,10 +357,13 @@ def _read_log_dir(path: str, strict: bool) -> LogDir:
     )
 
 
-def _checkpoint(path: str, strict: bool) -> dict[TopicPartition, int]:
+def _checkpoint(
+    directories: Directories, directory: str, name: str, strict: bool
+) -> dict[TopicPartition, int]:
     try:
-        return read_offset_checkpoint(read_text(path) or "")
+        return read_offset_checkpoint(directories.read_text(directory, name) or "")
     except CorruptDataError as error:
+        path = os.path.join(directory, name)
         detail = f"line {error.position}: {error.detail}"
         if strict:
             advice = "mode PERMISSIVE reads on without this file"

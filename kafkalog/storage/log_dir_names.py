@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkalog.format.properties import read_properties
-from kafkalog.storage.files import list_directory, matching_paths, read_text
+from kafkalog.storage.files import list_directory, matching_entries, read_text
 from kafkalog.storage.log_dir import META_PROPERTIES
 from kafkalog.storage.names import PartitionName, partition_name
 
@@ -34,8 +34,8 @@ class LogDirNames:
 
 def log_dir_names(paths: Sequence[str]) -> list[LogDirNames]:
     """What is in the log directories that paths or globs name, each once."""
-    found = dict.fromkeys(path for pattern in paths for path in matching_paths(pattern))
-    return [_names(path) for path in found if os.path.isdir(path)]
+    found = dict.fromkeys(entry for pattern in paths for entry in matching_entries(pattern))
+    return [_names(entry.path) for entry in found if entry.is_directory]
 
 
 def _names(path: str) -> LogDirNames:

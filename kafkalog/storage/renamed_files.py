@@ -11,6 +11,7 @@ import os
 
 from kafkalog.storage.files import InputFile, list_directory
 from kafkalog.storage.names import NAME_BYTES, partition_name
+from kafkalog.storage.uris import is_remote
 
 _DELETED, _SWAP = ".deleted", ".swap"
 
@@ -31,6 +32,8 @@ def opened(path: str) -> InputFile:
 
     Raises FileNotFoundError where it is gone.
     """
+    if is_remote(path):
+        return InputFile(path)  # brokers rename on their own disks only
     while (found := current_path(path)) is not None:
         try:
             return InputFile(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -31,7 +31,7 @@ def largest_timestamp(segment: SegmentFile) -> LargestTimestamp:
     """The last entry of the segment's time index or, where that is none or has no time, when the
     log file was last written."""
     index_path = segment.path.removesuffix(".log") + ".timeindex"
-    if os.path.exists(index_path):
+    with suppress(FileNotFoundError):
         whole = whole_entries(read_bytes(index_path), TIME_ENTRY)
         entries = read_time_index(whole, segment.base_offset or 0).entries
         if entries and entries[-1].timestamp_ms >= 0:

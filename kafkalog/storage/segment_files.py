@@ -11,7 +11,8 @@ from enum import Enum
 from itertools import pairwise
 
 from kafkalog.format.indexes import OffsetEntry
-from kafkalog.storage.files import Entry, read_bytes
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.files import read_bytes
 from kafkalog.storage.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import SegmentFileName, partition_name, segment_file_name

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kafkalog.errors import LogDirError
-from kafkalog.storage.files import Entry, list_directory, matching_paths
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.files import is_directory, list_directory, matching_paths
+from kafkalog.storage.uris import is_remote
 
 _SNAPSHOT = re.compile(r"snapshot\.(?P<zxid>[0-9a-f]{1,16})(?:\.gz|\.snappy)?")
 _LOG = re.compile(r"log\.(?P<zxid>[0-9a-f]{1,16})")
@@ -52,18 +54,19 @@ def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
             raise LogDirError(f"{pattern} does not exist, and matches nothing as a glob")
         for path in matches:
             folder = _folder(path)
-            found.setdefault(os.path.realpath(folder), _data_dir(path, folder))
+            place = folder if is_remote(folder) else os.path.realpath(folder)
+            found.setdefault(place, _data_dir(path, folder))
     return _paired(list(found.values()))
 
 
 def _folder(path: str) -> str:
     """Where the files lie that a path names, or the file that it is."""
     below = os.path.join(path, _VERSION_FOLDER)
-    return below if os.path.isdir(below) else path
+    return below if is_directory(below) else path
 
 
 def _data_dir(path: str, folder: str) -> DataDir:
-    if os.path.isdir(folder):
+    if is_directory(folder):
         entries = list_directory(folder)
     else:
         entries = [Entry(os.path.basename(folder), folder, is_directory=False, size=0)]

@@ -21,6 +21,7 @@ from kafkalog.spark.options import (
     read_options,
 )
 from kafkalog.spark.topics import TopicChoice
+from kafkalog.storage.file_access import FileAccess
 from kafkalog.storage.log_bounds import EndRule
 from kafkalog.storage.offset_ranges import FromTimestamp, NoMatch, OffsetRequest
 
@@ -47,6 +48,7 @@ DEFAULTS = ReadOptions(
     show_secrets=False,
     before=None,
     without_effect=(),
+    file_access=FileAccess(),
 )
 
 # The options of Spark's Kafka source that mean the same to files, each with a value.

@@ -1,0 +1,15 @@
+"""What a listing says of a file or a directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in a directory; `size` is 0 for a directory."""
+
+    name: str
+    path: str
+    is_directory: bool
+    size: int

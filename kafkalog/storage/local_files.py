@@ -1,0 +1,135 @@
+"""Files that the operating system opens."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import mmap
+import os
+
+from kafkalog.errors import KafkaLogError
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.file_access import file_access, rate_limit
+from kafkalog.storage.uris import absolute_path
+
+# How finely is told what was in the page cache before it was read.
+_PROBED_BYTES = 128 * 1024
+
+
+def list_directory(path: str) -> list[Entry]:
+    """What is in a directory, sorted by name. Files that vanish meanwhile are left out."""
+    entries: list[Entry] = []
+    with os.scandir(path) as found:
+        for entry in found:
+            try:
+                is_directory = entry.is_dir()
+                size = 0 if is_directory else entry.stat().st_size
+            except FileNotFoundError:
+                continue
+            entries.append(Entry(entry.name, entry.path, is_directory, size))
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def matching_entries(pattern: str) -> list[Entry]:
+    """The path itself if it exists, else what it matches as a glob; absolute, sorted."""
+    pattern = absolute_path(pattern)
+    matches = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
+    return [
+        Entry(os.path.basename(path), path, os.path.isdir(path), 0)
+        for path in matches
+        if os.path.exists(path)
+    ]
+
+
+def read_bytes(path: str) -> bytes:
+    """A small file."""
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def modified_ms(path: str) -> int:
+    """When a file was last written, in milliseconds."""
+    return os.stat(path).st_mtime_ns // 1_000_000
+
+
+class LocalFile:
+    """A file of a size fixed when it was opened: an active segment may grow meanwhile."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self.size = os.fstat(self._descriptor).st_size
+        self._rate_limit = rate_limit()
+        access = file_access()
+        self._cached = _CacheKeeper(self._descriptor) if access.drop_page_cache else None
+        self._is_plain = self._cached is None and access.max_bytes_per_second is None
+
+    def read(self, position: int, size: int) -> bytes:
+        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        wanted = max(min(size, self.size - position), 0)
+        if self._is_plain:
+            data = os.pread(self._descriptor, wanted, position)
+            if len(data) == wanted:
+                return data
+        filled = bytearray(wanted)
+        self.read_into(position, memoryview(filled))
+        return bytes(filled)
+
+    def read_into(self, position: int, target: memoryview) -> None:
+        """Fill `target` with the bytes from `position`."""
+        self._rate_limit.take(len(target))
+        read = os.preadv if self._cached is None else self._cached.preadv
+        filled = 0
+        while filled < len(target):
+            count = read(self._descriptor, [target[filled:]], position + filled)
+            if count == 0:
+                raise KafkaLogError(
+                    f"{self.path} ends at {position + filled} now, it had {self.size} bytes when "
+                    "it was opened: it was cut while being read; read it again"
+                )
+            filled += count
+
+    def check_unchanged(self) -> None:
+        """What is read has been there: brokers write behind it only, and cutting shows."""
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _CacheKeeper:
+    """Reads a file and leaves the page cache as it was: what was not in it is dropped again.
+
+    Pages that a broker or its consumers had there before stay, but for islands within the pieces
+    that are probed; what they ask for between our reading and dropping it they read from disk once
+    more. A read that does not wait tells what is there; mincore tells a file's owner only.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        # What the kernel reads ahead would look as if it had been there before.
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+
+    def preadv(self, descriptor: int, targets: list[memoryview], position: int) -> int:
+        """As os.preadv, of the first target's first bytes."""
+        target = targets[0][:_PROBED_BYTES]
+        count = self._cached(target, position)
+        if count is not None:
+            return count
+        size, probe = len(target), memoryview(bytearray(1))
+        while size > 1 and self._cached(probe, position + size - 1):
+            size //= 2
+        count = os.preadv(descriptor, [target[:size]], position)
+        start = position - position % mmap.PAGESIZE
+        end = position + count + -(position + count) % mmap.PAGESIZE
+        os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
+        return count
+
+    def _cached(self, target: memoryview, position: int) -> int | None:
+        """How many of the bytes could be read from the page cache; None for none, also where the
+        file system does not tell."""
+        try:
+            return os.preadv(self._descriptor, [target], position, os.RWF_NOWAIT)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EOPNOTSUPP):
+                raise
+            return None

@@ -1,0 +1,93 @@
+"""A log directory in an object store is found like one on disk, in few requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkalog.errors import LogDirError
+from kafkalog.storage.log_dir import find_partitions
+from tests.remote.stores import Store, needs_store
+from tests.spark.kafka_logs import EXAMPLES
+
+pytestmark = needs_store
+LOG_DIR = EXAMPLES / "kafka-4.4"
+
+
+def found(uri: str, folder: Path, pattern: str) -> tuple[str, str]:
+    """What is found by a URI, and what by the path of the served folder, written as URIs."""
+    remote = repr(find_partitions([uri + pattern]))
+    local = repr(find_partitions([str(folder) + pattern]))
+    return remote, local.replace(str(folder), uri)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "/kafka-4.4",
+        "/kafka-*",
+        "/*/shop.*",
+        "/kafka-4.4/shop.tx-0",
+        "/kafka-4.4/shop.tx-0/*411.log",
+        "/kafka-4.4/shop.*/00000000000000000000.log",
+        "/kafka-4.4/shop.compact-keep-0/00000000000000001406.log.deleted",
+    ],
+)
+def test_partitions_are_found_as_on_disk(store: Store, pattern: str) -> None:
+    """F540, F541."""
+    uri, folder = store.bucket(EXAMPLES)
+    remote, local = found(uri, folder, pattern)
+    assert remote == local
+
+
+def test_a_log_directory_takes_one_listing(store: Store) -> None:
+    """F541."""
+    uri, folder = store.bucket(LOG_DIR)
+    find_partitions([uri])
+    requests = store.proxy.requests
+    opened = {request.key.rpartition("/")[2] for request in store.proxy.reads()}
+    listings = [request for request in requests if request.is_listing]
+    # One for what the path is, one for all that is in it.
+    assert len(listings) <= 2
+    assert opened == {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_files_of_a_log_directory_that_are_not_there_are_not_asked_for(store: Store) -> None:
+    """F541."""
+    uri, folder = store.bucket(LOG_DIR)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.unlink()
+    find_partitions([uri])
+    assert store.proxy.reads() == []
+    assert len(store.proxy.requests) <= 3
+
+
+def test_hadoops_name_of_the_store_and_a_slash_at_the_end_change_nothing(store: Store) -> None:
+    """F540."""
+    uri, _ = store.bucket(LOG_DIR)
+    named = find_partitions([uri.replace("s3:", "s3a:") + "/"])
+    assert named == find_partitions([uri])
+
+
+@pytest.mark.parametrize("pattern", ["/nothing", "/noth*", "/shop.tx-0/*.nothing"])
+def test_what_is_not_in_the_store_is_said_so(store: Store, pattern: str) -> None:
+    uri, _ = store.bucket(LOG_DIR)
+    with pytest.raises(LogDirError, match="there is no such file or directory there"):
+        find_partitions([uri + pattern])
+
+
+def test_a_listing_of_more_than_a_page_is_whole(store: Store) -> None:
+    """F541: a page has a thousand objects."""
+    uri, folder = store.bucket()
+    source = LOG_DIR / "shop.tx-0"
+    for partition in range(150):
+        directory = folder / f"t-{partition}"
+        directory.mkdir()
+        for path in source.iterdir():
+            (directory / path.name).hardlink_to(path)
+    logs = find_partitions([uri])
+    assert [len(log.segments) for log in logs] == [4] * 150
+    listings = [request for request in store.proxy.requests if request.is_listing]
+    assert len(listings) == 150 * len(list(source.iterdir())) // 1000
