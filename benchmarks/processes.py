@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _PROJECT = Path(__file__).parent.parent
 _PROC = Path("/proc")
@@ -33,6 +33,12 @@ def measured_process(command: Sequence[str], submit: str) -> Measured:
     """What a part of a benchmark prints in its last line, run in a process of its own, and the
     memory of that and all it starts; `submit` are Spark's arguments. Raises CalledProcessError
     where it fails."""
+    printed, peak_bytes = part_output(command, submit)
+    return Measured(*printed[:3], peak_bytes)
+
+
+def part_output(command: Sequence[str], submit: str) -> tuple[Any, int]:
+    """The same with whatever JSON the last line is."""
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
@@ -51,7 +57,7 @@ def measured_process(command: Sequence[str], submit: str) -> Measured:
         peak.stop()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Measured(*json.loads(output.splitlines()[-1])[:3], peak.bytes)
+    return json.loads(output.splitlines()[-1]), peak.bytes
 
 
 class _Peak:
@@ -109,3 +115,17 @@ def process_seconds(pid: int) -> float:
     # Behind the name, which may hold anything: from the state on.
     fields = stat.rpartition(")")[2].split()
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def worker_peak_bytes() -> int:
+    """The most memory that any of this session's Python workers has had."""
+    own = os.getsid(0)
+    return max(_peak_of_worker(pid) for pid in _processes_of(own))
+
+
+def _peak_of_worker(pid: int) -> int:
+    directory = _PROC / str(pid)
+    if b"pyspark.daemon" not in (directory / "cmdline").read_bytes():
+        return 0
+    lines = (directory / "status").read_text().splitlines()
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))

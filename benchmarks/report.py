@@ -27,11 +27,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 2) -
     return "\n".join([text(lines[0]), text(rule), *(text(line) for line in lines[1:])])
 
 
-def machine(packages: Sequence[str]) -> str:
+def machine(packages: Sequence[str], used: str = "one of them") -> str:
     """Processor, system, Python and the versions of the libraries."""
     processors = os.cpu_count() or 0
     parts = [
-        f"{_processor()}, {processors} processors, this run on one of them",
+        f"{_processor()}, {processors} processors, this run on {used}",
         platform.system(),
         f"{platform.python_implementation()} {platform.python_version()}",
         *(f"{package} {_version(package)}" for package in packages),

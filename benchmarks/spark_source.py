@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from benchmarks.broker_inputs import BrokerMissingError
 from benchmarks.broker_topics import Topic, broker_with
 from benchmarks.inputs import RECORD_SIZES
+from benchmarks.processes import part_output
 from benchmarks.report import load, machine, table
 
 _PROJECT = Path(__file__).parent.parent
@@ -99,25 +99,12 @@ def _measured(options: argparse.Namespace, place: Mapping[str, object]) -> dict[
     from tests.broker.class_paths import class_path
 
     jars = class_path("spark_kafka").replace(os.pathsep, ",")
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": _SUBMIT.format(jars=jars),
-    }
     command = [sys.executable, "-m", "benchmarks.spark_source", "--part", json.dumps(place)]
     command += ["--size", str(options.size), "--rounds", str(options.rounds)]
     command += ["--codecs", ",".join(options.codecs), "--queries", ",".join(options.queries)]
     command += ["--record-sizes", ",".join(map(str, options.record_sizes))]
-    done = subprocess.run(
-        command,
-        cwd=_PROJECT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        start_new_session=True,
-    )
-    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, object]
+    found, _ = part_output(command, _SUBMIT.format(jars=jars))
     return found
 
 
@@ -148,9 +135,8 @@ def _run_part(options: argparse.Namespace) -> None:
 
 
 def _report(topics: Sequence[Topic], measured: Mapping[str, object], before: str) -> None:
-    print(
-        f"{machine(('kafkalog', 'pyspark', 'pyarrow', 'numba'))}; {before} before, {load()} after"
-    )
+    on = machine(("kafkalog", "pyspark", "pyarrow", "numba"), "all")
+    print(f"{on}; {before} before, {load()} after")
     print(f"values of a topic: {topics[0].size / 2**20:,.0f} MiB in 4 partitions; medians\n")
     rows, beside_parquet = [], []
     for topic in topics:
