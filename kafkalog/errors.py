@@ -90,6 +90,10 @@ class OptionError(KafkaLogError):
         return (OptionError, (self.name, self.value, self.allowed))
 
 
+class RowError(KafkaLogError):
+    """Rows that cannot be written as records, or not in the order that they came in."""
+
+
 class LogDirError(KafkaLogError):
     """A path that is no log directory, or directories that contradict each other."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from kafkalog.columns.batch_encoder import BatchEncoder
 from kafkalog.columns.batch_table import new_table
 from kafkalog.columns.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
@@ -51,6 +52,7 @@ def compile_kernels() -> None:
         source.next_candidate(0, source.size)
     _compile_statuses()
     _compile_commits()
+    _compile_encoder()
     header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
     set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
 
@@ -72,6 +74,14 @@ def _compile_commits() -> None:
         [{**record, **flags}], schema=record_schema(RECORD_COLUMNS)
     )
     for _ in CommitRows(None, {}, ("group_id",)).batches([records]):
+        pass
+
+
+def _compile_encoder() -> None:
+    """One record."""
+    columns = {"value": b"value", "headers": [{"key": "name", "value": None}]}
+    row = pa.RecordBatch.from_pylist([columns], schema=record_schema(tuple(columns)))
+    for _ in BatchEncoder(CompressionType.NONE).batches(row, 0):
         pass
 
 

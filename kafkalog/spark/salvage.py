@@ -23,15 +23,19 @@ from kafkalog.format.checkpoints import (
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import read_text
 from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, topic_id, with_own_checkpoints
-from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    CLUSTER_METADATA,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+)
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import new_directory, write_file
 
 _SCRATCH = ".salvage-"
-# What is copied from the source: offsets that are still right, as far as the new log goes.
-_LOG_STARTS, _CLEANED = "log-start-offset-checkpoint", "cleaner-offset-checkpoint"
 # What is written anew: all that was salvaged is on disk and was on all replicas that there are.
-_NEW_CHECKPOINTS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+_NEW_CHECKPOINTS = (RECOVERY_POINTS, REPLICATION_OFFSETS)
 
 
 def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
@@ -119,9 +123,10 @@ def finish_log_dir(
             shutil.rmtree(os.path.join(target, name))
     for name in _NEW_CHECKPOINTS:
         _write_text(target, name, write_offset_checkpoint(ends))
-    for name in (_LOG_STARTS, _CLEANED):
+    # Copied from the source: offsets that are still right, as far as the new log goes.
+    for name in (LOG_STARTS, CLEANER_OFFSETS):
         offsets = _offsets(os.path.join(source, name))
-        if name == _CLEANED:
+        if name == CLEANER_OFFSETS:
             offsets.update(cleaned or {})
         kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
         _write_text(target, name, write_offset_checkpoint(kept))

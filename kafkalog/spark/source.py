@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
     DataSource,
+    DataSourceArrowWriter,
     DataSourceReader,
     DataSourceStreamReader,
     InputPartition,
@@ -55,6 +56,12 @@ class KafkaLogDataSource(DataSource):
         # The process that asks for the reader keeps it, and calls all that plans.
         use_file_access(options.read.file_access)
         return KafkaLogStreamReader(options, projected_columns(options.read.view, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        from kafkalog.spark.segment_writing import KafkaLogWriter
+        from kafkalog.spark.write_options import write_options
+
+        return KafkaLogWriter(write_options(self.options), schema, overwrite=overwrite)
 
 
 class ReadGroup(InputPartition):

@@ -22,6 +22,10 @@ from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import Directories, list_directory, matching_entries, read_text
 from kafkalog.storage.loaded_segment import LoadedSegment
 from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
     any_base_offset,
     is_marked,
     oldest_base_offset,
@@ -35,12 +39,7 @@ from kafkalog.storage.temporary_files import finished_swaps, is_replaced
 from kafkalog.storage.uris import absolute_path, is_remote
 
 PARTITION_METADATA = "partition.metadata"
-_CHECKPOINTS = (
-    "log-start-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "cleaner-offset-checkpoint",
-    "recovery-point-offset-checkpoint",
-)
+_CHECKPOINTS = (LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS, RECOVERY_POINTS)
 META_PROPERTIES = "meta.properties"
 _LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"

@@ -41,7 +41,8 @@ class LogWriter:
         start_offset: int = 0,
     ) -> None:
         name = partition_name(os.path.basename(directory))
-        if name is None or name.mark:
+        # One that is marked as deleted is a log's until it is whole.
+        if name is None or name.mark not in (None, "delete"):
             raise LogDirError(f"{directory}: a log is written to a directory <topic>-<partition>")
         new_directory(directory)
         self._directory = directory

@@ -12,6 +12,12 @@ INTERNAL_TOPICS = frozenset(
     (CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state", CLUSTER_METADATA)
 )
 
+# The checkpoints at the top of a log directory: an offset for each partition.
+LOG_STARTS = "log-start-offset-checkpoint"
+REPLICATION_OFFSETS = "replication-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+
 # What a file system allows a name.
 NAME_BYTES = 255
 _LARGEST_PARTITION = 2**31 - 1

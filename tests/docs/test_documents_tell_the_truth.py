@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.spark.options import OPTION_NAMES, View
+from kafkalog.spark.write_options import WRITE_OPTION_NAMES
 from kafkalog.spark.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperView
 from tests.conftest import ROOT
 
@@ -33,6 +34,11 @@ def test_every_option_has_a_row_and_no_other_has() -> None:
 
 def test_every_view_has_a_row_and_no_other_has() -> None:
     assert sorted(first_cells("Views")) == sorted(view.value for view in View)
+
+
+def test_every_option_of_a_write_has_a_row_and_no_other_has() -> None:
+    writing = (ROOT / "docs" / "writing.md").read_text()
+    assert sorted(first_cells("Options", writing)) == sorted(WRITE_OPTION_NAMES)
 
 
 def test_options_and_views_of_zookeepers_files_have_rows_and_no_others_have() -> None:
