@@ -29,6 +29,7 @@ from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.window import FileWindow, Window
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.offset_index import start_position
 from kafkalog.storage.renamed_files import current_path
 from kafkalog.storage.replica_reads import Filling, OtherSegment
 from kafkalog.storage.replicas import OffsetSpan, merged, subtract
@@ -69,7 +70,7 @@ def read_filled_records(
         path = current_path(other.path) if agreed else None
         if path is None:
             continue
-        found = _Sound(_theirs(options, other, agreed))
+        found = _Sound(_theirs(options, other, agreed, path))
         yield from _read_other(found, path, other, reading, agreed)
         filled = subtract(agreed, subtract(agreed, found.spans))
         for span in filled:
@@ -109,7 +110,7 @@ def _below(span: OffsetSpan, end_offset: int) -> OffsetSpan | None:
 
 
 def _theirs(
-    options: SegmentOptions, other: OtherSegment, spans: Sequence[OffsetSpan]
+    options: SegmentOptions, other: OtherSegment, spans: Sequence[OffsetSpan], path: str
 ) -> SegmentOptions:
     """How another replica's segment is read for these offsets."""
     return replace(
@@ -118,6 +119,8 @@ def _theirs(
         next_base_offset=other.next_base_offset,
         first_offset=spans[0].start,
         end_offset=spans[-1].end,
+        start_position=start_position(path, spans[0].start),
+        next_position=None,
     )
 
 
@@ -137,9 +140,12 @@ def _read_other(
 def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling) -> LongArray:
     """Where the sound batches are that lie next to damage or, in a log that should have none, next
     to a gap."""
+    # What lies behind the last asked batch counts as well, so that parts doubt what a whole does.
+    goes_on = options.end_offset < min(filling.own_end, filling.end_offset)
+    read = replace(options, end_offset=options.end_offset + 1) if goes_on else options
     rows = [
         np.column_stack((chunk.table[:, _KEPT], first_offsets(chunk.table)))
-        for chunk in SegmentBatches(window, options).chunks()
+        for chunk in SegmentBatches(window, read).chunks()
     ]
     if not rows:
         return np.zeros(0, dtype=np.int64)
@@ -267,6 +273,7 @@ class _Sound:
             number = bisect_right(missing, expected, key=attrgetter("end"))
             is_missing = number < len(missing) and missing[number].start < end_offset
             is_behind = filling.end_offset <= expected < options.end_offset
+            is_behind = is_behind and options.is_first_to_tell(expected)
             if is_missing or (is_behind and not filling.end_is_known):
                 ends_file = row[POSITION] + row[SIZE] == file_size
                 yield faulty_range(row, ends_log=ends_file and is_last)

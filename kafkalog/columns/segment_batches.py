@@ -6,7 +6,7 @@ Gives the same account as `kafkalog.format.segment.read_ranges`, a piece at a ti
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from kafkalog.columns.scan import (
     scan_batches,
     set_header_rows,
 )
+from kafkalog.columns.walk_start import may_begin_at
 from kafkalog.columns.window import Window, WindowBytes
 from kafkalog.format.batch_header import (
     LEGACY_CHECKSUM_START,
@@ -60,6 +61,8 @@ from kafkalog.wire.checksums import crc32, crc32c
 # taken from what the checksum has just read (docs/decisions/0003-codecs-and-chunks.md).
 CHUNK_BYTES = 4 * 1024 * 1024
 LEAST_CHUNK_BYTES = 4 * 1024
+# What is asked may end soon: where an end is given, chunks double from here on.
+_FIRST_CHUNK_BYTES = 128 * 1024
 TABLE_ROWS = 4 * 1024
 
 
@@ -80,6 +83,10 @@ class SegmentOptions:
     `base_offset` and `next_base_offset` are the numbers in its file's name and the next one's,
     None where unknown. Batches wholly below `first_offset` are checked and not decoded: a length
     that is wrong there would swallow what is asked. Reading ends where offsets reach `end_offset`.
+
+    A walk begins at `start_position` if `may_begin_at` says so, else at the start of the file.
+    Where this is one part of a read that was split, `asked_offset` is where the whole read begins,
+    and `next_position` where the walk of the next part is to begin.
     """
 
     base_offset: int | None = None
@@ -88,6 +95,9 @@ class SegmentOptions:
     end_offset: int = LARGEST_OFFSET
     check_crcs: bool = True
     max_batch_bytes: int = MAX_BATCH_BYTES
+    start_position: int = 0
+    asked_offset: int | None = None
+    next_position: int | None = None
 
     @classmethod
     def of(
@@ -101,6 +111,19 @@ class SegmentOptions:
             check_crcs=check_crcs,
         )
 
+    def is_first_to_tell(self, expected_offset: int) -> bool:
+        """Whether no part before this one has an asked offset that damage may have held, of which
+        `expected_offset` is the first."""
+        asked = self.first_offset if self.asked_offset is None else self.asked_offset
+        return max(expected_offset, asked) >= self.first_offset
+
+    @property
+    def next_part(self) -> SegmentOptions | None:
+        """How the part behind this one begins, if a walk may begin there."""
+        if self.next_position is None:
+            return None
+        return replace(self, first_offset=self.end_offset, start_position=self.next_position)
+
 
 class SegmentBatches:
     """Walks one segment. Iterate over `chunks()` once."""
@@ -112,8 +135,13 @@ class SegmentBatches:
         self._table = new_table(TABLE_ROWS)
         self._rows = 0  # rows of the table in use: undecided ones, and new ones behind them
         self._position = 0  # where framing goes on
-        self._chunk_bytes = CHUNK_BYTES
+        has_end = options.end_offset < LARGEST_OFFSET
+        self._chunk_bytes = _FIRST_CHUNK_BYTES if has_end else CHUNK_BYTES
         self._belief = new_belief(offset_bounds(options.base_offset, options.next_base_offset))
+        first = may_begin_at(window, options) if options.start_position else None
+        if first is not None:
+            self._position = options.start_position
+            self._belief[EXPECTED] = first.base_offset
 
     @property
     def next_offset(self) -> int:
@@ -135,6 +163,8 @@ class SegmentBatches:
         back may hold some; one whose offsets are not believed comes after them."""
         end_offset = self._options.end_offset
         if self._belief[EXPECTED] < end_offset:
+            return False
+        if self._position < (self._options.next_position or 0):
             return False
         is_kept_back = self._rows > 0 and self._belief[WAITING] != 0
         return not is_kept_back or bool(self._table[0, EXPECTED_OFFSET] >= end_offset)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -22,6 +23,7 @@ from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes
+from kafkalog.columns.walk_start import may_begin_at
 from kafkalog.columns.window import Window
 from kafkalog.format.faults import Fault
 
@@ -54,7 +56,7 @@ def read_records(
         outcomes=outcomes,
         by_headers=options.check_crcs,
     )
-    faults = _AskedFaults(window.size, options)
+    faults = _AskedFaults(window, options)
     batches = SegmentBatches(window, options)
     for chunk in batches.chunks():
         yield from records.batches(chunk)
@@ -70,15 +72,19 @@ _MOST_OPEN_FAULTS = 1000
 
 
 class _AskedFaults:
-    """Picks the faults that concern [first_offset, end_offset).
+    """Picks the faults that concern what is asked and, where that is read in parts, this part.
 
     What offsets damage held shows only by the sound batches around it: its own header is part of
-    what cannot be believed.
+    what cannot be believed. Of several parts the one tells of it that has the first asked offset
+    which it may have held. A part that stands behind its own end when it comes to where the next
+    one begins tells of what lies before: nobody else does. Rule: docs/options.md F501.
     """
 
-    def __init__(self, file_size: int, options: SegmentOptions) -> None:
-        self._file_size = file_size
+    def __init__(self, window: Window, options: SegmentOptions) -> None:
+        self._window = window
         self._options = options
+        asked = options.asked_offset
+        self._asked_offset = options.first_offset if asked is None else asked
         self._open: list[list[int]] = []
 
     def of(self, table: LongArray) -> Iterator[FaultyRange]:
@@ -97,15 +103,24 @@ class _AskedFaults:
 
     def _settled(self, next_offset: int) -> Iterator[FaultyRange]:
         for row in self._open:
-            if self._asked(row[EXPECTED_OFFSET], next_offset):
+            if next_offset > self._asked_offset and self._is_own(row):
                 yield self._faulty(row)
         self._open.clear()
 
-    def _asked(self, first: int, end: int) -> bool:
-        return first < self._options.end_offset and end > self._options.first_offset
+    def _is_own(self, row: list[int]) -> bool:
+        options = self._options
+        if max(row[EXPECTED_OFFSET], self._asked_offset) < options.end_offset:
+            return options.is_first_to_tell(row[EXPECTED_OFFSET])
+        return row[POSITION] < (options.next_position or 0) and self._next_part_begins
+
+    @cached_property
+    def _next_part_begins(self) -> bool:
+        """Whether the next part begins where it should, not at the start of the file."""
+        part = self._options.next_part
+        return part is not None and may_begin_at(self._window, part) is not None
 
     def _faulty(self, row: list[int]) -> FaultyRange:
-        ends_file = row[POSITION] + row[SIZE] == self._file_size
+        ends_file = row[POSITION] + row[SIZE] == self._window.size
         return faulty_range(row, ends_log=ends_file and self._options.next_base_offset is None)
 
 

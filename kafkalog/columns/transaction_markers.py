@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker,
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.log_snapshots import snapshot_entries
+from kafkalog.storage.offset_index import start_position
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan
 from kafkalog.wire.checksums import crc32c
@@ -172,8 +173,7 @@ class MarkerWalk:
                 self.lost.append(OffsetSpan(base_offset, next_offset))
                 continue
             with file:
-                options = SegmentOptions.of(segment)
-                batches = self._walk_class(FileWindow(file), options)
+                batches = self._walk_class(FileWindow(file), self._options(file, segment))
                 for chunk in batches.chunks():
                     self._note(file, chunk.table)
                     yield True
@@ -181,6 +181,11 @@ class MarkerWalk:
         next_offset = min(next_offset, self._agreed_end)
         if next_offset < self._end_offset:
             self.lost.append(OffsetSpan(next_offset, LARGEST_OFFSET))
+
+    def _options(self, file: InputFile, segment: SegmentFile) -> SegmentOptions:
+        """What is asked of a segment: all of it or, of the first, what is asked and behind it."""
+        options = SegmentOptions.of(segment, first_offset=self._asked.start)
+        return replace(options, start_position=start_position(file.path, self._asked.start))
 
     def _note_gap(self, start: int, end: int) -> None:
         # Between segments, cleaning leaves gaps; a log that begins behind what is asked has one.

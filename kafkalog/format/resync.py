@@ -253,7 +253,8 @@ class Finder:
                 return False
         return cursor == position + header.size
 
-    def _sound(self, position: int, bounds: Bounds) -> BatchHeader | None:
+    def sound(self, position: int, bounds: Bounds) -> BatchHeader | None:
+        """The header of the sound batch at a position whose offsets fit, None if there is none."""
         header = self._plausible(position, bounds)
         if header is None or self.computed_crc(position, header) != header.crc:
             return None
@@ -283,7 +284,7 @@ class Finder:
         found, position = None, self._source.next_candidate(start, self._source.size)
         while position is not None and found is None:
             resume = position + 1
-            header = self._sound(position, _ANY_OFFSETS)
+            header = self.sound(position, _ANY_OFFSETS)
             if header is not None:
                 value_end = self._value_end(position, start)
                 if value_end is not None:
@@ -299,7 +300,7 @@ class Finder:
     def _first_fitting(self, position: int, bounds: Bounds) -> tuple[int | None, int]:
         """The first batch within the bounds of the sound ones that follow each other from
         `position`, or None; and where they end."""
-        while (header := self._sound(position, _ANY_OFFSETS)) is not None:
+        while (header := self.sound(position, _ANY_OFFSETS)) is not None:
             if bounds.hold(header):
                 return position, position
             position += header.size
@@ -317,7 +318,7 @@ class Finder:
         before = bytes(self._source.read(first, position - first))
         message_end = position + int.from_bytes(before[-4:].rjust(4, b"\xff"), "big")
         end = position
-        while (header := self._sound(end, _ANY_OFFSETS)) is not None:
+        while (header := self.sound(end, _ANY_OFFSETS)) is not None:
             end += header.size
             if end == message_end:
                 return end
@@ -326,7 +327,7 @@ class Finder:
 
     def _chain_end(self, position: int, bounds: Bounds, stop: int) -> int:
         """Where the sound batches that follow each other from `position` end."""
-        while position < stop and (header := self._sound(position, bounds)) is not None:
+        while position < stop and (header := self.sound(position, bounds)) is not None:
             position += header.size
             bounds = Bounds(header.last_offset + 1, bounds.limit)
         return position

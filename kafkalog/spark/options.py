@@ -53,6 +53,8 @@ RECORD_VIEWS = (
     View.GROUP_METADATA,
     View.TRANSACTION_STATES,
 )
+# Those of them whose rows need none but their own records: segments are read in parts.
+SPLIT_VIEWS = tuple(view for view in RECORD_VIEWS if view is not View.OFFSET_COMMITS)
 # What depends on the time it is asked for.
 _AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
@@ -104,6 +106,8 @@ class ReadOptions:
     check_crcs: bool
     max_batch_bytes: int
     max_partition_bytes: int
+    min_partitions: int
+    max_records_per_partition: int | None
     shutdown: Shutdown
     index_interval_bytes: int
     now_ms: int
@@ -121,7 +125,7 @@ _NOW = "nowMs"
 _BEFORE = "before"
 _DROP_PAGE_CACHE = "dropPageCache"
 _MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
-_SPLITS = ("minPartitions", "maxRecordsPerPartition")
+_MIN_PARTITIONS, _MAX_RECORDS = "minPartitions", "maxRecordsPerPartition"
 # What a micro-batch of a stream takes at most.
 STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
 # What in Spark's Kafka source speaks to a broker, or lets a stream wait.
@@ -157,7 +161,8 @@ OPTION_NAMES = (
     _DROP_PAGE_CACHE,
     _MOST_BYTES_PER_SECOND,
     *_ISOLATION,
-    *_SPLITS,
+    _MIN_PARTITIONS,
+    _MAX_RECORDS,
     *STREAM_LIMITS,
     *_NOT_FOR_FILES,
 )
@@ -166,20 +171,19 @@ OPTION_NAMES = (
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Parse and check the options of a batch read. Raises OptionError naming the option."""
     options = OptionValues(given, OPTION_NAMES)
-    for name in (*_SPLITS, *STREAM_LIMITS):
+    for name in STREAM_LIMITS:
         options.number(name, default=1)
     unused = [
         *options.unused,
-        *(
-            name
-            for name in (*_SPLITS, *STREAM_LIMITS, *_NOT_FOR_FILES)
-            if options.text(name) is not None
-        ),
+        *(name for name in (*STREAM_LIMITS, *_NOT_FOR_FILES) if options.text(name) is not None),
     ]
     view = options.choice("view", default=View.RECORDS)
     isolation = _isolation(options)
     if view not in ISOLATED_VIEWS and isolation is Isolation.READ_COMMITTED:
         unused += [name for name in _ISOLATION if options.text(name) is not None]
+    most_records = options.number(_MAX_RECORDS, default=2**63 - 1)
+    if view not in SPLIT_VIEWS and options.text(_MAX_RECORDS) is not None:
+        unused.append(_MAX_RECORDS)
     if view in _AT_A_TIME and options.text(_NOW) is None:
         raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
     return ReadOptions(
@@ -198,6 +202,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
             "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
         ),
         max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
+        min_partitions=options.number(_MIN_PARTITIONS, default=1, largest=2**31 - 1),
+        max_records_per_partition=None if options.text(_MAX_RECORDS) is None else most_records,
         shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
         index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
         now_ms=options.number(_NOW, default=0),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from kafkalog.columns.log_offsets import earliest_local_offset, earliest_offset
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
 from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
+from kafkalog.columns.segment_parts import parts_by_bytes, parts_by_offsets
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import TopicPartition
@@ -19,7 +20,14 @@ from kafkalog.spark.commit_reading import CommitsRead, commits_reads
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.isolation import committed_read
 from kafkalog.spark.offset_options import check_partitions
-from kafkalog.spark.options import RECORD_VIEWS, Mode, ReadOptions, Replicas, View
+from kafkalog.spark.options import (
+    RECORD_VIEWS,
+    SPLIT_VIEWS,
+    Mode,
+    ReadOptions,
+    Replicas,
+    View,
+)
 from kafkalog.spark.partition_views import (
     PARTITION_VIEWS,
     PartitionRead,
@@ -36,6 +44,7 @@ from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import (
     CommittedRead,
     SegmentRead,
+    TaskSize,
     packed,
     replica_reads,
     segment_reads,
@@ -64,7 +73,6 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
     """
-    cores = os.cpu_count() or 1
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
@@ -74,10 +82,10 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
         configs = topic_configs(options.topic_config, options.server_properties)
         before = _copies_before(options, logs)
         partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
-        return packed(partitions, options.max_partition_bytes, cores)
+        return packed(partitions, _task_size(options))
     if options.view is View.REPLICAS:
         sets = [replica_set_read(logs) for logs in live_replicas(logs)]
-        return packed(sets, options.max_partition_bytes, cores)
+        return packed(sets, _task_size(options))
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
         return _packed(list(_best_reads(logs, options)), options)
@@ -91,11 +99,28 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     return _packed(reads, options)
 
 
+def _task_size(options: ReadOptions) -> TaskSize:
+    return TaskSize(
+        options.max_partition_bytes,
+        # Of the driver's machine: nobody tells how many the executors have.
+        os.cpu_count() or 1,
+        options.min_partitions,
+        options.max_records_per_partition,
+    )
+
+
 def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, ...]]:
-    cores = os.cpu_count() or 1
+    task = _task_size(options)
     if options.view is View.OFFSET_COMMITS:
-        return [*packed(commits_reads(reads), options.max_partition_bytes, cores)]
-    return [*packed(reads, options.max_partition_bytes, cores)]
+        return [*packed(commits_reads(reads), task)]
+    if options.view not in SPLIT_VIEWS:
+        return [*packed(reads, task)]
+    part_bytes = task.part_bytes(reads)
+    parts = [part for read in reads for part in parts_by_bytes(read, part_bytes)]
+    if task.max_offsets is None:
+        return [*packed(parts, task)]
+    counted = [part for read in parts for part in parts_by_offsets(read, task.max_offsets)]
+    return [*packed([part for part, _ in counted], task, [count for _, count in counted])]
 
 
 def chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:

@@ -35,6 +35,7 @@ from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile, with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
+from kafkalog.storage.offset_index import start_position
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import opened
@@ -87,7 +88,7 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     damage.summarise()
 
 
-def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
+def _segment_options(segment: SegmentRead, path: str, options: ReadOptions) -> SegmentOptions:
     return SegmentOptions(
         base_offset=segment.base_offset,
         next_base_offset=segment.next_base_offset,
@@ -95,6 +96,9 @@ def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptio
         end_offset=segment.end_offset,
         check_crcs=options.check_crcs,
         max_batch_bytes=options.max_batch_bytes,
+        start_position=segment.start_position or start_position(path, segment.first_offset),
+        asked_offset=segment.asked_offset,
+        next_position=segment.next_position,
     )
 
 
@@ -112,7 +116,7 @@ def _records(
     with_control_records: bool = False,
 ) -> _Read:
     damage = _Damage(path, options.mode)
-    segment_options = _segment_options(segment, options)
+    segment_options = _segment_options(segment, path, options)
     constants = {**_constants(segment, path), "brokerId": segment.broker_id}
     with _outcomes(segment, path, options) as outcomes:
         if segment.filling is None:
@@ -156,9 +160,8 @@ def _outcomes(
         for number, (log, end) in enumerate(committed.logs)
     ]
     follower = segment.next_base_offset
-    asked = OffsetSpan(
-        segment.base_offset or 0, segment.end_offset if follower is None else follower
-    )
+    first = max(segment.base_offset or 0, segment.first_offset)
+    asked = OffsetSpan(first, segment.end_offset if follower is None else follower)
     return transaction_outcomes(logs, asked, committed.end_offset, check_crcs=options.check_crcs)
 
 
@@ -228,7 +231,7 @@ def _oldest_records(
     damage = _Damage(path, options.mode)
     log_end = yield from read_oldest_records(
         window,
-        _segment_options(segment, options),
+        _segment_options(segment, path, options),
         columns,
         {**_constants(segment, path), "brokerId": segment.broker_id},
         damage.report,
@@ -240,7 +243,8 @@ def _oldest_records(
 def _batches(
     window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
 ) -> _Read:
-    segment_options = _segment_options(segment, options)
+    # Damage is told wherever it is: the walk begins where the file does.
+    segment_options = replace(_segment_options(segment, path, options), start_position=0)
     return read_batches(window, segment_options, columns, _constants(segment, path))
 
 
@@ -257,7 +261,7 @@ def _byte_ranges(
         "is_last_segment": segment.next_base_offset is None,
     }
     ranges = read_byte_ranges(
-        window, _segment_options(segment, options), is_compacted=segment.is_compacted
+        window, _segment_options(segment, path, options), is_compacted=segment.is_compacted
     )
     rows: list[ByteRange] = []
     while True:

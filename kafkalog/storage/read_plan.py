@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from kafkalog.format.indexes import OffsetEntry
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
@@ -14,6 +15,8 @@ from kafkalog.storage.replica_reads import Filling, ReplicaSet
 
 # What opening a file counts for when small ones are packed together, in bytes.
 OPEN_COST_BYTES = 1024 * 1024
+# A smaller part of a segment is read in less time than it costs to begin a task.
+LEAST_PART_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ class SegmentRead:
 
     `asked_start` and `asked_end` are set on a log's last segment only, where an offset beyond the
     log's end shows.
+
+    A part of a larger segment begins at `start_position`, as an index says: a hint. `size` is about
+    how many bytes it has, `asked_offset` where the whole read begins, `next_position` the start
+    of the next part.
     """
 
     path: str
@@ -56,6 +63,9 @@ class SegmentRead:
     asked_end: int | None = None
     filling: Filling | None = None
     committed: CommittedRead | None = None
+    start_position: int = 0
+    asked_offset: int | None = None
+    next_position: int | None = None
 
 
 def replica_reads(
@@ -109,6 +119,40 @@ def _may_hold(segment: SegmentFile, start: int, end: int) -> bool:
     return max(base, start) < end and (follower is None or start < follower)
 
 
+def in_parts(
+    read: SegmentRead, start: int, end: int, cuts: Sequence[OffsetEntry]
+) -> list[SegmentRead]:
+    """The read, of the bytes [start, end) of its file, in parts: each but the last ends with the
+    offset of an entry, and where that entry leads the next one's walk may begin. Entries rise."""
+    firsts = [read.first_offset, *(cut.offset + 1 for cut in cuts)]
+    places = [start, *(cut.position for cut in cuts)]
+    asked = read.first_offset if read.asked_offset is None else read.asked_offset
+    parts = [
+        replace(
+            read,
+            first_offset=first,
+            end_offset=behind,
+            size=max(next_place - place, 0),
+            start_position=place,
+            asked_offset=asked,
+            next_position=next_place or None,
+            asked_start=None,
+            asked_end=None,
+        )
+        for first, behind, place, next_place in zip(
+            firsts[:-1], firsts[1:], places[:-1], places[1:], strict=True
+        )
+    ]
+    last = replace(
+        read,
+        first_offset=firsts[-1],
+        size=max(end - places[-1], 0),
+        start_position=places[-1],
+        asked_offset=read.asked_offset if not cuts else asked,
+    )
+    return [*parts, last]
+
+
 class _Sized(Protocol):
     @property
     def size(self) -> int: ...
@@ -117,19 +161,46 @@ class _Sized(Protocol):
 _Read = TypeVar("_Read", bound=_Sized)
 
 
-def packed(reads: Sequence[_Read], max_partition_bytes: int, cores: int) -> list[tuple[_Read, ...]]:
-    """The reads in as many groups as keep `cores` busy, none larger than allowed unless it is a
-    single file; a partition's segments stay in order."""
-    cost = sum(read.size + OPEN_COST_BYTES for read in reads)
-    target = min(max_partition_bytes, max(OPEN_COST_BYTES, cost // max(cores, 1)))
+@dataclass(frozen=True, slots=True)
+class TaskSize:
+    """How much one task reads: `max_bytes` at most, and less if that keeps `cores` busy or makes
+    `min_tasks`; `max_offsets` offsets at most, if given."""
+
+    max_bytes: int
+    cores: int
+    min_tasks: int = 1
+    max_offsets: int | None = None
+
+    def bytes_of(self, reads: Sequence[_Sized], least: int) -> int:
+        """The bytes of a task, where the reads are all there is, not less than `least` but to make
+        `min_tasks`."""
+        cost = sum(read.size + OPEN_COST_BYTES for read in reads)
+        wanted = min(self.max_bytes, max(least, cost // max(self.cores, 1)))
+        return max(min(wanted, cost // self.min_tasks), 1)
+
+    def part_bytes(self, reads: Sequence[_Sized]) -> int:
+        """The bytes of a part of a segment, the same way: opening it costs nothing."""
+        size = sum(read.size for read in reads)
+        wanted = min(self.max_bytes, max(LEAST_PART_BYTES, size // max(self.cores, 1)))
+        return max(wanted if self.min_tasks == 1 else min(wanted, size // self.min_tasks), 1)
+
+
+def packed(
+    reads: Sequence[_Read], task: TaskSize, offsets: Sequence[int] = ()
+) -> list[tuple[_Read, ...]]:
+    """The reads in groups, a task's each, none larger than asked unless it is a single read; a
+    partition's segments stay in order. `offsets` is how many each read has, where that matters."""
+    target = task.bytes_of(reads, OPEN_COST_BYTES)
+    most = task.max_offsets or LARGEST_OFFSET
     groups: list[tuple[_Read, ...]] = []
     group: list[_Read] = []
-    group_bytes = 0
-    for read in reads:
+    group_bytes = group_offsets = 0
+    for read, count in zip(reads, offsets or [0] * len(reads), strict=True):
         size = read.size + OPEN_COST_BYTES
-        if group and group_bytes + size > target:
+        if group and (group_bytes + size > target or group_offsets + count > most):
             groups.append(tuple(group))
-            group, group_bytes = [], 0
+            group, group_bytes, group_offsets = [], 0, 0
         group.append(read)
         group_bytes += size
+        group_offsets += count
     return [*groups, tuple(group)] if group else groups

@@ -63,11 +63,16 @@ def test_tasks_that_split_segments_give_the_same_records(
     golden = unpacked(f"{name}.golden")
     transactional = [topic for topic in topics(golden, CONSUMER) if "tx" in topic]
     dirs = _log_dirs(unpacked(f"{name}.logs"), (), tmp_path)
-    options = committed_options(dirs, subscribe=",".join(transactional))
+    subscribed = {"subscribe": ",".join(transactional)}
     for pieces in (2, 7):
-        rows = _by_topic(committed_rows(options, pieces=pieces))
+        rows = _by_topic(committed_rows(committed_options(dirs, **subscribed), pieces=pieces))
         for topic in transactional:
             assert rows[topic] == _received(golden, topic), (topic, pieces)
+    for size in ({"maxPartitionBytes": "10000"}, {"maxRecordsPerPartition": "50"}):
+        # F500, F501
+        rows = _by_topic(committed_rows(committed_options(dirs, **subscribed, **size)))
+        for topic in transactional:
+            assert rows[topic] == _received(golden, topic), (topic, size)
 
 
 @pytest.mark.parametrize("name", ["kafka44", "kafka39zk"])

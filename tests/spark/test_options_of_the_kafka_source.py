@@ -33,11 +33,11 @@ MEANT_FOR_FILES = {
     "failOnDataLoss": "false",
     "includeHeaders": "true",
     "kafka.isolation.level": "read_uncommitted",
-}
-# Those that split work, shape streams or speak to a broker; and what any client passes through.
-WITHOUT_EFFECT = {
     "minPartitions": "10",
     "maxRecordsPerPartition": "1000",
+}
+# Those that shape streams or speak to a broker; and what any client passes through.
+WITHOUT_EFFECT = {
     "maxOffsetsPerTrigger": "1000",
     "minOffsetsPerTrigger": "10",
     "maxTriggerDelay": "15m",

@@ -40,6 +40,8 @@ DEFAULTS = ReadOptions(
     check_crcs=True,
     max_batch_bytes=MAX_BATCH_BYTES,
     max_partition_bytes=128 * MIB,
+    min_partitions=1,
+    max_records_per_partition=None,
     shutdown=Shutdown.AS_FOUND,
     index_interval_bytes=4096,
     now_ms=0,
@@ -68,10 +70,8 @@ SHARED = {
     "kafka.isolation.level": "read_uncommitted",
     "kafka.check.crcs": "false",
 }
-# Those that speak to a broker, shape streams or split by offsets.
+# Those that speak to a broker or shape streams.
 WITHOUT_EFFECT = {
-    "minPartitions": "10",
-    "maxRecordsPerPartition": "1000",
     "maxOffsetsPerTrigger": "1000",
     "minOffsetsPerTrigger": "10",
     "maxTriggerDelay": "15m",
@@ -120,6 +120,11 @@ def test_only_a_path_is_needed() -> None:
         ({"maxBatchBytes": "1000"}, replace(DEFAULTS, max_batch_bytes=1000)),
         ({"maxBatchBytes": "2147483647"}, replace(DEFAULTS, max_batch_bytes=2**31 - 1)),
         ({"maxPartitionBytes": "1"}, replace(DEFAULTS, max_partition_bytes=1)),
+        ({"minPartitions": "10"}, replace(DEFAULTS, min_partitions=10)),
+        (
+            {"maxRecordsPerPartition": "1000"},
+            replace(DEFAULTS, max_records_per_partition=1000),
+        ),
         ({"isolationLevel": "read_uncommitted"}, DEFAULTS),
         ({"kafka.isolation.level": "READ_UNCOMMITTED"}, DEFAULTS),
     ],

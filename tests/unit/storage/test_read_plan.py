@@ -10,7 +10,14 @@ import pytest
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_dir import LogDir
 from kafkalog.storage.offset_ranges import OffsetRange
-from kafkalog.storage.read_plan import OPEN_COST_BYTES, SegmentRead, packed, segment_reads
+from kafkalog.storage.read_plan import (
+    LEAST_PART_BYTES,
+    OPEN_COST_BYTES,
+    SegmentRead,
+    TaskSize,
+    packed,
+    segment_reads,
+)
 from tests.unit.storage.log_dirs import log_of
 
 LOG = log_of("orders", 3, 0, 100, 200)
@@ -138,7 +145,7 @@ def reads_of(*sizes: int) -> list[SegmentRead]:
 
 
 def grouped_sizes(sizes: list[int], max_bytes: int, cores: int) -> list[list[int]]:
-    groups = packed(reads_of(*sizes), max_bytes, cores)
+    groups = packed(reads_of(*sizes), TaskSize(max_bytes, cores))
     return [[read.size for read in group] for group in groups]
 
 
@@ -169,7 +176,7 @@ def test_opening_a_file_has_its_price() -> None:
 
 def test_packing_keeps_every_read_in_its_order() -> None:
     reads = reads_of(*(size * MIB for size in (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5)))
-    groups = packed(reads, 12 * MIB, 3)
+    groups = packed(reads, TaskSize(12 * MIB, 3))
     assert [read for group in groups for read in group] == reads
     assert all(
         len(group) == 1 or sum(read.size + MIB for read in group) <= 12 * MIB for group in groups
@@ -179,3 +186,31 @@ def test_packing_keeps_every_read_in_its_order() -> None:
 @pytest.mark.parametrize("cores", [0, 1])
 def test_a_machine_that_does_not_tell_its_cores_has_one(cores: int) -> None:
     assert grouped_sizes([1, 1], 16 * MIB, cores) == [[1, 1]]
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3, 7, 20])
+def test_a_least_number_of_tasks_is_made_of_small_reads_as_well(tasks: int) -> None:
+    groups = packed(reads_of(*[100] * 20), TaskSize(16 * MIB, 1, tasks))
+    assert len(groups) == {1: 2, 2: 2, 3: 4, 7: 10, 20: 20}[tasks]
+
+
+def test_reads_of_more_offsets_than_a_task_may_have_are_not_packed() -> None:
+    reads = reads_of(*[100] * 5)
+    groups = packed(reads, TaskSize(128 * MIB, 1, max_offsets=10), [4, 6, 1, 10, 12])
+    assert [len(group) for group in groups] == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("task", "part_bytes"),
+    [
+        (TaskSize(128 * MIB, 2), 128 * MIB),
+        (TaskSize(1024 * MIB, 2), 500 * MIB),
+        (TaskSize(1024 * MIB, 1000), LEAST_PART_BYTES),
+        (TaskSize(128 * MIB, 2, 1000), MIB),
+        (TaskSize(128 * MIB, 2, 2**31), 1),
+    ],
+)
+def test_parts_of_segments_keep_cores_busy_and_are_not_too_small(
+    task: TaskSize, part_bytes: int
+) -> None:
+    assert task.part_bytes(reads_of(400 * MIB, 600 * MIB)) == part_bytes
