@@ -13,7 +13,6 @@ import pyarrow as pa
 from kafkalog.columns.arrays import fixed_width, of_values, record_batch
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, row_batches
-from kafkalog.columns.zookeeper_commits import commit_rows
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.data_dir_check import findings
 from kafkalog.zookeeper.history import changes
@@ -135,33 +134,10 @@ def fault_batches(data_dir: DataDir, columns: tuple[str, ...]) -> Iterator[pa.Re
     return row_batches("zookeeper_faults", rows, data_dir.path, columns)
 
 
-def history_batches(
-    data_dir: DataDir,
-    until: int | None,
-    subtree: bytes,
-    report: Report,
-    columns: tuple[str, ...],
-) -> Iterator[pa.RecordBatch]:
-    """View `znode_history`; of a subtree without the rows of sessions that have no path."""
-    rows = _history_rows(data_dir, until, subtree, report)
-    return row_batches("znode_history", rows, data_dir.path, columns)
-
-
-def commit_batches(
-    data_dir: DataDir,
-    until: int | None,
-    subtree: bytes,
-    report: Report,
-    columns: tuple[str, ...],
-) -> Iterator[pa.RecordBatch]:
-    """View `offset_commits`."""
-    rows = commit_rows(data_dir, until, subtree, report)
-    return row_batches("offset_commits", rows, data_dir.path, columns)
-
-
-def _history_rows(
+def history_rows(
     data_dir: DataDir, until: int | None, subtree: bytes, report: Report
 ) -> Iterator[TableRow]:
+    """View `znode_history`; of a subtree without the rows of sessions that have no path."""
     for change in changes(data_dir, until, report):
         path = change.path
         if subtree and (path is None or not is_below(path, subtree)):

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from kafkalog.errors import LogDirError
 from kafkalog.spark.lag_reading import log_places
 from kafkalog.spark.offsets_topic import commits_complete_from
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.topic_views import topic_view
 from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag
 from kafkalog.storage.files import list_directory
 from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
@@ -55,10 +55,7 @@ def lag_views(
         )
 
     def view(name: str, topic: str) -> DataFrame:
-        if topic not in topics:
-            return spark.createDataFrame([], table_schema(name))
-        reader = spark.read.format("kafkalog").option("view", name).option("mode", mode)
-        return reader.option("subscribe", topic).load(list(log_dirs))
+        return topic_view(spark, name, topic, logs, log_dirs, mode)
 
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
     of_directories = spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema)

@@ -4,10 +4,9 @@ both."""
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,10 +18,11 @@ from kafkalog.coordination.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.errors import OptionError
 from kafkalog.spark.job import refuse_inside
+from kafkalog.spark.log_rows import rows_of_logs
 from kafkalog.spark.options import Mode
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.topic_views import topic_view
 from kafkalog.spark.zookeeper_lag import ZookeeperLag, zookeeper_input
-from kafkalog.storage.log_dir import PartitionLog, find_partitions, with_own_checkpoints
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
 
@@ -69,7 +69,8 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
         allow_unknown=args.allow_unknown_cluster,
     )
     topics = zookeeper.view(TOPIC_REGISTRY).persist()
-    commits = _view(spark, "offset_commits", logs, args)
+    given_logs = (CONSUMER_OFFSETS, logs, args.log_dirs, args.mode)
+    commits = topic_view(spark, "offset_commits", *given_logs)
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.inputs,
@@ -81,7 +82,7 @@ def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
         topics,
         zookeeper.paths(),
         commits,
-        group_metadata=_view(spark, "group_metadata", logs, args),
+        group_metadata=topic_view(spark, "group_metadata", *given_logs),
         log_ends=log_ends(spark, logs),
     )
 
@@ -142,32 +143,16 @@ def _fits(commits: DataFrame, number: int) -> bool:
     return 2 * len(fitting) > len(some)
 
 
-def _view(
-    spark: SparkSession, name: str, logs: Sequence[PartitionLog], args: Namespace
-) -> DataFrame:
-    if not any(log.topic == CONSUMER_OFFSETS for log in logs):
-        return spark.createDataFrame([], table_schema(name))
-    reader = spark.read.format("kafkalog").option("view", name).option("mode", args.mode)
-    return reader.option("subscribe", CONSUMER_OFFSETS).load(list(args.log_dirs))
-
-
 def log_ends(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
-    """A row per log, read by a task each: topic, partition, log_start_offset, log_end_offset."""
+    """A row per log: topic, partition, log_start_offset, log_end_offset."""
+
+    def ends(log: PartitionLog) -> tuple[object, ...]:
+        end = log_end_offset(log, check_crcs=False)
+        return log.topic, log.partition, earliest_offset(log), end
+
     found = [
-        with_own_checkpoints(log)
+        log
         for log in logs
         if log.is_live and log.topic not in INTERNAL_TOPICS and not is_oldest_layout(log)
     ]
-    names = [column.split()[0] for column in _ENDS.split(", ")]
-    types = [pa.string(), pa.int32(), pa.int64(), pa.int64()]
-
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in (each for batch in batches for each in batch.column(0).to_pylist()):
-            log = found[number]
-            end = log_end_offset(log, check_crcs=False)
-            values = (log.topic, log.partition, earliest_offset(log), end)
-            columns = [pa.array([v], t) for v, t in zip(values, types, strict=True)]
-            yield pa.RecordBatch.from_arrays(columns, names=names)
-
-    tasks = min(len(found), 4 * spark.sparkContext.defaultParallelism)
-    return spark.range(0, len(found), 1, max(1, tasks)).mapInArrow(rows, _ENDS)
+    return rows_of_logs(spark, found, _ENDS, ends)

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 from kafkalog.columns.zookeeper_commits import history_begin
 from kafkalog.coordination.ensemble_clusters import cluster_of_log_dirs
 from kafkalog.spark.ensemble_members import found_clusters
-from kafkalog.spark.offsets_topic import REACH, reach_batch
+from kafkalog.spark.log_rows import one_row
+from kafkalog.spark.offsets_topic import REACH
 from kafkalog.storage.files import matching_paths
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import findings
@@ -101,6 +102,6 @@ class ZookeeperLag:
             if sum(batch.num_rows for batch in batches):
                 zxid, time_ms = history_begin(data_dir)
                 damaged = sum(finding.fault.is_damage for finding in findings(data_dir))
-                yield reach_batch((cluster_id, None, None, zxid, time_ms, damaged))
+                yield one_row(REACH, (cluster_id, None, None, zxid, time_ms, damaged))
 
         return self._spark.range(1).mapInArrow(row, REACH)

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from kafkalog.columns.kafka_znodes import cluster_batches, directory_batches
+from kafkalog.columns.table_rows import row_batches
 from kafkalog.columns.znode_columns import (
-    commit_batches,
     fault_batches,
-    history_batches,
+    history_rows,
     session_batches,
     znode_batches,
     znode_size_batches,
 )
+from kafkalog.columns.zookeeper_commits import commit_rows
 from kafkalog.coordination.kafka_directories import DIRECTORY_VIEWS
 from kafkalog.errors import DataLossError
 from kafkalog.spark.options import Mode
@@ -25,6 +26,11 @@ from kafkalog.zookeeper.log_reading import Report
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 
+# Views that go through the transaction logs, not the tree.
+_ROWS_OF_LOGS = {
+    ZookeeperView.ZNODE_HISTORY: history_rows,
+    ZookeeperView.OFFSET_COMMITS: commit_rows,
+}
 _ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all damage"
 
 
@@ -44,11 +50,9 @@ def _rows(
     data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...], report: Report
 ) -> Iterator[pa.RecordBatch]:
     until = options.zxid if options.time_ms is None else zxid_at(data_dir, options.time_ms)
-    if options.view is ZookeeperView.ZNODE_HISTORY:
-        yield from history_batches(data_dir, until, options.subtree, report, columns)
-        return
-    if options.view is ZookeeperView.OFFSET_COMMITS:
-        yield from commit_batches(data_dir, until, options.subtree, report, columns)
+    if options.view in _ROWS_OF_LOGS:
+        rows = _ROWS_OF_LOGS[options.view](data_dir, until, options.subtree, report)
+        yield from row_batches(options.view.value, rows, data_dir.path, columns)
         return
     tree = tree_at(data_dir, until, report)
     _check_reached(data_dir, tree, options)
