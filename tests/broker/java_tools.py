@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.broker.class_paths import class_path
 
 TOOL_TIMEOUT_SECONDS = 60
+_STOP_TIMEOUT_SECONDS = 30
 # The tools live for a second or two: a heap and a compiler that start quickly suit them.
 QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _SHOWN_CHARACTERS = 2000
@@ -62,6 +63,16 @@ def run_tool(
         said = _said(done.stdout, done.stderr)
         raise ToolError(f"{main_class} ended with status {done.returncode}:\n{said}")
     return ToolOutput(done.stdout, done.stderr)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a server, gracefully if it can; nothing of it is left running."""
+    process.terminate()
+    try:
+        process.wait(_STOP_TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_STOP_TIMEOUT_SECONDS)
 
 
 def _said(stdout: bytes | None, stderr: bytes | None) -> str:

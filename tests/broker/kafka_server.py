@@ -11,14 +11,13 @@ from types import MappingProxyType, TracebackType
 
 from tests.broker.class_paths import class_path
 from tests.broker.consumed_rows import FORMATTER_PROPERTIES, ConsumedRow, parse_rows
-from tests.broker.java_tools import QUICK_START, ToolOutput, run_tool
+from tests.broker.java_tools import QUICK_START, ToolOutput, end, run_tool
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMQ"
 NODE_ID = 1
 PRODUCED_NULL = "<null>"
 _HOST = "127.0.0.1"
 _START_TIMEOUT_SECONDS = 60
-_STOP_TIMEOUT_SECONDS = 30
 _CONSUMER_TIMEOUT_MS = 15_000
 _LAST_RECORD_TIMEOUT_MS = 8_000
 _POLL_SECONDS = 0.05
@@ -144,12 +143,7 @@ class KafkaServer:
         process, self._process = self._process, None
         if process is None:
             return
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(_STOP_TIMEOUT_SECONDS)
+        end(process)
 
     def log_text(self) -> str:
         """What the node has logged since its last start."""

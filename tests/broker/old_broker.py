@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.broker.class_paths import class_path
-from tests.broker.java_tools import QUICK_START, run_tool
+from tests.broker.java_tools import QUICK_START, end, run_tool
 from tests.broker.kafka_server import free_ports
 
 _JARS = "kafka010"
 _HOST = "127.0.0.1"
 _STARTED = r"started \(kafka\.server\.KafkaServer\)"
-_START_TIMEOUT_SECONDS, _STOP_TIMEOUT_SECONDS = 60, 30
+_START_TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.1
 # It was made for Java 8, and looks into what Java 17 keeps to itself.
 _OPEN = (
@@ -91,9 +91,4 @@ def old_broker(
         broker.wait_for(_STARTED)
         yield broker
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(_STOP_TIMEOUT_SECONDS)
+        end(process)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.broker.class_paths import class_path
-from tests.broker.java_tools import QUICK_START, run_tool
+from tests.broker.java_tools import QUICK_START, end, run_tool
 from tests.broker.kafka_server import free_ports
 
 _HOST = "127.0.0.1"
@@ -20,7 +20,6 @@ _JARS = "zookeeper"
 _SERVER = "org.apache.zookeeper.server.ZooKeeperServerMain"
 _SHELL = "org.apache.zookeeper.ZooKeeperMain"
 _START_TIMEOUT_SECONDS = 60
-_STOP_TIMEOUT_SECONDS = 30
 _POLL_SECONDS = 0.05
 # A server may end a session that is silent for two ticks.
 _TICK_MS = 200
@@ -133,12 +132,7 @@ def running(
         _wait_until_it_serves(process, port, folder / "server.log")
         yield
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_TIMEOUT_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(_STOP_TIMEOUT_SECONDS)
+        end(process)
 
 
 def _answer(port: int, word: bytes) -> str:
