@@ -16,8 +16,6 @@ from benchmarks.broker_inputs import check_that_kafka_runs, value_lines
 if TYPE_CHECKING:
     from tests.broker.kafka_server import KafkaServer
 
-PARTITIONS = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Topic:
@@ -26,10 +24,11 @@ class Topic:
     codec: str
     record_size: int
     size: int
+    partitions: int
 
     @property
     def name(self) -> str:
-        return f"{self.codec}-{self.record_size}-{self.size}"
+        return f"{self.codec}-{self.record_size}-{self.size}-{self.partitions}"
 
     @property
     def label(self) -> str:
@@ -59,7 +58,7 @@ def broker_with(
                 continue
             say(f"producing {topic.label}")
             if not (server.log_dir / f"{topic.name}-0").exists():
-                server.create_topic(topic.name, PARTITIONS)
+                server.create_topic(topic.name, topic.partitions)
             lines = value_lines(topic.record_size, directory)
             produce(server, topic.name, topic.record_size, topic.records, topic.codec, lines)
             filled.touch()

@@ -90,7 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _topics(options: argparse.Namespace) -> list[Topic]:
     size = int(options.size * 2**20)
     return [
-        Topic(codec, record, size) for record in options.record_sizes for codec in options.codecs
+        Topic(codec, record, size, options.partitions)
+        for record in options.record_sizes
+        for codec in options.codecs
     ]
 
 
@@ -101,6 +103,7 @@ def _measured(options: argparse.Namespace, place: Mapping[str, object]) -> dict[
     jars = class_path("spark_kafka").replace(os.pathsep, ",")
     command = [sys.executable, "-m", "benchmarks.spark_source", "--part", json.dumps(place)]
     command += ["--size", str(options.size), "--rounds", str(options.rounds)]
+    command += ["--partitions", str(options.partitions)]
     command += ["--codecs", ",".join(options.codecs), "--queries", ",".join(options.queries)]
     command += ["--record-sizes", ",".join(map(str, options.record_sizes))]
     found: dict[str, object]
@@ -124,8 +127,7 @@ def _run_part(options: argparse.Namespace) -> None:
         for topic in _topics(options):
             contest = Contest(spark, place, topic)
             _progress(f"comparing {topic.label}: {contest.check_rows():,} records are equal")
-            # Parquet files are written before they are read.
-            for query in sorted(options.queries, key=lambda name: name != "to_parquet"):
+            for query in options.queries:
                 timed = contest.run(query, 1 if query in _ONCE else options.rounds)
                 figures = {name: taken.medians() for name, taken in timed.items()}
                 _progress(f"{topic.label}, {_QUERIES[query]}: {figures}")
@@ -137,7 +139,8 @@ def _run_part(options: argparse.Namespace) -> None:
 def _report(topics: Sequence[Topic], measured: Mapping[str, object], before: str) -> None:
     on = machine(("kafkalog", "pyspark", "pyarrow", "numba"), "all")
     print(f"{on}; {before} before, {load()} after")
-    print(f"values of a topic: {topics[0].size / 2**20:,.0f} MiB in 4 partitions; medians\n")
+    size, partitions = topics[0].size / 2**20, topics[0].partitions
+    print(f"values of a topic: {size:,.0f} MiB; partitions: {partitions}; medians\n")
     rows, beside_parquet = [], []
     for topic in topics:
         for query in _QUERIES:
@@ -203,6 +206,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=2048,
         metavar="MIB",
         help="values in each topic (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--partitions",
+        type=int,
+        default=1,
+        help="of each topic: tasks that Spark's Kafka source reads it with (default: %(default)s)",
     )
     parser.add_argument(
         "--rounds", type=int, default=3, help="turns that each takes (default: %(default)s)"
