@@ -29,7 +29,7 @@ from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.window import FileWindow, Window
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.offset_index import start_position
+from kafkalog.storage.index_lookup import start_position
 from kafkalog.storage.renamed_files import current_path
 from kafkalog.storage.replica_reads import Filling, OtherSegment
 from kafkalog.storage.replicas import OffsetSpan, merged, subtract

@@ -19,6 +19,7 @@ from kafkalog.columns.record_arrays import (
     HEADERS,
     RecordArrays,
     Wanted,
+    is_in_times,
     put_record,
 )
 from kafkalog.columns.record_kernels import rewind
@@ -113,6 +114,8 @@ def fill_plain_message(
     row: int,
     first_offset: int,
     end_offset: int,
+    first_ms: int,
+    last_ms: int,
     wanted: Wanted,
     arrays: RecordArrays,
     cursor: LongArray,
@@ -124,6 +127,8 @@ def fill_plain_message(
         return _RECORDS
     offset = table[row, BASE_OFFSET]
     if offset < first_offset or offset >= end_offset:
+        return 0
+    if not is_in_times(table[row, MAX_TIMESTAMP], first_ms, last_ms):
         return 0
     timestamp_type = long(NO_TIMESTAMP_TYPE)
     if magic == 1:
@@ -201,6 +206,8 @@ def fill_inner_messages(
     row: int,
     first_offset: int,
     end_offset: int,
+    first_ms: int,
+    last_ms: int,
     wanted: Wanted,
     arrays: RecordArrays,
     cursor: LongArray,
@@ -242,7 +249,8 @@ def fill_inner_messages(
             )
             if wrapper_magic == 1:
                 timestamp_type = LOG_APPEND_TIME if append_time else 0
-        if first_offset <= offset and offset < end_offset:
+        put = first_offset <= offset and offset < end_offset
+        if put and is_in_times(timestamp, first_ms, last_ms):
             find_fields(source, index, index + size, magic, fields)
             put_record(
                 source,

@@ -14,6 +14,7 @@ from kafkalog.columns.batch_table import (
     FAULT,
     LAST_OFFSET,
     MAGIC,
+    MAX_TIMESTAMP,
     POSITION,
     RECORDS_COUNT,
     SIZE,
@@ -101,18 +102,30 @@ def _is_told_by_header(row: LongArray, magic: int, attributes: int, seen: int) -
 
 
 @kernel
+def _may_have_times(row: LongArray, magic: int, attributes: int, first: int, last: int) -> bool:
+    """Whether a record of a batch can have a time in [first, last]: none is later than the batch's
+    largest, and all have that one if the broker set it."""
+    latest = row[MAX_TIMESTAMP]
+    is_append_time = magic > 0 and attributes & LOG_APPEND_TIME_BIT != 0
+    return bool(first <= latest and (not is_append_time or latest <= last))
+
+
+@kernel
 def place_payloads(
     data: ByteArray,
     data_position: int,
     table: LongArray,
     first_offset: int,
     end_offset: int,
+    first_ms: int,
+    last_ms: int,
     with_control_records: bool,
     seen: int,
     payloads: LongArray,
     fields: LongArray,
 ) -> int:
-    """List the sound batches that reach into [first_offset, end_offset), empty ones left out.
+    """List the sound batches that reach into [first_offset, end_offset) and may have records with
+    times in [first_ms, last_ms], empty ones left out.
 
     Gives their number. Sets the fault of batches that cannot have records.
     """
@@ -126,7 +139,8 @@ def place_payloads(
         # The first offset inside an old compressed message shows only when it is decompressed.
         in_wrapper = magic < 2 and compression_id != 0
         first = table[row, EXPECTED_OFFSET if in_wrapper else BASE_OFFSET]
-        if table[row, LAST_OFFSET] < first_offset or first >= end_offset:
+        reaches_in = table[row, LAST_OFFSET] >= first_offset and first < end_offset
+        if not reaches_in or not _may_have_times(table[row], magic, attributes, first_ms, last_ms):
             continue
         if magic == 2 and attributes & CONTROL_BIT and not with_control_records:
             continue

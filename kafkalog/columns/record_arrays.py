@@ -66,11 +66,20 @@ CURSOR_SIZE = 8
 _FIRST_MS = -(2**63 // 1000)
 _LAST_MS = (2**63 - 1) // 1000
 NO_TIMESTAMP = -1
+# The first time that is asked for where all are.
+LEAST_MS = -(2**63)
 
 
 def new_cursor() -> LongArray:
     """A cursor at the start of all arrays."""
     return np.zeros(CURSOR_SIZE, dtype=np.int64)
+
+
+@inlined_kernel
+def is_in_times(timestamp_ms: int, first_ms: int, last_ms: int) -> bool:
+    """Whether a record's time is asked for: it is if all times are, and is not if it has none."""
+    is_in = first_ms <= timestamp_ms and timestamp_ms <= last_ms
+    return is_in and (timestamp_ms != NO_TIMESTAMP or first_ms == LEAST_MS)
 
 
 @inlined_kernel

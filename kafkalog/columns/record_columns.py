@@ -31,7 +31,7 @@ from kafkalog.columns.payloads import (
     most_records,
     place_payloads,
 )
-from kafkalog.columns.record_arrays import RECORDS, new_cursor
+from kafkalog.columns.record_arrays import LEAST_MS, RECORDS, new_cursor
 from kafkalog.columns.record_buffers import RecordBuffers
 from kafkalog.columns.record_metadata import METADATA_COLUMNS, record_schema
 from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
@@ -44,6 +44,7 @@ _MOST_ROWS = 64 * 1024
 _SEGMENT_COLUMNS = ("topic", "partition", "file", "brokerId")
 _PAYLOAD_COLUMNS = {"key", "value", "headers"}
 _TIME_COLUMNS = {"timestamp", "timestampMs"}
+_ALL_TIMES = (LEAST_MS, 2**63 - 1)
 
 
 class RecordColumns:
@@ -65,7 +66,10 @@ class RecordColumns:
         outcomes: TransactionOutcomes | None = None,
         by_headers: bool = False,
     ) -> None:
-        self._seen = _payloads_seen(set(columns)) if by_headers else ALL_SEEN
+        times = options.timestamps
+        needed = {*columns, *(_TIME_COLUMNS if times else ())}
+        self._seen = _payloads_seen(needed) if by_headers else ALL_SEEN
+        self._first_ms, self._last_ms = (times.first_ms, times.end_ms - 1) if times else _ALL_TIMES
         self.schema = record_schema(columns)
         self._options = options
         self._constants = {
@@ -100,6 +104,8 @@ class RecordColumns:
             chunk.table,
             self._options.first_offset,
             self._options.end_offset,
+            self._first_ms,
+            self._last_ms,
             self._with_control_records,
             self._seen,
             payloads,
@@ -156,6 +162,8 @@ class RecordColumns:
             payloads,
             self._options.first_offset,
             self._options.end_offset,
+            self._first_ms,
+            self._last_ms,
             self._options.check_crcs,
             self._buffers.wanted,
             arrays,

@@ -29,6 +29,7 @@ from kafkalog.columns.record_arrays import (
     RECORDS,
     RecordArrays,
     Wanted,
+    is_in_times,
     put_record,
     set_null,
 )
@@ -122,12 +123,15 @@ def fill_batch(
     row: int,
     first_offset: int,
     end_offset: int,
+    first_ms: int,
+    last_ms: int,
     wanted: Wanted,
     arrays: RecordArrays,
     cursor: LongArray,
     before: LongArray,
 ) -> int:
-    """Append the records in source[begin:end] whose offsets are in [first_offset, end_offset).
+    """Append the records in source[begin:end] whose offsets are in [first_offset, end_offset) and
+    whose times are in [first_ms, last_ms].
 
     All records are read and judged; the Fault of the batch, or 0. A faulty batch adds nothing.
     """
@@ -168,7 +172,9 @@ def fill_batch(
         value_start = index
         index += max(value_size, 0)
         offset = base_offset + offset_delta
+        timestamp = max_timestamp if append_time else base_timestamp + timestamp_delta
         put = first_offset <= offset and offset < end_offset
+        put = put and is_in_times(timestamp, first_ms, last_ms)
         headers_before = cursor[HEADERS]
         count, index = varint(source, index, record_end)
         if index < 0 or count < 0 or count > record_end - index:
@@ -201,7 +207,7 @@ def fill_batch(
             source,
             offset,
             row,
-            max_timestamp if append_time else base_timestamp + timestamp_delta,
+            timestamp,
             timestamp_type,
             key_start,
             key_size,

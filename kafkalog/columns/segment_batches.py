@@ -55,6 +55,7 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.resync import Bounds, Damage, Finder
 from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
 from kafkalog.storage.log_dir import SegmentFile
+from kafkalog.storage.offset_ranges import TimestampRange
 from kafkalog.wire.checksums import crc32, crc32c
 
 # About what a core's second-level cache holds, so that bytes are still there when the records are
@@ -84,6 +85,8 @@ class SegmentOptions:
     None where unknown. Batches wholly below `first_offset` are checked and not decoded: a length
     that is wrong there would swallow what is asked. Reading ends where offsets reach `end_offset`.
 
+    Of the records of asked batches, those with `timestamps` are read, if any are given.
+
     A walk begins at `start_position` if `may_begin_at` says so, else at the start of the file.
     Where this is one part of a read that was split, `asked_offset` is where the whole read begins,
     and `next_position` where the walk of the next part is to begin.
@@ -98,6 +101,7 @@ class SegmentOptions:
     start_position: int = 0
     asked_offset: int | None = None
     next_position: int | None = None
+    timestamps: TimestampRange | None = None
 
     @classmethod
     def of(

@@ -21,8 +21,8 @@ from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS, V2_HEADER_BYTES
 from kafkalog.format.indexes import OffsetEntry
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.index_lookup import OffsetIndexFile, offset_index, start_position
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.offset_index import OffsetIndexFile, offset_index, start_position
 from kafkalog.storage.read_plan import SegmentRead, in_parts
 from kafkalog.storage.renamed_files import opened
 

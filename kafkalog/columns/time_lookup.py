@@ -22,6 +22,7 @@ from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.index_lookup import first_offset_from, start_position
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 
@@ -36,7 +37,9 @@ def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> 
         if segment.next_base_offset is not None and segment.next_base_offset <= start_offset:
             continue
         with opened(segment.path) as file:
-            found = _in_segment(file, segment, start_offset, timestamp_ms)
+            # No batch below is as late, whatever state it is in.
+            first = max(start_offset, first_offset_from(file.path, timestamp_ms))
+            found = _in_segment(file, segment, first, timestamp_ms)
         if found is not None:
             return found
     return None
@@ -45,14 +48,15 @@ def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> 
 def _in_segment(
     file: InputFile, segment: SegmentFile, start_offset: int, timestamp_ms: int
 ) -> int | None:
-    options = SegmentOptions.of(segment)
+    options = SegmentOptions.of(segment, first_offset=start_offset)
+    options = replace(options, start_position=start_position(file.path, start_offset))
     late = _first_late_batch(SegmentHeaders(FileWindow(file), options), start_offset, timestamp_ms)
     if late is None:
         return None
     # A wrong length can hide batches from who looks at headers only: where one could have, all is
     # read. The header can also promise more than the records hold: then later ones are tried.
     first = start_offset if late.is_doubtful else max(start_offset, late.first_offset)
-    batch = replace(options, first_offset=first)
+    batch = replace(options, first_offset=first, start_position=start_position(file.path, first))
     return _first_late_offset(FileWindow(file), batch, timestamp_ms)
 
 

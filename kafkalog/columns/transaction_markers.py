@@ -35,9 +35,9 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.index_lookup import start_position
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.log_snapshots import snapshot_entries
-from kafkalog.storage.offset_index import start_position
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan
 from kafkalog.wire.checksums import crc32c

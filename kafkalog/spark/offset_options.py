@@ -21,6 +21,7 @@ from kafkalog.storage.offset_ranges import (
     OffsetRequest,
     SpecificOffsets,
     SpecificTimestamps,
+    TimestampRange,
 )
 
 STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
@@ -28,6 +29,7 @@ ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 STRATEGY = "startingOffsetsByTimestampStrategy"
 FAIL_ON_DATA_LOSS = "failOnDataLoss"
 STOP_AT = "stopAt"
+FROM_TIMESTAMP, UNTIL_TIMESTAMP = TIME_OPTIONS = ("fromTimestamp", "untilTimestamp")
 OFFSET_OPTIONS = (*STARTING, *ENDING, STRATEGY, FAIL_ON_DATA_LOSS, STOP_AT)
 
 
@@ -61,6 +63,23 @@ def stream_start(options: OptionValues) -> OffsetLimit | None:
     if value.strip().lower() == "earliest":
         return Everything()
     return SpecificOffsets(offsets_by_partition(name, value, "23", least=EARLIEST))
+
+
+def timestamp_range(options: OptionValues) -> TimestampRange | None:
+    """The times that records shall have, None if none are given."""
+    given = [options.text(name) for name in TIME_OPTIONS]
+    if given == [None, None]:
+        return None
+    everything = TimestampRange()
+    first_ms, end_ms = (
+        default if value is None else _timestamp(name, value)
+        for name, value, default in zip(
+            TIME_OPTIONS, given, (everything.first_ms, everything.end_ms), strict=True
+        )
+    )
+    if end_ms < first_ms:
+        raise OptionError(UNTIL_TIMESTAMP, end_ms, f"a time not before {FROM_TIMESTAMP}")
+    return TimestampRange(first_ms, end_ms)
 
 
 def _first_given(options: OptionValues, names: tuple[str, ...]) -> str:

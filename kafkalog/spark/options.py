@@ -11,11 +11,16 @@ from enum import Enum
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
-from kafkalog.spark.offset_options import OFFSET_OPTIONS, offset_request
+from kafkalog.spark.offset_options import (
+    OFFSET_OPTIONS,
+    TIME_OPTIONS,
+    offset_request,
+    timestamp_range,
+)
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
 from kafkalog.storage.file_access import FileAccess
-from kafkalog.storage.offset_ranges import OffsetRequest
+from kafkalog.storage.offset_ranges import OffsetRequest, TimestampRange
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 
 DEFAULT_PARTITION_BYTES = 128 * 1024 * 1024
@@ -100,6 +105,7 @@ class ReadOptions:
     include_metadata: bool
     topics: TopicChoice
     offsets: OffsetRequest
+    timestamps: TimestampRange | None
     mode: Mode
     replicas: Replicas
     isolation: Isolation
@@ -146,6 +152,7 @@ OPTION_NAMES = (
     "includeMetadata",
     *TOPIC_OPTIONS,
     *OFFSET_OPTIONS,
+    *TIME_OPTIONS,
     "mode",
     "replicas",
     "kafka.check.crcs",
@@ -181,6 +188,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     isolation = _isolation(options)
     if view not in ISOLATED_VIEWS and isolation is Isolation.READ_COMMITTED:
         unused += [name for name in _ISOLATION if options.text(name) is not None]
+    if view not in SPLIT_VIEWS:
+        unused += [name for name in TIME_OPTIONS if options.text(name) is not None]
     most_records = options.number(_MAX_RECORDS, default=2**63 - 1)
     if view not in SPLIT_VIEWS and options.text(_MAX_RECORDS) is not None:
         unused.append(_MAX_RECORDS)
@@ -194,6 +203,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         include_metadata=options.flag("includeMetadata", default=False),
         topics=topic_choice(options),
         offsets=offset_request(options),
+        timestamps=timestamp_range(options),
         mode=options.choice("mode", default=Mode.FAILFAST),
         replicas=options.choice("replicas", default=Replicas.BEST),
         isolation=isolation,

@@ -36,10 +36,17 @@ from kafkalog.spark.partition_views import (
     replica_set_read,
 )
 from kafkalog.spark.topics import internal_logs
+from kafkalog.storage.index_lookup import first_offset_from
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
-from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
-from kafkalog.storage.offset_ranges import Everything, OffsetRange, TimeLookup, offset_range
+from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE, oldest_base_offset
+from kafkalog.storage.offset_ranges import (
+    Everything,
+    OffsetRange,
+    TimeLookup,
+    TimestampRange,
+    offset_range,
+)
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.read_plan import (
     CommittedRead,
@@ -109,12 +116,27 @@ def _task_size(options: ReadOptions) -> TaskSize:
     )
 
 
+def _of_times(reads: list[SegmentRead], times: TimestampRange | None) -> list[SegmentRead]:
+    """The reads without what time indexes say is too early, and without what has no times."""
+    if times is None:
+        return reads
+    found = []
+    for read in reads:
+        if oldest_base_offset(os.path.basename(read.path)) is not None:
+            continue
+        first = max(read.first_offset, first_offset_from(read.path, times.first_ms))
+        if read.next_base_offset is None or first < read.next_base_offset:
+            found.append(replace(read, first_offset=first))
+    return found
+
+
 def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, ...]]:
     task = _task_size(options)
     if options.view is View.OFFSET_COMMITS:
         return [*packed(commits_reads(reads), task)]
     if options.view not in SPLIT_VIEWS:
         return [*packed(reads, task)]
+    reads = _of_times(reads, options.timestamps)
     part_bytes = task.part_bytes(reads)
     parts = [part for read in reads for part in parts_by_bytes(read, part_bytes)]
     if task.max_offsets is None:

@@ -33,9 +33,9 @@ from kafkalog.format.faults import Severity
 from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.index_lookup import start_position
 from kafkalog.storage.log_dir import PartitionLog, SegmentFile, with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
-from kafkalog.storage.offset_index import start_position
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import opened
@@ -99,6 +99,7 @@ def _segment_options(segment: SegmentRead, path: str, options: ReadOptions) -> S
         start_position=segment.start_position or start_position(path, segment.first_offset),
         asked_offset=segment.asked_offset,
         next_position=segment.next_position,
+        timestamps=options.timestamps,
     )
 
 

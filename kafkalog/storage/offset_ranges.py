@@ -46,6 +46,15 @@ class SpecificTimestamps:
     timestamps_ms: dict[TopicPartition, int]
 
 
+@dataclass(frozen=True, slots=True)
+class TimestampRange:
+    """Times of records, in milliseconds: from `first_ms` up to, not including, `end_ms`. A record
+    without a timestamp has none of them."""
+
+    first_ms: int = 1 - 2**63
+    end_ms: int = 2**63
+
+
 OffsetLimit = Everything | SpecificOffsets | FromTimestamp | SpecificTimestamps
 
 

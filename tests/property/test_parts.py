@@ -23,7 +23,7 @@ from kafkalog.format.batch_header import read_header
 from kafkalog.format.indexes import OffsetEntry, write_offset_index
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.offset_index import start_position
+from kafkalog.storage.index_lookup import start_position
 from kafkalog.storage.read_plan import SegmentRead
 from tests.property.test_damage import sound_segment
 from tests.samples import joined, segments

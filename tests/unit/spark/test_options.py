@@ -23,7 +23,7 @@ from kafkalog.spark.options import (
 from kafkalog.spark.topics import TopicChoice
 from kafkalog.storage.file_access import FileAccess
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.offset_ranges import FromTimestamp, NoMatch, OffsetRequest
+from kafkalog.storage.offset_ranges import FromTimestamp, NoMatch, OffsetRequest, TimestampRange
 
 MIB = 1024 * 1024
 DEFAULTS = ReadOptions(
@@ -34,6 +34,7 @@ DEFAULTS = ReadOptions(
     include_metadata=False,
     topics=TopicChoice(),
     offsets=OffsetRequest(),
+    timestamps=None,
     mode=Mode.FAILFAST,
     replicas=Replicas.BEST,
     isolation=Isolation.READ_UNCOMMITTED,
@@ -120,6 +121,12 @@ def test_only_a_path_is_needed() -> None:
         ({"maxBatchBytes": "1000"}, replace(DEFAULTS, max_batch_bytes=1000)),
         ({"maxBatchBytes": "2147483647"}, replace(DEFAULTS, max_batch_bytes=2**31 - 1)),
         ({"maxPartitionBytes": "1"}, replace(DEFAULTS, max_partition_bytes=1)),
+        ({"fromTimestamp": "5"}, replace(DEFAULTS, timestamps=TimestampRange(5, 2**63))),
+        ({"untilTimestamp": "9"}, replace(DEFAULTS, timestamps=TimestampRange(1 - 2**63, 9))),
+        (
+            {"fromTimestamp": "5", "untilTimestamp": "5"},
+            replace(DEFAULTS, timestamps=TimestampRange(5, 5)),
+        ),
         ({"minPartitions": "10"}, replace(DEFAULTS, min_partitions=10)),
         (
             {"maxRecordsPerPartition": "1000"},
@@ -222,6 +229,8 @@ def test_an_unknown_option_is_an_error_naming_it_and_all_there_are(name: str) ->
         ("maxBatchBytes", "0", "from 1 to 2147483647"),
         ("maxBatchBytes", "2147483648", "from 1 to 2147483647"),
         ("maxPartitionBytes", "128m", "from 1 to "),
+        ("fromTimestamp", "yesterday", "milliseconds since 1970"),
+        ("untilTimestamp", "-1", "milliseconds since 1970"),
         ("minPartitions", "0", "from 1 to "),
         ("minPartitions", "many", "from 1 to "),
         ("maxRecordsPerPartition", "-1", "from 1 to "),

@@ -1,0 +1,174 @@
+"""Where in a segment offsets and times lie, by the indexes beside it.
+
+What they say are hints: an index can be missing, stale, damaged or of another file. Who goes by one
+checks what is there. Rules: docs/format.md F100, F101, F103; docs/options.md F500, F505.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from itertools import islice
+from struct import Struct
+from types import TracebackType
+from typing import Self, TypeVar
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import BatchHeader
+from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetEntry, TimeEntry
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.names import segment_file_name
+from kafkalog.storage.segment_recovery import frames
+
+# Between two entries of an offset index there are more only where it has been cut.
+_MOST_BATCHES = 10_000
+
+
+class _IndexFile:
+    """An index of which only the entries that are asked for are read.
+
+    Answers are right if the entries rise; if not they are some entries, or none.
+    """
+
+    _entry_struct: Struct
+
+    def __init__(self, path: str, base_offset: int) -> None:
+        self._file = InputFile(path)
+        self._base_offset = base_offset
+        entries = self._file.size // self._entry_struct.size
+        # A broker that was not stopped leaves zeros behind the entries.
+        if entries and self._is_zero(entries - 1):
+            entries = bisect_left(range(entries), True, key=self._is_zero)
+        self._entries = entries
+
+    def _fields(self, number: int) -> tuple[int, int]:
+        size = self._entry_struct.size
+        first, second = self._entry_struct.unpack(self._file.read(number * size, size))
+        return first, second
+
+    def _number_from(self, first_field: int) -> int:
+        """The first entry that begins with this number or a larger one."""
+        return bisect_left(range(self._entries), first_field, key=lambda n: self._fields(n)[0])
+
+    def _is_zero(self, number: int) -> bool:
+        return self._fields(number) == (0, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+
+class OffsetIndexFile(_IndexFile):
+    """An `.index` file."""
+
+    _entry_struct = OFFSET_ENTRY
+
+    def at_position(self, position: int) -> OffsetEntry | None:
+        """The last entry that leads to a position or in front of it."""
+        entries = range(self._entries)
+        return self._entry(bisect_left(entries, position + 1, key=lambda n: self._fields(n)[1]) - 1)
+
+    def below_offset(self, offset: int) -> OffsetEntry | None:
+        """The last entry of a lesser offset."""
+        return self._entry(self._number_from(offset - self._base_offset) - 1)
+
+    def from_offset(self, offset: int) -> OffsetEntry | None:
+        """The first entry of this offset or a larger one."""
+        return self._entry(self._number_from(offset - self._base_offset))
+
+    def _entry(self, number: int) -> OffsetEntry | None:
+        if not 0 <= number < self._entries:
+            return None
+        relative, position = self._fields(number)
+        return OffsetEntry(self._base_offset + relative, position)
+
+
+class TimeIndexFile(_IndexFile):
+    """A `.timeindex` file."""
+
+    _entry_struct = TIME_ENTRY
+
+    def before_time(self, timestamp_ms: int) -> TimeEntry | None:
+        """The last entry of an earlier time."""
+        number = self._number_from(timestamp_ms) - 1
+        if number < 0:
+            return None
+        latest_ms, relative = self._fields(number)
+        return TimeEntry(latest_ms, self._base_offset + relative)
+
+
+_Index = TypeVar("_Index", bound=_IndexFile)
+
+
+def offset_index(log_path: str) -> OffsetIndexFile | None:
+    """The offset index beside a segment's log file; None where there is none."""
+    return _index(log_path, ".index", OffsetIndexFile)
+
+
+def _index(log_path: str, kind: str, index_class: type[_Index]) -> _Index | None:
+    directory, log_name = os.path.split(log_path)
+    name = segment_file_name(log_name)
+    if name is None or name.kind != ".log":
+        return None
+    try:
+        path = os.path.join(directory, f"{name.stem}{kind}{name.mark}")
+        return index_class(path, name.base_offset)
+    except FileNotFoundError:
+        return None
+
+
+def start_position(log_path: str, first_offset: int) -> int:
+    """Where a walk may begin that looks for offsets from `first_offset` on; 0 if nothing tells."""
+    name = segment_file_name(os.path.basename(log_path))
+    if name is None or not name.base_offset < first_offset < LARGEST_OFFSET:
+        return 0
+    index = offset_index(log_path)
+    if index is None:
+        return 0
+    with index:
+        entry = index.below_offset(first_offset)
+    return 0 if entry is None else max(entry.position, 0)
+
+
+def first_offset_from(log_path: str, timestamp_ms: int) -> int:
+    """An offset below which no record of a segment has this timestamp or a later one, by its time
+    index; 0 where nothing tells.
+
+    What an entry says holds for all batches up to its own, also where later entries are missing.
+    It is believed if the batch of its offset has its time. Rule: docs/options.md F505.
+    """
+    index = _index(log_path, ".timeindex", TimeIndexFile)
+    if index is None:
+        return 0
+    with index:
+        entry = index.before_time(timestamp_ms)
+    if entry is None:
+        return 0
+    try:
+        with InputFile(log_path) as file:
+            header = _batch_of(file, entry.offset, start_position(log_path, entry.offset))
+    except FileNotFoundError:
+        return 0
+    if header is None or header.max_timestamp_ms != entry.timestamp_ms:
+        return 0
+    return header.last_offset + 1
+
+
+def _batch_of(file: InputFile, offset: int, position: int) -> BatchHeader | None:
+    """The header of the batch that has an offset, looked for from a position on."""
+    try:
+        for frame in islice(frames(file, position), _MOST_BATCHES):
+            if frame.header.last_offset >= offset:
+                is_in = frame.header.magic < 2 or frame.header.base_offset <= offset
+                return frame.header if is_in else None
+    except CorruptDataError:
+        pass  # no batch then
+    return None
