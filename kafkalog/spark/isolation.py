@@ -46,7 +46,7 @@ def committed_read(
         if stable.damage is not None:
             raise _hiding(stable.damage)
     for_tasks = [(with_own_checkpoints(log), agreed_end) for log, agreed_end in logs]
-    if whole is not None:
+    if whole is not None and log.tiered_topic_id is None:
         # Small enough for every task: the segments can be listed there again.
         for_tasks = [(replace(log, segments=()), agreed_end) for log, agreed_end in for_tasks]
     return CommittedRead(tuple(for_tasks), stable.offset, stable.end_offset)

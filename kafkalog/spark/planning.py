@@ -70,6 +70,8 @@ _TOPIC_OF = {
     View.GROUP_METADATA: CONSUMER_OFFSETS,
     View.TRANSACTION_STATES: TRANSACTION_STATE,
 }
+# What a broker makes of its own disk.
+_OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead
 
@@ -85,6 +87,7 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
     logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
+    _refuse_tiered(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
         before = _copies_before(options, logs)
@@ -163,6 +166,17 @@ def _refuse_oldest_layout(view: View, logs: Iterable[PartitionLog]) -> None:
             f"{oldest.path} has files of Kafka 0.7's layout, of which view {view.value} has no "
             "rows: view records reads them, and kafkalog.storage.oldest_log.read_oldest_file says "
             "what is in each of their ranges"
+        )
+
+
+def _refuse_tiered(view: View, logs: Iterable[PartitionLog]) -> None:
+    """Raise UnsupportedFormatError for views about a broker's own files."""
+    tiered = next((log for log in logs if log.tiered_topic_id is not None), None)
+    if tiered is not None and view in _OF_DISKS:
+        raise UnsupportedFormatError(
+            f"view {view.value} is about the files on a broker's disk, and segments of "
+            f"{tiered.name} in {tiered.segments[0].path if tiered.segments else tiered.path} are "
+            "in tiered storage: name the log directory alone"
         )
 
 

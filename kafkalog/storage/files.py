@@ -6,9 +6,14 @@ from __future__ import annotations
 import os
 from io import StringIO
 from types import TracebackType
+from typing import Protocol
 
+from kafkalog.errors import CorruptDataError, UnsupportedFormatError
+from kafkalog.format.tiered_manifest import read_tiered_manifest
 from kafkalog.storage import local_files
 from kafkalog.storage.entries import Entry
+from kafkalog.storage.names import tiered_manifest_path
+from kafkalog.storage.tiered_chunks import ChunkedFile, StoredFile
 from kafkalog.storage.uris import absolute_path, is_remote
 
 
@@ -103,17 +108,45 @@ class Directories:
         return listed is None or any(entry.name == name for entry in listed)
 
 
+class _File(StoredFile, Protocol):
+    def read_into(self, position: int, target: memoryview) -> None: ...
+
+
+def _stored_file(path: str) -> _File:
+    if is_remote(path):
+        from kafkalog.storage.remote_files import RemoteFile
+
+        return RemoteFile(absolute_path(path))
+    return local_files.LocalFile(path)
+
+
+def _tiered_file(path: str, manifest_path: str) -> _File:
+    text = read_text(manifest_path)
+    file = _stored_file(path)
+    try:
+        manifest = None if text is None else read_tiered_manifest(text)
+        if manifest is not None and manifest.is_encrypted:
+            raise UnsupportedFormatError(
+                f"{path} is encrypted, which is not read here: leave its topic out, or read it "
+                "from a broker"
+            )
+        is_plain = manifest is None or not manifest.is_compressed
+        return file if manifest is None or is_plain else ChunkedFile(file, manifest)
+    except CorruptDataError as error:
+        file.close()
+        raise error.located(error.path or manifest_path, error.position, None) from error
+    except UnsupportedFormatError:
+        file.close()
+        raise
+
+
 class InputFile:
     """A file of a size fixed when it was opened, and a place in it for every read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        if is_remote(path):
-            from kafkalog.storage.remote_files import RemoteFile
-
-            self._file: RemoteFile | local_files.LocalFile = RemoteFile(absolute_path(path))
-        else:
-            self._file = local_files.LocalFile(path)
+        manifest = tiered_manifest_path(path)
+        self._file = _stored_file(path) if manifest is None else _tiered_file(path, manifest)
         self.size = self._file.size
 
     def read(self, position: int, size: int) -> bytes:

@@ -99,37 +99,61 @@ class LocalFile:
 class _CacheKeeper:
     """Reads a file and leaves the page cache as it was: what was not in it is dropped again.
 
-    Pages that a broker or its consumers had there before stay, but for islands within the pieces
-    that are probed; what they ask for between our reading and dropping it they read from disk once
-    more. A read that does not wait tells what is there; mincore tells a file's owner only.
+    Pages that a broker or its consumers had there before stay, but for those between uncached ones
+    of a piece that is probed; what they ask for between our reading and dropping it they read from
+    disk once more. A read that does not wait tells what is there; mincore tells owners only.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        # Pages that the kernel has begun to read because they were asked about.
+        self._ours: set[int] = set()
         # What the kernel reads ahead would look as if it had been there before.
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
 
     def preadv(self, descriptor: int, targets: list[memoryview], position: int) -> int:
         """As os.preadv, of the first target's first bytes."""
         target = targets[0][:_PROBED_BYTES]
-        count = self._cached(target, position)
-        if count is not None:
-            return count
-        size, probe = len(target), memoryview(bytearray(1))
-        while size > 1 and self._cached(probe, position + size - 1):
+        if self._is_cached(position):
+            count = self._read_cached(target, position)
+            if count:
+                return count
+        size = len(target)
+        while size > 1 and self._is_cached(position + size - 1):
             size //= 2
         count = os.preadv(descriptor, [target[:size]], position)
-        start = position - position % mmap.PAGESIZE
-        end = position + count + -(position + count) % mmap.PAGESIZE
+        pages = _pages(position, count)
+        start, end = pages.start * mmap.PAGESIZE, pages.stop * mmap.PAGESIZE
         os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
+        self._ours.difference_update(pages)
         return count
 
-    def _cached(self, target: memoryview, position: int) -> int | None:
-        """How many of the bytes could be read from the page cache; None for none, also where the
-        file system does not tell."""
+    def _is_cached(self, position: int) -> bool:
+        page = position // mmap.PAGESIZE
+        if page not in self._ours and not self._without_waiting(memoryview(_probe), position):
+            self._ours.add(page)
+        return page not in self._ours
+
+    def _read_cached(self, target: memoryview, position: int) -> int:
+        count = self._without_waiting(target, position)
+        if count < len(target):
+            self._ours.update(_pages(position + count, len(target) - count))
+        return count
+
+    def _without_waiting(self, target: memoryview, position: int) -> int:
+        """How many of the bytes were read from the page cache; none also where the file system
+        does not tell."""
         try:
             return os.preadv(self._descriptor, [target], position, os.RWF_NOWAIT)
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.EOPNOTSUPP):
                 raise
-            return None
+            return 0
+
+
+_probe = bytearray(1)
+
+
+def _pages(position: int, size: int) -> range:
+    """The numbers of the pages that hold some of the bytes."""
+    return range(position // mmap.PAGESIZE, -(-(position + size) // mmap.PAGESIZE))

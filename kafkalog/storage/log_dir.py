@@ -8,18 +8,16 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations, zip_longest
+from dataclasses import replace
+from itertools import zip_longest
 
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
 from kafkalog.format.log_dir_files import is_cluster_id
-from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.format.properties import read_properties
 from kafkalog.storage.entries import Entry
-from kafkalog.storage.files import Directories, list_directory, matching_entries, read_text
+from kafkalog.storage.files import Directories, list_directory, matching_entries
 from kafkalog.storage.loaded_segment import LoadedSegment
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
@@ -33,102 +31,25 @@ from kafkalog.storage.names import (
     partition_name,
     segment_base_offset,
 )
+from kafkalog.storage.partition_log import PARTITION_METADATA as PARTITION_METADATA
+from kafkalog.storage.partition_log import LogDir as LogDir
+from kafkalog.storage.partition_log import PartitionLog as PartitionLog
+from kafkalog.storage.partition_log import SegmentFile as SegmentFile
+from kafkalog.storage.partition_log import topic_id as topic_id
+from kafkalog.storage.partition_log import with_own_checkpoints as with_own_checkpoints
+from kafkalog.storage.partition_log import without_checkpoints as without_checkpoints
 from kafkalog.storage.producer_state import BrokerStartError
-from kafkalog.storage.replica_sets import ReplicaPlace, why_no_replicas
+from kafkalog.storage.same_partitions import refuse_doubles, with_tiered_beginnings
 from kafkalog.storage.temporary_files import finished_swaps, is_replaced
+from kafkalog.storage.tiered_storage import TieredPartition, tiered_partitions
 from kafkalog.storage.uris import absolute_path, is_remote
 
-PARTITION_METADATA = "partition.metadata"
 _CHECKPOINTS = (LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS, RECOVERY_POINTS)
 META_PROPERTIES = "meta.properties"
 _LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentFile:
-    """A segment's log file. `base_offset` is None where the name does not tell; `input_path` is
-    the path, of those the user gave, that it was found under."""
-
-    path: str
-    base_offset: int | None
-    next_base_offset: int | None
-    size: int
-    input_path: str
-
-
-@dataclass(frozen=True, slots=True)
-class LogDir:
-    """What the files at the top of a log directory say; all empty where there are none."""
-
-    path: str
-    cluster_id: str | None = None
-    broker_id: int | None = None
-    is_clean_shutdown: bool = False
-    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
-    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
-    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
-    cleaner_checkpoints: dict[TopicPartition, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionLog:
-    """The segments of one partition in one place, in the order of their offsets.
-
-    `topic` and `partition` are None for a file in a directory of another name. `is_live` is
-    False for a directory that a broker would not serve, and for files asked for one by one;
-    `is_named` is True for what was given by its own path rather than found in a log directory.
-    """
-
-    topic: str | None
-    partition: int | None
-    path: str
-    log_dir: LogDir
-    segments: tuple[SegmentFile, ...]
-    is_live: bool = True
-    is_named: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-    @property
-    def input_path(self) -> str:
-        """The path, of those the user gave, that the log was found under."""
-        if self.segments:
-            return self.segments[0].input_path
-        return self.path if self.is_named else self.log_dir.path
-
-    @property
-    def topic_partition(self) -> TopicPartition | None:
-        if self.topic is None or self.partition is None:
-            return None
-        return self.topic, self.partition
-
-    @property
-    def log_start(self) -> int:
-        """The log start offset by the checkpoint, 0 without one."""
-        key = self.topic_partition
-        return self.log_dir.log_starts.get(key, 0) if key else 0
-
-
-def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
-    """The log with nothing in its log directory but what is about it: small enough for a task."""
-    log_dir, key = log.log_dir, log.topic_partition
-
-    def own(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
-        return {key: offsets[key]} if key in offsets else {}
-
-    own_log_dir = replace(
-        log_dir,
-        log_starts=own(log_dir.log_starts),
-        high_watermarks=own(log_dir.high_watermarks),
-        recovery_points=own(log_dir.recovery_points),
-        cleaner_checkpoints=own(log_dir.cleaner_checkpoints),
-    )
-    return replace(log, log_dir=own_log_dir)
 
 
 def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
@@ -160,8 +81,9 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
             files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
     for directory, named in files.items():
         search.add_files(directory, named)
-    _refuse_doubles(search.found)
-    return sorted(search.found, key=lambda log: (log.topic or "", log.partition or 0, log.path))
+    logs = with_tiered_beginnings(search.found)
+    refuse_doubles(logs)
+    return sorted(logs, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
 
 def input_entries(pattern: str) -> list[Entry]:
@@ -196,6 +118,9 @@ class _Search:
 
     def add_directory(self, path: str) -> None:
         entries = self._directories.entries(path)
+        if tiered := tiered_partitions(self._directories, path, entries):
+            self.found += [_tiered_log(partition, path) for partition in tiered]
+            return
         if _is_partition_dir(path, entries):
             log = _partition(path, entries, self._log_dir(os.path.dirname(path)), path)
             self.found.append(replace(log, is_named=True))
@@ -206,8 +131,8 @@ class _Search:
         if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
             raise LogDirError(
                 f"{path}: neither a log directory (no directory named <topic>-<partition> in it) "
-                "nor a partition directory (no <offset>.log in it); several log directories under "
-                f"one parent are given as {os.path.join(path, '*')}"
+                "nor a partition directory (no <offset>.log in it) nor tiered storage; several log "
+                f"directories under one parent are given as {os.path.join(path, '*')}"
             )
         log_dir = self._log_dir(path)
         self.found += [
@@ -289,6 +214,23 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
     )
 
 
+def _tiered_log(found: TieredPartition, input_path: str) -> PartitionLog:
+    followers = [segment.base_offset for segment in found.segments[1:]]
+    return PartitionLog(
+        topic=found.topic,
+        partition=found.partition,
+        path=found.path,
+        log_dir=LogDir(path=os.path.dirname(found.path)),
+        segments=tuple(
+            SegmentFile(
+                segment.path, segment.base_offset, follower, segment.size, input_path, is_cut=True
+            )
+            for segment, follower in zip_longest(found.segments, followers)
+        ),
+        tiered_topic_id=found.topic_id,
+    )
+
+
 def _with_finished_swaps(
     logs: list[tuple[int, Entry]], entries: list[Entry]
 ) -> list[tuple[int, Entry]]:
@@ -322,13 +264,6 @@ def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
         if not entry.is_directory and (base_offset := oldest_base_offset(entry.name)) is not None
     ]
     return sorted(logs, key=lambda found: found[0])
-
-
-def without_checkpoints(log_dir: LogDir) -> LogDir:
-    """The log directory for a log that its checkpoints do not speak of."""
-    return replace(
-        log_dir, log_starts={}, high_watermarks={}, recovery_points={}, cleaner_checkpoints={}
-    )
 
 
 def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
@@ -369,43 +304,3 @@ def _checkpoint(
             raise LogDirError(f"{path}: {detail} ({advice})") from error
         _logger.warning("%s: %s; reading on without this file", path, detail)
         return {}
-
-
-def _refuse_doubles(found: list[PartitionLog]) -> None:
-    paths = Counter(segment.path for log in found for segment in log.segments)
-    for path, count in paths.items():
-        if count > 1:
-            raise LogDirError(f"{path} is asked for twice, by itself and with its directory")
-    logs_of: dict[TopicPartition, list[PartitionLog]] = {}
-    for log in found:
-        if log.topic_partition is not None and log.is_live:
-            logs_of.setdefault(log.topic_partition, []).append(log)
-    for logs in logs_of.values():
-        if len(logs) > 1:
-            _refuse_strangers(logs)
-
-
-def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
-    """Raise LogDirError for logs of one partition that are not replicas of each other."""
-    places = [_replica_place(log) for log in logs]
-    for one, other in combinations(places, 2):
-        reason = why_no_replicas(one, other)
-        if reason:
-            raise LogDirError(
-                f"partition {logs[0].name} is there twice, in {one.path} and in {other.path}: "
-                f"{reason}"
-            )
-
-
-def _replica_place(log: PartitionLog) -> ReplicaPlace:
-    log_dir = log.log_dir
-    return ReplicaPlace(log.path, log_dir.cluster_id, log_dir.broker_id, topic_id(log))
-
-
-def topic_id(log: PartitionLog) -> str | None:
-    """The topic's id, from the partition's metadata; None where the file is missing or damaged."""
-    text = read_text(os.path.join(log.path, PARTITION_METADATA))
-    try:
-        return None if text is None else read_topic_id(text)
-    except CorruptDataError:
-        return None

@@ -93,15 +93,17 @@ def segment_reads(
         is_needed = is_last and (is_asked or not offsets.is_empty)
         if not is_needed and not _may_hold(segment, offsets.start, end):
             continue
+        # A segment that is cut goes on behind its end with offsets that count elsewhere.
+        cut = follower if segment.is_cut else None
         yield SegmentRead(
             path=segment.path,
             topic=log.topic,
             partition=log.partition,
             base_offset=segment.base_offset,
-            next_base_offset=segment.next_base_offset,
+            next_base_offset=None if segment.is_cut else follower,
             size=segment.size,
             first_offset=offsets.start,
-            end_offset=end,
+            end_offset=end if cut is None else min(end, cut),
             log_start=offsets.log_start,
             high_watermark=high_watermark,
             cluster_id=log.log_dir.cluster_id,

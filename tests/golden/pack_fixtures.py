@@ -28,7 +28,8 @@ ENTRY_LINE = re.compile(rb"^(offset: |timestamp: |version: |producerId: )")
 
 def main(fixtures: Path) -> None:
     """Write the archives of every set: the log directories, what Kafka said of them, what of the
-    records of internal topics, and ZooKeeper's data directories with what it said of them."""
+    records of internal topics, what is in tiered storage, and ZooKeeper's data directories with
+    what it said of them."""
     DATA.mkdir(exist_ok=True)
     for name in SETS:
         source = fixtures / name
@@ -41,12 +42,21 @@ def main(fixtures: Path) -> None:
         }
         _pack(DATA / f"{name}.logs.tar.xz", logs)
         _pack(DATA / f"{name}.golden.tar.xz", _golden(source / "golden"))
+        tiered = _files(source / "tiered")
+        if tiered:
+            _pack(DATA / f"{name}.tiered.tar.xz", tiered)
         messages = _messages(source / "golden")
         if messages:
             _pack(DATA / f"{name}.messages.tar.xz", messages)
         zookeeper = _zookeeper(source)
         if zookeeper:
             _pack(DATA / f"{name}.zookeeper.tar.xz", zookeeper)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """All files below a folder by their paths in it; none without the folder."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def _golden(folder: Path) -> dict[str, bytes]:

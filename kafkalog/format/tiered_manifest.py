@@ -1,0 +1,125 @@
+"""The manifest that Aiven's tiered-storage plug-in writes beside each uploaded segment.
+
+JSON, version 1: how the segment was cut into chunks, which were compressed (zstd) or encrypted each
+on its own, and what Kafka knows of the segment. Rule: docs/remote.md F557.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.wire.compression import (
+    CompressionError,
+    CompressionType,
+    OutputTooSmallError,
+    decompress_into,
+)
+
+_FAULT = "manifest"
+_VERSION = "1"
+# What reading the fields of some other JSON ends in.
+_NOT_AS_WRITTEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+_MAGIC = 2  # zstd is framed in one way only
+# What the plug-in itself takes; a segment has 2 GiB at most.
+_MOST_CHUNK_SIZES_BYTES = 10 * 1024 * 1024
+_LARGEST_SEGMENT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TieredManifest:
+    """`segment_bytes` is the segment's size, `chunk_bytes` that of each of its chunks but the last;
+    `stored_sizes` are those of the chunks as they are stored. `leader_epochs` are those of the
+    segment by their starts."""
+
+    segment_bytes: int
+    chunk_bytes: int
+    stored_sizes: tuple[int, ...]
+    is_compressed: bool
+    is_encrypted: bool
+    leader_epochs: tuple[EpochStart, ...]
+
+
+def read_tiered_manifest(text: str) -> TieredManifest:
+    """The manifest of a segment. Raises CorruptDataError."""
+    try:
+        fields = json.loads(text)
+        if fields["version"] != _VERSION:
+            raise _damage(f"version {fields['version']!r}, known is {_VERSION!r}")
+        index = fields["chunkIndex"]
+        epochs = fields["remoteLogSegmentMetadata"]["segmentLeaderEpochs"]
+        manifest = TieredManifest(
+            int(index["originalFileSize"]),
+            int(index["originalChunkSize"]),
+            _stored_sizes(index),
+            bool(fields["compression"]),
+            fields.get("encryption") is not None,
+            tuple(sorted(EpochStart(int(epoch), int(start)) for epoch, start in epochs.items())),
+        )
+    except _NOT_AS_WRITTEN as error:
+        raise _damage(f"not as the plug-in writes it: {error!r}") from error
+    _check(manifest)
+    return manifest
+
+
+def _damage(detail: str) -> CorruptDataError:
+    return CorruptDataError(_FAULT, detail, position=0)
+
+
+def _check(manifest: TieredManifest) -> None:
+    size, chunk = manifest.segment_bytes, manifest.chunk_bytes
+    if not 0 <= size <= _LARGEST_SEGMENT or not 0 < chunk <= _LARGEST_SEGMENT:
+        raise _damage(f"{size} bytes in chunks of {chunk}")
+    if len(manifest.stored_sizes) != -(-size // chunk):
+        raise _damage(f"{len(manifest.stored_sizes)} chunks of {chunk} for {size} bytes")
+    if not manifest.leader_epochs:
+        raise _damage("no leader epochs")
+
+
+def _stored_sizes(index: dict[str, Any]) -> tuple[int, ...]:
+    if index["type"] == "fixed":
+        count = -(-int(index["originalFileSize"]) // max(int(index["originalChunkSize"]), 1))
+        if not 0 <= count <= _MOST_CHUNK_SIZES_BYTES:
+            raise _damage(f"{count} chunks")
+        sizes = [int(index["transformedChunkSize"])] * (count - 1)
+        return (*sizes, int(index["finalTransformedChunkSize"])) if count else ()
+    if index["type"] != "variable":
+        raise _damage(f"chunk index of type {index['type']!r}")
+    try:
+        packed = memoryview(base64.b64decode(index["transformedChunks"], validate=True))
+        data = bytearray(_MOST_CHUNK_SIZES_BYTES)
+        size = decompress_into(CompressionType.ZSTD, _MAGIC, packed, memoryview(data))
+    except (binascii.Error, CompressionError, OutputTooSmallError) as error:
+        raise _damage(f"sizes of chunks: {error}") from error
+    return read_chunk_sizes(bytes(data[:size]))
+
+
+def read_chunk_sizes(data: bytes) -> tuple[int, ...]:
+    """A count (4 bytes); of more than one value a base (4), a width (1) and the values but the last
+    as differences from the base in so many bytes each; the last value (4). All big-endian.
+
+    Raises CorruptDataError.
+    """
+    count = int.from_bytes(data[:4], "big")
+    if count == 0 and len(data) == 4:
+        return ()
+    if count == 1 and len(data) == 8:
+        return (int.from_bytes(data[4:], "big"),)
+    base, width = int.from_bytes(data[4:8], "big"), data[8] if len(data) > 8 else 0
+    if count < 2 or not 1 <= width <= 4 or len(data) != 9 + (count - 1) * width + 4:
+        raise _damage(f"{count} sizes of chunks in {len(data)} bytes")
+    places = range(9, len(data) - 4, width)
+    values = [base + int.from_bytes(data[at : at + width], "big") for at in places]
+    return (*values, int.from_bytes(data[-4:], "big"))

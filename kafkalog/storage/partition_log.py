@@ -1,0 +1,119 @@
+"""A partition's log as it was found: its segments, and what its log directory says of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.storage.files import read_text
+
+PARTITION_METADATA = "partition.metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFile:
+    """A segment's log file. `base_offset` is None where the name does not tell; `input_path` is
+    the path, of those the user gave, that it was found under. `is_cut` is True in tiered storage,
+    where a file may go on with offsets of the next segment: there only those below count."""
+
+    path: str
+    base_offset: int | None
+    next_base_offset: int | None
+    size: int
+    input_path: str
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """What the files at the top of a log directory say; all empty where there are none."""
+
+    path: str
+    cluster_id: str | None = None
+    broker_id: int | None = None
+    is_clean_shutdown: bool = False
+    log_starts: dict[TopicPartition, int] = field(default_factory=dict)
+    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
+    cleaner_checkpoints: dict[TopicPartition, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionLog:
+    """The segments of one partition in one place, in the order of their offsets.
+
+    `topic` and `partition` are None for a file in a directory of another name. `is_live` is
+    False for a directory that a broker would not serve, and for files asked for one by one;
+    `is_named` is True for what was given by its own path rather than found in a log directory.
+    `tiered_topic_id` is the topic's id if segments are in tiered storage, else None.
+    """
+
+    topic: str | None
+    partition: int | None
+    path: str
+    log_dir: LogDir
+    segments: tuple[SegmentFile, ...]
+    is_live: bool = True
+    is_named: bool = False
+    tiered_topic_id: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def input_path(self) -> str:
+        """The path, of those the user gave, that the log was found under."""
+        if self.segments:
+            return self.segments[0].input_path
+        return self.path if self.is_named else self.log_dir.path
+
+    @property
+    def topic_partition(self) -> TopicPartition | None:
+        if self.topic is None or self.partition is None:
+            return None
+        return self.topic, self.partition
+
+    @property
+    def log_start(self) -> int:
+        """The log start offset by the checkpoint, 0 without one."""
+        key = self.topic_partition
+        return self.log_dir.log_starts.get(key, 0) if key else 0
+
+
+def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
+    """The log with nothing in its log directory but what is about it: small enough for a task."""
+    log_dir, key = log.log_dir, log.topic_partition
+
+    def own(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return {key: offsets[key]} if key in offsets else {}
+
+    own_log_dir = replace(
+        log_dir,
+        log_starts=own(log_dir.log_starts),
+        high_watermarks=own(log_dir.high_watermarks),
+        recovery_points=own(log_dir.recovery_points),
+        cleaner_checkpoints=own(log_dir.cleaner_checkpoints),
+    )
+    return replace(log, log_dir=own_log_dir)
+
+
+def without_checkpoints(log_dir: LogDir) -> LogDir:
+    """The log directory for a log that its checkpoints do not speak of."""
+    return replace(
+        log_dir, log_starts={}, high_watermarks={}, recovery_points={}, cleaner_checkpoints={}
+    )
+
+
+def topic_id(log: PartitionLog) -> str | None:
+    """The topic's id, from the partition's metadata; None where the file is missing or damaged."""
+    if log.tiered_topic_id is not None:
+        return log.tiered_topic_id
+    text = read_text(os.path.join(log.path, PARTITION_METADATA))
+    try:
+        return None if text is None else read_topic_id(text)
+    except CorruptDataError:
+        return None
