@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
+
+    from kafkalog.spark.frames import Offsets, Paths, Timestamps, Topics, Value
 
 __version__ = "0.1.0"
 
@@ -18,6 +22,42 @@ def register(spark: SparkSession) -> None:
 
     spark.dataSource.register(KafkaLogDataSource)
     spark.dataSource.register(ZookeeperDataSource)
+
+
+def read(
+    spark: SparkSession,
+    path: Paths,
+    *,
+    columns: str | Sequence[str] | None = None,
+    topics: Topics | None = None,
+    offsets: Offsets | None = None,
+    timestamps: Timestamps | None = None,
+    **options: Value,
+) -> DataFrame:
+    """Kafka's log directories as a DataFrame: what `spark.read.format("kafkalog")` reads, with
+    Python values in place of JSON.
+
+    `path` is a path or several. `topics` is a topic, several, or `{"orders": [0, 1]}` for certain
+    partitions. `offsets` are from where and up to where to read, the end not included, None for
+    all: `(10, None)` for each of the partitions that `topics` names, or of certain partitions,
+    `{"orders": {0: (10, 20)}}`. `timestamps` are a filter on the times of records, likewise from
+    and until: datetimes with a time zone, or milliseconds since 1970. Everything else is an option
+    of the source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
+
+    Raises OptionError.
+    """
+    from kafkalog.spark import frames
+
+    register(spark)
+    return frames.read(
+        spark,
+        path,
+        columns=columns,
+        topics=topics,
+        offsets=offsets,
+        timestamps=timestamps,
+        **options,
+    )
 
 
 def write(frame: DataFrame, path: str, **options: object) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+import kafkalog
 from kafkalog.format.record_batch import write_batch
 from tests.samples import batch, record
 from tests.spark.kafka_logs import (
@@ -332,3 +334,26 @@ def test_bounds_that_make_no_sense_are_an_error_naming_the_option(
         write_log(tmp_path, f"orders-{partition}", {0: [batch(0)]})
     error = said_by_error(lambda: kafkalog_read(spark, tmp_path, **options).count())
     assert f"kafkalog.errors.OptionError: {said}" in error
+
+
+def test_times_are_a_filter_and_offsets_are_python_values(
+    spark: SparkSession, unpacked: Callable[[str], Path]
+) -> None:
+    # F504: the full read, filtered.
+    place = str(unpacked("kafka44.logs") / SETS["kafka44"])
+    whole = kafkalog.read(spark, place, columns="partition,offset,timestamp", topics=MULTI)
+    rows = sorted(map(tuple, whole.collect()))
+    times = sorted(row[2] for row in rows)
+    first, end = (times[len(times) * part // 10].replace(tzinfo=UTC) for part in (4, 6))
+    found = kafkalog.read(
+        spark,
+        place,
+        columns=["partition", "offset", "timestamp"],
+        topics=[MULTI],
+        timestamps=(first, end),
+    )
+    asked = [row for row in rows if first <= row[2].replace(tzinfo=UTC) < end]
+    assert sorted(map(tuple, found.collect())) == asked
+    assert 0 < len(asked) < len(rows)
+    bounded = kafkalog.read(spark, place, topics={MULTI: [0, 2]}, offsets=(500, 600))
+    assert bounded.count() == 200
