@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kafkalog.errors import OptionError
@@ -28,8 +28,8 @@ _ARGUMENTS = {
 }
 
 
-def with_state_arguments(parser: ArgumentParser) -> ArgumentParser:
-    """The arguments with: which topics, up to where, what becomes of the table that is there."""
+def add_source_arguments(parser: ArgumentParser) -> None:
+    """Which topics, and which of their records."""
     parser.add_argument(
         "--subscribe",
         metavar="TOPICS",
@@ -49,6 +49,11 @@ def with_state_arguments(parser: ArgumentParser) -> ArgumentParser:
         help="where a log ends: highWatermark, known after a clean shutdown, or else the log end; "
         "or logEnd (default: highWatermark)",
     )
+
+
+def with_state_arguments(parser: ArgumentParser) -> ArgumentParser:
+    """The arguments with: which topics, up to where, what becomes of the table that is there."""
+    add_source_arguments(parser)
     moment = parser.add_mutually_exclusive_group()
     moment.add_argument(
         _AS_OF_OFFSET,
@@ -84,12 +89,12 @@ def state_settings(args: Namespace) -> StateSettings:
 
 
 @contextmanager
-def named_as_arguments() -> Iterator[None]:
+def named_as_arguments(arguments: Mapping[str, str] = _ARGUMENTS) -> Iterator[None]:
     """Let an OptionError name the argument that an option came from."""
     try:
         yield
     except OptionError as error:
-        name = _ARGUMENTS.get(error.name, error.name)
+        name = arguments.get(error.name, error.name)
         raise OptionError(name, error.value, error.allowed) from error
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.columns.log_offsets import log_end_offset
+from kafkalog.columns.log_tails import LogTails
 from kafkalog.columns.replica_facts import leader_epochs
 from kafkalog.errors import LogDirError, OptionError
+from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import Isolation, Mode, ReadOptions
 from kafkalog.spark.planning import best_ranges
@@ -25,11 +27,26 @@ from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
 from kafkalog.storage.offset_ranges import Everything, OffsetRange
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.replica_reads import ReplicaSet
-from kafkalog.storage.state_positions import StateRun, StateSource, by_topic
+from kafkalog.storage.state_positions import StateSource, by_topic
+
+
+class PlannedOffsets(Protocol):
+    """The offsets that a run reads: of each partition from its start to its end."""
+
+    @property
+    def starts(self) -> Mapping[TopicPartition, int]: ...
+
+    @property
+    def ends(self) -> Mapping[TopicPartition, int]: ...
 
 
 @named_as_arguments()
 def state_sources(options: ReadOptions) -> list[StateSource]:
+    """The same as `found_sources`, errors naming the arguments of the job of state."""
+    return found_sources(options)
+
+
+def found_sources(options: ReadOptions) -> list[StateSource]:
     """What there is under the paths of a read of view `records`, by topic and partition.
 
     Reads checkpoints, batch headers for times, and of each partition the last segment. Raises
@@ -52,7 +69,7 @@ def state_sources(options: ReadOptions) -> list[StateSource]:
 
 
 def read_records(
-    spark: SparkSession, args: Namespace, planned: StateRun, columns: Sequence[str]
+    spark: SparkSession, args: Namespace, planned: PlannedOffsets, columns: Sequence[str]
 ) -> DataFrame:
     """Columns of view `records` for the offsets to read, of which there may be none."""
     if not planned.starts:
@@ -77,7 +94,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
     log = replicas.best
     topic, partition = log.topic_partition or ("", 0)
     is_only_copy = len(replicas.logs) == 1
-    log_end = log_end_offset(log) if is_only_copy else replicas.lineage_end
+    log_end = LogTails().end(log).offset if is_only_copy else replicas.lineage_end
     end, end_from = _end(log, offsets, log_end, options)
     if is_only_copy and log.segments and (offsets.end is None or offsets.end > log_end):
         report_damage_behind(log, log_end, options)
@@ -94,6 +111,8 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
         input_path=log.input_path,
         topic_id=topic_id(log),
         leader_epochs=leader_epochs(log),
+        start_offset=offsets.start,
+        segments=log.segments,
     )
 
 
@@ -122,7 +141,7 @@ def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -
     return "log_end" if mark is None else "high_watermark"
 
 
-def range_options(run: StateRun) -> dict[str, str]:
+def range_options(run: PlannedOffsets) -> dict[str, str]:
     """The options of view `records` that read what a run has to read, and no more."""
     assigned: dict[str, list[int]] = {}
     for topic, partition in run.starts:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.spark.delta_history import History, any_of, newest_positions, user_metadata
 from kafkalog.spark.state_arguments import state_settings
 from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
 from kafkalog.storage.state_positions import (
@@ -26,11 +26,6 @@ from kafkalog.storage.state_positions import (
     incremental_run,
     positions_from_json,
 )
-
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-# Commits to look at before all that there are: each is a file.
-_NEWEST = 20
-_RESTORE = "RESTORE"
 
 
 def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> StateRun:
@@ -55,33 +50,12 @@ def recorded_positions(
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     table = DeltaTable.forPath(spark, path)
-    positions = _in_history(table.history(_NEWEST).collect())
-    if positions is not None:
-        return positions
-    commits = table.history().collect()
-    return _in_history(commits) or _in_tables(spark, output, settings, commits)
-
-
-def _in_history(commits: Sequence[Row]) -> StatePositions | None:
-    """The newest positions, those that a RESTORE took back left out; None without any."""
-    versions = {commit.version: commit for commit in commits}
-    version = commits[0].version
-    while version in versions:
-        commit = versions[version]
-        positions = positions_from_json(commit.userMetadata)
-        if positions is not None:
-            return positions
-        if commit.operation == _RESTORE:
-            # One to a time names no version, and what it restored is not known here.
-            restored = commit.operationParameters.get("version")
-            version = -1 if restored is None else int(restored)
-        else:
-            version -= 1
-    return None
+    positions, history = newest_positions(table, positions_from_json)
+    return positions or _in_tables(spark, output, settings, history)
 
 
 def _in_tables(
-    spark: SparkSession, output: str, settings: StateSettings, commits: Sequence[Row]
+    spark: SparkSession, output: str, settings: StateSettings, history: History
 ) -> StatePositions:
     """Positions by what was written, where the history does not reach back to any.
 
@@ -95,9 +69,8 @@ def _in_tables(
     rows = by_partition.agg(F.max("offset") + 1, F.max("cluster_id")).collect()
     reached = {(topic, partition): end for topic, partition, end, _ in rows}
     partitions = os.path.join(output, "state_partitions")
-    was_restored = any(commit.operation == _RESTORE for commit in commits)
     topic_ids = {}
-    if not was_restored and DeltaTable.isDeltaTable(spark, partitions):
+    if not history.was_restored and DeltaTable.isDeltaTable(spark, partitions):
         told = read_table(spark, output, "state_partitions", "delta")
         for row in told.select("topic", "partition", "next_offset", "topic_id").collect():
             key = row.topic, row.partition
@@ -147,7 +120,7 @@ def _replace_partitions(
 ) -> None:
     """Write the rows in place of all that a Delta table has of the partitions."""
     writer = with_table_schema(rows, table).write.format("delta").mode("overwrite")
-    writer = writer.option("replaceWhere", _any_of(keys))
+    writer = writer.option("replaceWhere", any_of(keys))
     if user_metadata is not None:
         writer = writer.option("userMetadata", user_metadata)
     writer.save(path)
@@ -167,34 +140,8 @@ def _merge(rows: DataFrame, path: str, run: StateRun) -> None:
         merge = merge.whenNotMatchedInsertAll("NOT new.is_deleted")
     if run.raised_log_starts:
         merge = merge.whenNotMatchedBySourceDelete(_below(run.raised_log_starts))
-    with _user_metadata(rows.sparkSession, run.positions.to_json()):
+    with user_metadata(rows.sparkSession, run.positions.to_json()):
         merge.execute()
-
-
-@contextmanager
-def _user_metadata(spark: SparkSession, text: str) -> Iterator[None]:
-    """Let commits carry the text: merges take it from the session only."""
-    before = spark.conf.get(_USER_METADATA, None)
-    spark.conf.set(_USER_METADATA, text)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_USER_METADATA)
-        else:
-            spark.conf.set(_USER_METADATA, before)
-
-
-def _any_of(keys: Iterable[TopicPartition]) -> str:
-    # Topics have no character that SQL would take for its own.
-    numbers: dict[str, list[str]] = {}
-    for topic, partition in sorted(keys):
-        numbers.setdefault(topic, []).append(str(partition))
-    partitions = [
-        f"(topic = '{topic}' AND partition IN ({', '.join(found)}))"
-        for topic, found in numbers.items()
-    ]
-    return " OR ".join(partitions) or "false"
 
 
 def _below(log_starts: Mapping[TopicPartition, int]) -> str:

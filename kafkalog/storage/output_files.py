@@ -1,4 +1,5 @@
-"""Writing files of a log directory of one's own: always new ones, never over what is there."""
+"""Writing files of a log directory of one's own: always new ones, never over what is there; and
+small files that tell where a job has got to."""
 
 from __future__ import annotations
 
@@ -101,3 +102,13 @@ def flush_directory(path: str, flush: Flush) -> None:
         flush(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_text(path: str, text: str) -> None:
+    """Write a small text file, which is there as it was or as it is to be at any moment."""
+    scratch = f"{path}.tmp"
+    with open(scratch, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, path)

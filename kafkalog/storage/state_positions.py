@@ -13,6 +13,7 @@ from typing import Any
 from kafkalog.errors import StatePositionError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.storage.log_dir import SegmentFile
 
 _WRITER = "kafkalog reconstruct_state"
 _ANEW = "--full-refresh builds the state anew from what is there"
@@ -23,6 +24,7 @@ _ELSEWHERE = "another --output keeps both"
 class StateSource:
     """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
 
+    `start_offset` is the first that is asked for; `segments` are those of the replica that counts.
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked.
     """
@@ -39,6 +41,8 @@ class StateSource:
     input_path: str = ""
     topic_id: str | None = None
     leader_epochs: tuple[EpochStart, ...] = ()
+    start_offset: int = 0
+    segments: tuple[SegmentFile, ...] = ()
 
     @property
     def key(self) -> TopicPartition:
@@ -159,9 +163,9 @@ def positions_from_json(text: str | None) -> StatePositions | None:
     return StatePositions(
         StateSettings(found["isolation_level"], found["keep_tombstones"]),
         found["cluster_id"],
-        _by_partition(found["next_offsets"]),
-        _by_partition(found["log_start_offsets"]),
-        _by_partition(found["leader_epochs"]),
+        by_partition(found["next_offsets"]),
+        by_partition(found["log_start_offsets"]),
+        by_partition(found["leader_epochs"]),
         found["topic_ids"],
     )
 
@@ -174,7 +178,8 @@ def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]
     return topics
 
 
-def _by_partition(topics: dict[str, dict[str, Any]]) -> dict[TopicPartition, int]:
+def by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, int]:
+    """The same offsets by topic and partition."""
     return {
         (topic, int(partition)): offset
         for topic, offsets in topics.items()

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,19 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.spark.job import ExitCode
-from tests.conftest import ROOT, delta_jars
 from tests.jobs.growing_logs import GrowingLog, write_logs
 from tests.jobs.job_runs import needs_delta
+from tests.jobs.killed_jobs import Moment, killed_at, session_started
 from tests.jobs.state_runs import State, run_state, state_in
 
 pytestmark = [pytest.mark.spark, needs_delta]
 
 ASKED = "--format delta --isolation-level read_committed"
-_LONGEST_S = 240
-
-
-def _started(work: Path) -> Iterator[Path]:
-    return (work / "spark").glob("blockmgr-*")
 
 
 def _reduced(work: Path) -> Iterator[Path]:
@@ -48,47 +39,14 @@ def _partitions_written(work: Path) -> Iterator[Path]:
 
 
 # When the job is killed: as soon as there is one more of these.
-MOMENTS: dict[str, Callable[[Path], Iterator[Path]]] = {
-    "a session is there": _started,
+MOMENTS: dict[str, Moment] = {
+    "a session is there": session_started,
     "records are reduced": _reduced,
     "rows are written": _rows_written,
     "rows are committed": _committed,
     "partitions are written": _partitions_written,
 }
 SHORT = "rows are written"
-
-
-def _killed_at(moment: str, logs: Path, work: Path) -> int:
-    """Run the job in a process group of its own and kill all of it then; its exit code."""
-    (work / "spark").mkdir()
-    jars = ",".join(map(str, delta_jars()))
-    environment = {
-        **{name: value for name, value in os.environ.items() if "SPARK" not in name},
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": f"--jars {jars} --conf spark.ui.enabled=false "
-        "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 "
-        "--master local[2] pyspark-shell",
-        "SPARK_LOCAL_DIRS": str(work / "spark"),
-    }
-    script = str(ROOT / "jobs" / "reconstruct_state.py")
-    command = [sys.executable, script, str(logs), "--output", str(work / "tables")]
-    before = set(MOMENTS[moment](work))
-    with (work / "said").open("wb") as said:
-        job = subprocess.Popen(
-            [*command, *ASKED.split()],
-            cwd=ROOT,
-            env=environment,
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
-        give_up = time.monotonic() + _LONGEST_S
-        while job.poll() is None and time.monotonic() < give_up:
-            if set(MOMENTS[moment](work)) - before:
-                break
-            time.sleep(0.001)
-        os.killpg(job.pid, signal.SIGKILL)
-        return job.wait()
 
 
 @dataclass(frozen=True)
@@ -126,7 +84,7 @@ def test_a_run_after_a_killed_one_ends_with_the_table_of_reading_everything(
 ) -> None:
     tables = tmp_path / "tables"
     shutil.copytree(runs.tables, tables)
-    code = _killed_at(moment, runs.logs, tmp_path)
+    code = killed_at(MOMENTS[moment], "reconstruct_state", runs.logs, tmp_path, ASKED.split())
     assert code == -signal.SIGKILL, (tmp_path / "said").read_text()[-2000:]
     # Readers see the one state or the other, never half of one.
     assert state_in(spark, tables, "delta") in (runs.first, runs.last)

@@ -1,0 +1,94 @@
+"""What the commits of a Delta table say of what it holds, and conditions on its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+from delta.tables import DeltaTable
+from pyspark.sql import Row, SparkSession
+
+from kafkalog.format.checkpoints import TopicPartition
+
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+# Commits to look at before all that there are: each is a file.
+_NEWEST = 20
+_RESTORE = "RESTORE"
+
+_Positions = TypeVar("_Positions")
+# The positions in a commit's text, None where it has none.
+Parse = Callable[[str | None], _Positions | None]
+
+
+class History(NamedTuple):
+    """What was looked at of a table's history."""
+
+    commits: Sequence[Row]
+
+    @property
+    def was_restored(self) -> bool:
+        """Whether a RESTORE is among them."""
+        return any(commit.operation == _RESTORE for commit in self.commits)
+
+
+def newest_positions(
+    table: DeltaTable, parse: Parse[_Positions]
+) -> tuple[_Positions | None, History]:
+    """The newest positions, those that a RESTORE took back left out; None without any."""
+    newest = History(table.history(_NEWEST).collect())
+    positions = _in_history(newest.commits, parse)
+    if positions is not None:
+        return positions, newest
+    everything = History(table.history().collect())
+    return _in_history(everything.commits, parse), everything
+
+
+def last_written(history: History, parse: Parse[_Positions]) -> _Positions | None:
+    """The positions that were written last, whether or not they were taken back."""
+    found = (parse(commit.userMetadata) for commit in history.commits)
+    return next((positions for positions in found if positions is not None), None)
+
+
+def _in_history(commits: Sequence[Row], parse: Parse[_Positions]) -> _Positions | None:
+    versions = {commit.version: commit for commit in commits}
+    version = commits[0].version
+    while version in versions:
+        commit = versions[version]
+        positions = parse(commit.userMetadata)
+        if positions is not None:
+            return positions
+        if commit.operation == _RESTORE:
+            # One to a time names no version, and what it restored is not known here.
+            restored = commit.operationParameters.get("version")
+            version = -1 if restored is None else int(restored)
+        else:
+            version -= 1
+    return None
+
+
+def any_of(keys: Iterable[TopicPartition]) -> str:
+    """The condition that a row is of one of the partitions."""
+    # Topics have no character that SQL would take for its own.
+    numbers: dict[str, list[str]] = {}
+    for topic, partition in sorted(keys):
+        numbers.setdefault(topic, []).append(str(partition))
+    partitions = [
+        f"(topic = '{topic}' AND partition IN ({', '.join(found)}))"
+        for topic, found in numbers.items()
+    ]
+    return " OR ".join(partitions) or "false"
+
+
+@contextmanager
+def user_metadata(spark: SparkSession, text: str) -> Iterator[None]:
+    """Let commits carry the text: merges and new tables take it from the session only."""
+    before = spark.conf.get(_USER_METADATA, None)
+    spark.conf.set(_USER_METADATA, text)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(_USER_METADATA)
+        else:
+            spark.conf.set(_USER_METADATA, before)

@@ -1,0 +1,201 @@
+"""The Delta table of records: rows and the offsets they stand for in one commit; the manifest.
+
+Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from kafkalog.analysis import ingest
+from kafkalog.errors import StatePositionError
+from kafkalog.spark.delta_history import (
+    History,
+    any_of,
+    last_written,
+    newest_positions,
+    user_metadata,
+)
+from kafkalog.spark.ingest_arguments import is_bounded
+from kafkalog.spark.tables import read_table, table_schema, with_table_schema
+from kafkalog.storage.ingest_positions import (
+    PARTITIONS,
+    WRITER,
+    IngestPositions,
+    IngestRange,
+    IngestRun,
+    ingest_run,
+    positions_from_json,
+)
+from kafkalog.storage.state_positions import StateSource
+
+RECORDS, MANIFEST = "ingested_records", "ingest_manifest"
+# A run's files hold few partitions and a stretch of offsets each; OPTIMIZE keeps it so.
+_CLUSTERED_BY = ("topic", "partition", "offset")
+
+
+def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> IngestRun:
+    """What the job has to read, after the manifest of a run that was killed has been written.
+
+    Raises StatePositionError and OptionError where the table and the sources do not go together.
+    """
+    recorded = recorded_positions(spark, args.output) or IngestPositions(args.isolation_level)
+    if recorded.isolation_level != args.isolation_level:
+        raise StatePositionError(
+            f"the table was written with --isolation-level {recorded.isolation_level}, this run is "
+            f"asked for {args.isolation_level}: ask for the same, or give another --output"
+        )
+    if recorded.ranges and not _has_manifest(spark, args.output, recorded.run):
+        write_manifest(spark, args.output, recorded)
+    return ingest_run(
+        recorded,
+        sources,
+        is_bounded=is_bounded(args),
+        full_refresh=args.full_refresh,
+        token=uuid.uuid4().hex,
+    )
+
+
+def recorded_positions(spark: SparkSession, output: str) -> IngestPositions | None:
+    """What the table holds; None where there is no table. Raises StatePositionError where neither
+    its commits nor the manifest tell."""
+    path = os.path.join(output, RECORDS)
+    if not DeltaTable.isDeltaTable(spark, path):
+        return None
+    table = DeltaTable.forPath(spark, path)
+    positions, history = newest_positions(table, positions_from_json)
+    if positions is None:
+        return _in_manifest(spark, output, history)
+    # Numbers of runs are never used again, not even after a RESTORE: Delta's guard goes by them.
+    last = last_written(history, positions_from_json) or positions
+    return replace(positions, run=max(positions.run, last.run))
+
+
+def _in_manifest(spark: SparkSession, output: str, history: History) -> IngestPositions:
+    """The positions where Delta has cleaned away the commits that had them."""
+    path = os.path.join(output, MANIFEST)
+    if history.was_restored or not DeltaTable.isDeltaTable(spark, path):
+        raise StatePositionError(
+            f"{os.path.join(output, RECORDS)}: no commit tells which offsets the table holds; "
+            "begin with another --output"
+        )
+    told = read_table(spark, output, MANIFEST, "delta")
+    newest = told.groupBy("topic", "partition").agg(
+        F.max("until_offset").alias("end"),
+        *(
+            F.max_by(name, F.struct("ingest_run")).alias(name)
+            for name in ("isolation_level", "cluster_id", "topic_id", "leader_epoch")
+        ),
+        F.max("ingest_run").alias("run"),
+    )
+    rows = newest.collect()
+    table = read_table(spark, output, RECORDS, "delta").groupBy("topic", "partition")
+    # Of a run that was killed before it wrote its manifest.
+    ends = {(row.topic, row.partition): row.end for row in rows}
+    for row in table.agg((F.max("offset") + 1).alias("end")).collect():
+        key = row.topic, row.partition
+        ends[key] = max(row.end, ends.get(key, 0))
+    return IngestPositions(
+        isolation_level=rows[0].isolation_level,
+        run=max(row.run for row in rows) + 1,
+        cluster_id=next((row.cluster_id for row in rows if row.cluster_id), None),
+        next_offsets=ends,
+        topic_ids={row.topic: row.topic_id for row in rows if row.topic_id},
+    )
+
+
+def ranges_frame(
+    spark: SparkSession, ranges: Iterable[IngestRange], positions: IngestPositions
+) -> DataFrame:
+    """A row for each range: schemas/tables/ingest_manifest.json, but for how many rows it has."""
+    schema = StructType([field for field in table_schema(MANIFEST) if field.name != "rows"])
+    of_run = {
+        "ingest_run": positions.run,
+        "isolation_level": positions.isolation_level,
+        "written_at": datetime.now(UTC),
+    }
+    rows = [
+        tuple(of_run[name] if name in of_run else getattr(each, name) for name in schema.names)
+        for each in ranges
+    ]
+    return spark.createDataFrame(rows, schema)
+
+
+def write_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
+    """Write the rows, and the positions with them, in one commit; the table's path.
+
+    Raises StatePositionError where another run has written meanwhile: then nothing is written.
+    """
+    spark, path = rows.sparkSession, os.path.join(args.output, RECORDS)
+    if not run.has_work:
+        return path
+    writer = with_table_schema(rows, RECORDS).write.format("delta")
+    writer = writer.option("userMetadata", run.positions.to_json())
+    # Two runs that begin with the same positions have the same number, and one of them wins.
+    writer = writer.option("txnAppId", WRITER).option("txnVersion", run.positions.run)
+    _create(spark, path, run.positions)
+    if run.replaces is None:
+        writer.mode("append").save(path)
+    else:
+        writer.mode("overwrite").option("replaceWhere", _replaced(run)).save(path)
+    found = recorded_positions(spark, args.output)
+    if found is None or found.token != run.positions.token:
+        raise StatePositionError(
+            f"{path}: another run has written meanwhile, this one has written nothing: run it again"
+        )
+    return path
+
+
+def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
+    """Make the table, if there is none, and say in its commit that it holds nothing."""
+    if DeltaTable.isDeltaTable(spark, path):
+        return
+    table = DeltaTable.createIfNotExists(spark).location(path).addColumns(table_schema(RECORDS))
+    with user_metadata(spark, IngestPositions(positions.isolation_level).to_json()):
+        table.clusterBy(*_CLUSTERED_BY).execute()
+
+
+def _replaced(run: IngestRun) -> str:
+    if run.replaces == PARTITIONS:
+        return any_of(each.key for each in run.ranges)
+    return " OR ".join(
+        f"(topic = '{each.topic}' AND partition = {each.partition} "
+        f"AND offset >= {each.from_offset} AND offset < {each.until_offset})"
+        for each in run.written
+    )
+
+
+def write_manifest(spark: SparkSession, output: str, positions: IngestPositions) -> str:
+    """Write what a run has read, in place of what the manifest has of it; the table's path."""
+    ranges = ranges_frame(spark, positions.ranges, positions)
+    records = read_table(spark, output, RECORDS, "delta")
+    rows = ingest.manifest(ranges, records.where(F.col("ingest_run") == positions.run))
+    path = os.path.join(output, MANIFEST)
+    writer = with_table_schema(rows, MANIFEST).write.format("delta").mode("overwrite")
+    writer.option("replaceWhere", f"ingest_run = {positions.run}").save(path)
+    return path
+
+
+def show_run(spark: SparkSession, args: Namespace, run: IngestRun) -> None:
+    """Show what the run wrote of each topic, if that is asked for."""
+    if args.show:
+        ingest.by_topic(_manifest_of(spark, args.output, run.positions.run)).show(args.show)
+
+
+def _manifest_of(spark: SparkSession, output: str, run: int) -> DataFrame:
+    return read_table(spark, output, MANIFEST, "delta").where(F.col("ingest_run") == run)
+
+
+def _has_manifest(spark: SparkSession, output: str, run: int) -> bool:
+    is_there = DeltaTable.isDeltaTable(spark, os.path.join(output, MANIFEST))
+    return is_there and not _manifest_of(spark, output, run).isEmpty()

@@ -1,0 +1,84 @@
+"""The ingest killed from outside, then run again: every record once, as a real consumer received
+it. Rule: F530."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.golden.test_get_offsets import printed
+from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, received, run_ingest
+from tests.jobs.job_runs import needs_delta
+from tests.jobs.killed_jobs import Moment, killed_at, session_started
+
+pytestmark = [pytest.mark.spark, needs_delta]
+
+
+def _file_begun(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "ingested_records").glob("part-*.parquet")
+
+
+def _rows_committed(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "ingested_records" / "_delta_log").glob("*[0-9].json")
+
+
+def _manifest_begun(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "ingest_manifest").glob("part-*.parquet")
+
+
+def _manifest_committed(work: Path) -> Iterator[Path]:
+    return (work / "tables" / "ingest_manifest" / "_delta_log").glob("*[0-9].json")
+
+
+MOMENTS: dict[str, Moment] = {
+    "before planning ends": session_started,
+    "while records are read": _file_begun,
+    "when rows are committed": _rows_committed,
+    "while the manifest is written": _manifest_begun,
+    "before the hand-over is written": _manifest_committed,
+}
+SHORT = "when rows are committed"
+
+
+@pytest.fixture(scope="module")
+def half(
+    spark: SparkSession, unpacked: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Tables of the first half of each partition."""
+    golden = unpacked("kafka44.golden")
+    starts, ends = printed(golden, -2), ends_as_told(golden)
+    middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
+    output = tmp_path_factory.mktemp("half")
+    asked = f"--until-offsets {by_topic(middle)}"
+    assert run_ingest(unpacked("kafka44.logs") / "log-dirs", output=output, arguments=asked) == 0
+    return output
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(moment, marks=[] if moment == SHORT else pytest.mark.deep) for moment in MOMENTS],
+)
+def test_a_run_after_a_killed_one_ends_with_every_record_once(
+    moment: str, half: Path, spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    shutil.copytree(half, tmp_path / "tables")
+    told = tmp_path / "starting_offsets.json"
+    asked = f"--starting-offsets-out {told}"
+    before, everything = ingested(spark, half), received(golden)
+    code = killed_at(MOMENTS[moment], "ingest_topics", logs, tmp_path, asked.split())
+    assert code == -signal.SIGKILL, (tmp_path / "said").read_text()[-2000:]
+    # Readers see all of a run or nothing, and no hand-over that is ahead of the table.
+    assert ingested(spark, tmp_path / "tables") in (before, everything)
+    assert not told.exists()
+    assert run_ingest(logs, output=tmp_path / "tables", arguments=asked) == 0
+    assert ingested(spark, tmp_path / "tables") == everything
+    rows = manifest(spark, tmp_path / "tables")
+    assert sum(row["rows"] for row in rows) == len(everything)
+    assert json.loads(told.read_text()) == json.loads(by_topic(ends_as_told(golden)))

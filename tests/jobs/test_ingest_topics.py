@@ -1,0 +1,146 @@
+"""Topics into a table, run after run. Rules: F530 to F535; what a run reads: also in
+tests/unit/storage/test_ingest_positions.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.ingest_topics import build, parser
+from kafkalog.errors import StatePositionError
+from kafkalog.spark.ingest_arguments import ingest_sources
+from kafkalog.spark.ingest_table import planned_run, write_records
+from kafkalog.spark.job import ExitCode
+from tests.golden.test_get_offsets import printed
+from tests.jobs.growing_logs import GrowingLog, write_logs
+from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, received, run_ingest
+from tests.jobs.job_runs import needs_delta, written_schema
+from tests.streamed_logs import StreamedLog
+
+pytestmark = [pytest.mark.spark, needs_delta]
+
+
+def test_run_after_run_the_table_is_what_a_consumer_received(
+    spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F530, F533, F534, F535
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    starts, ends = printed(golden, -2), ends_as_told(golden)
+    middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
+    told = tmp_path / "starting_offsets.json"
+    assert run_ingest(logs, output=tmp_path, arguments=f"--until-offsets {by_topic(middle)}") == 0
+    assert run_ingest(logs, output=tmp_path, arguments=f"--starting-offsets-out {told}") == 0
+    assert ingested(spark, tmp_path) == received(golden)
+    # Every partition with its end as the broker told its admin client, empty ones too.
+    assert json.loads(told.read_text()) == json.loads(by_topic(ends))
+    _check_manifest(spark, tmp_path, starts, ends)
+    # A part once more: its rows are written again, and no other.
+    again = f"--from-offsets {by_topic(middle)} --until-offsets {by_topic(ends)}"
+    assert run_ingest(logs, output=tmp_path, arguments=again) == 0
+    assert ingested(spark, tmp_path) == received(golden)
+    assert run_ingest(logs, output=tmp_path) == 0
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / 'ingested_records'}`").collect()
+    assert [row.operation for row in history] == ["WRITE", "WRITE", "WRITE", "CREATE TABLE"]
+
+
+def _check_manifest(
+    spark: SparkSession, output: Path, starts: dict[str, int], ends: dict[str, int]
+) -> None:
+    rows = manifest(spark, output)
+    counts = spark.read.format("delta").load(str(output / "ingested_records"))
+    assert sum(row["rows"] for row in rows) == counts.count()
+    reached: dict[str, int] = {}
+    for row in rows:
+        name = f"{row['topic']}-{row['partition']}"
+        assert row["from_offset"] == reached.get(name, starts[name])
+        reached[name] = row["until_offset"]
+    assert reached == {name: end for name, end in ends.items() if end > starts[name]}
+    for table in ("ingested_records", "ingest_manifest"):
+        written = spark.read.format("delta").load(str(output / table)).schema
+        assert written == written_schema(table)
+
+
+def test_a_growing_log_is_read_up_to_its_last_stable_offset_each_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    log = GrowingLog("orders", 0, 5)
+    for _ in range(2):
+        log.grow(15)
+        log.log_start = 0
+        write_logs(tmp_path / "log", [log])
+        assert run_ingest(tmp_path / "log", output=tmp_path / "out") == ExitCode.DONE
+        assert [row["offset"] for row in ingested(spark, tmp_path / "out")] == [
+            row["offset"]
+            for row in log.rows
+            if row["offset"] < log.last_stable_offset and row["offset"] not in log._aborted
+        ]
+
+
+def test_gaps_and_topics_created_again_are_findings(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F531, F532
+    log_dir, output = tmp_path / "log", tmp_path / "out"
+    logs = [StreamedLog(log_dir, topic, 0) for topic in ("gap", "again")]
+    for log in logs:
+        log.append(2, 3)
+        (log.path / "partition.metadata").write_text(
+            "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n"
+        )
+    assert run_ingest(log_dir, output=output, arguments="--fail-on-findings") == ExitCode.DONE
+    logs[0].append(1, 3)
+    logs[0].roll()
+    logs[0].append(1, 2)
+    logs[0].delete_up_to(9)
+    shutil.rmtree(logs[1].path)
+    StreamedLog(log_dir, "again", 0).append(4, 3)
+    metadata = "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg\n"
+    (logs[1].path / "partition.metadata").write_text(metadata)
+    asked = f"--fail-on-findings --starting-offsets-out {tmp_path / 'offsets.json'}"
+    assert run_ingest(log_dir, output=output, arguments=asked) == ExitCode.FINDINGS
+    said = capsys.readouterr().out
+    assert "GAP: gap-0: offsets 6 to 8 were deleted before they were read" in said
+    assert "RECREATED: again-0: " in said
+    offsets = [(row["topic"], row["offset"]) for row in ingested(spark, output)]
+    assert offsets == [("again", n) for n in range(6)] + [
+        ("gap", offset) for offset in (*range(6), 9, 10)
+    ]
+    assert (tmp_path / "offsets.json").read_text() == '{"gap": {"0": 11}}'
+    found = [(row["topic"], row["finding"]) for row in manifest(spark, output) if row["finding"]]
+    assert found == [("again", "recreated"), ("gap", "gap")]
+    # What is there now, in place of what there was.
+    assert run_ingest(log_dir, output=output, arguments="--full-refresh") == ExitCode.DONE
+    offsets = [(row["topic"], row["offset"]) for row in ingested(spark, output)]
+    assert offsets == [("again", n) for n in range(12)] + [("gap", 9), ("gap", 10)]
+
+
+def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> None:
+    # F530
+    log = StreamedLog(tmp_path / "log", "orders", 0)
+    log.append(2, 3)
+    assert run_ingest(tmp_path / "log", output=tmp_path / "out") == 0
+    log.append(2, 3)
+    given = [str(tmp_path / "log"), "--output", str(tmp_path / "out")]
+    args = parser().parse_args(given)
+    planned = planned_run(spark, args, ingest_sources(args, args.log_dirs))
+    assert run_ingest(tmp_path / "log", output=tmp_path / "out") == 0
+    with pytest.raises(StatePositionError, match="another run has written meanwhile"):
+        write_records(build(spark, args, planned), args, planned)
+    assert [row["offset"] for row in ingested(spark, tmp_path / "out")] == list(range(12))
+
+
+@pytest.mark.parametrize("table_format", ["parquet", "json"])
+def test_other_formats_are_refused_with_the_reason(
+    table_format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    StreamedLog(tmp_path / "log", "orders", 0)
+    code = run_ingest(
+        tmp_path / "log", output=tmp_path / "out", arguments=f"--format {table_format}"
+    )
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert "rows and offsets are written in one of its commits" in capsys.readouterr().err
