@@ -292,6 +292,28 @@ def test_bytes_are_those_of_whole_batches_and_one_at_least(log_dir: Path) -> Non
     assert tight.read == stream.read == {KEY: list(range(10))}
 
 
+def test_of_several_replicas_the_best_is_read_and_the_others_where_it_is_damaged(
+    tmp_path: Path,
+) -> None:
+    # F520
+    logs = []
+    for broker in (1, 2):
+        log_dir = tmp_path / f"log{broker}"
+        logs.append(StreamedLog(log_dir, "orders", 0))
+        properties = f"version=1\nnode.id={broker}\ncluster.id=c\n"
+        (log_dir / "meta.properties").write_text(properties)
+    stream = DrivenStream(tmp_path / "log*", startingOffsets="earliest")
+    for log in logs:
+        log.append(1, 3)
+    stream.trigger()
+    logs[0].append(1, 3)
+    stream.trigger()
+    assert stream.offsets == {KEY: 6}
+    logs[1].append(3, 3)
+    stream.trigger()
+    assert stream.read == {KEY: list(range(12))}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_committed_read_ends_at_the_last_stable_offset(log_dir: Path, seed: int) -> None:
     # F527

@@ -20,18 +20,10 @@ from kafkalog.storage.ingest_positions import (
 )
 from kafkalog.storage.log_dir import SegmentFile
 from kafkalog.storage.state_positions import StateSource
+from tests.unit.storage.test_state_positions import SOURCE as LOG
 
-SOURCE = StateSource(
-    topic="orders",
-    partition=0,
-    log_start_offset=10,
-    end_offset=90,
-    log_end_offset=100,
-    end_from="high_watermark",
-    cluster_id="cluster",
-    input_path="/logs",
-    topic_id="first",
-    leader_epochs=(EpochStart(1, 10), EpochStart(3, 50)),
+SOURCE = replace(
+    LOG,
     start_offset=10,
     segments=(
         SegmentFile("/logs/a", 10, 60, 500, "/logs"),
