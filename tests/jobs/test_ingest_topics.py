@@ -65,6 +65,7 @@ def _check_manifest(
         assert written == written_schema(table)
 
 
+@pytest.mark.deep
 def test_a_growing_log_is_read_up_to_its_last_stable_offset_each_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_growing_log_is_read_up_to_its_last_stable_offset_each_time(
         ]
 
 
+@pytest.mark.deep
 def test_gaps_and_topics_created_again_are_findings(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_query_goes_on_from_its_checkpoint_until_all_is_read(
     assert end == '{"orders": {"0": 80, "1": 80}, "payments": {"0": 0}}'
 
 
+@pytest.mark.deep
 def test_a_query_that_runs_reads_what_is_appended(spark: SparkSession, tmp_path: Path) -> None:
     log_dir = tmp_path / "log"
     log = StreamedLog(log_dir, "orders", 0)
@@ -93,6 +94,7 @@ def _wait_until_read(query: StreamingQuery, offset: int) -> None:
     raise AssertionError(f"offset {offset} was not reached: {query.lastProgress}")
 
 
+@pytest.mark.deep
 def test_data_loss_ends_a_query_with_what_to_do(spark: SparkSession, tmp_path: Path) -> None:
     # F523
     log_dir = tmp_path / "log"
