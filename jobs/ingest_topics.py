@@ -13,13 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.analysis import ingest
 from kafkalog.spark.ingest_arguments import EXAMPLE, ingest_sources, with_ingest_arguments
-from kafkalog.spark.ingest_table import (
-    planned_run,
-    ranges_frame,
-    show_run,
-    write_manifest,
-    write_records,
-)
+from kafkalog.spark.ingest_manifest import ranges_frame, show_run, write_manifest
+from kafkalog.spark.ingest_table import planned_run, write_records
 from kafkalog.spark.job import ExitCode, announced_inputs, counted, exit_code, job_parser, run_job
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session

@@ -36,23 +36,3 @@ def ingested_records(records: DataFrame, ranges: DataFrame, run: int) -> DataFra
         }
     )
     return rows.select(*(field["name"] for field in table_fields("ingested_records")))
-
-
-def manifest(ranges: DataFrame, records: DataFrame) -> DataFrame:
-    """Rows of schemas/tables/ingest_manifest.json: the ranges with how many rows the table has of
-    each of them; `records` are the rows of their run."""
-    counts = records.groupBy("topic", "partition").agg(F.count("*").alias("rows"))
-    rows = ranges.join(F.broadcast(counts), ["topic", "partition"], "left")
-    rows = rows.withColumn("rows", F.coalesce("rows", F.lit(0)))
-    return rows.select(*(field["name"] for field in table_fields("ingest_manifest")))
-
-
-def by_topic(rows: DataFrame) -> DataFrame:
-    """What a run wrote of each topic, to be shown."""
-    found = rows.groupBy("topic").agg(
-        F.count("*").alias("partitions"),
-        F.sum("rows").alias("rows"),
-        F.sum(F.col("until_offset") - F.col("from_offset")).alias("offsets"),
-        F.count("finding").alias("findings"),
-    )
-    return found.orderBy(F.desc("rows"), "topic")

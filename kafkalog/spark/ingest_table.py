@@ -8,16 +8,13 @@ from __future__ import annotations
 import os
 import uuid
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from kafkalog.analysis import ingest
 from kafkalog.errors import StatePositionError
 from kafkalog.spark.delta_history import (
     History,
@@ -27,19 +24,18 @@ from kafkalog.spark.delta_history import (
     user_metadata,
 )
 from kafkalog.spark.ingest_arguments import is_bounded
+from kafkalog.spark.ingest_manifest import MANIFEST, RECORDS, has_manifest, write_manifest
 from kafkalog.spark.tables import read_table, table_schema, with_table_schema
 from kafkalog.storage.ingest_positions import (
     PARTITIONS,
     WRITER,
     IngestPositions,
-    IngestRange,
     IngestRun,
     ingest_run,
     positions_from_json,
 )
 from kafkalog.storage.state_positions import StateSource
 
-RECORDS, MANIFEST = "ingested_records", "ingest_manifest"
 # A run's files hold few partitions and a stretch of offsets each; OPTIMIZE keeps it so.
 _CLUSTERED_BY = ("topic", "partition", "offset")
 
@@ -55,7 +51,7 @@ def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSou
             f"the table was written with --isolation-level {recorded.isolation_level}, this run is "
             f"asked for {args.isolation_level}: ask for the same, or give another --output"
         )
-    if recorded.ranges and not _has_manifest(spark, args.output, recorded.run):
+    if recorded.ranges and not has_manifest(spark, args.output, recorded.run):
         write_manifest(spark, args.output, recorded)
     return ingest_run(
         recorded,
@@ -114,23 +110,6 @@ def _in_manifest(spark: SparkSession, output: str, history: History) -> IngestPo
     )
 
 
-def ranges_frame(
-    spark: SparkSession, ranges: Iterable[IngestRange], positions: IngestPositions
-) -> DataFrame:
-    """A row for each range: schemas/tables/ingest_manifest.json, but for how many rows it has."""
-    schema = StructType([field for field in table_schema(MANIFEST) if field.name != "rows"])
-    of_run = {
-        "ingest_run": positions.run,
-        "isolation_level": positions.isolation_level,
-        "written_at": datetime.now(UTC),
-    }
-    rows = [
-        tuple(of_run[name] if name in of_run else getattr(each, name) for name in schema.names)
-        for each in ranges
-    ]
-    return spark.createDataFrame(rows, schema)
-
-
 def write_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
     """Write the rows, and the positions with them, in one commit; the table's path.
 
@@ -173,29 +152,3 @@ def _replaced(run: IngestRun) -> str:
         f"AND offset >= {each.from_offset} AND offset < {each.until_offset})"
         for each in run.written
     )
-
-
-def write_manifest(spark: SparkSession, output: str, positions: IngestPositions) -> str:
-    """Write what a run has read, in place of what the manifest has of it; the table's path."""
-    ranges = ranges_frame(spark, positions.ranges, positions)
-    records = read_table(spark, output, RECORDS, "delta")
-    rows = ingest.manifest(ranges, records.where(F.col("ingest_run") == positions.run))
-    path = os.path.join(output, MANIFEST)
-    writer = with_table_schema(rows, MANIFEST).write.format("delta").mode("overwrite")
-    writer.option("replaceWhere", f"ingest_run = {positions.run}").save(path)
-    return path
-
-
-def show_run(spark: SparkSession, args: Namespace, run: IngestRun) -> None:
-    """Show what the run wrote of each topic, if that is asked for."""
-    if args.show:
-        ingest.by_topic(_manifest_of(spark, args.output, run.positions.run)).show(args.show)
-
-
-def _manifest_of(spark: SparkSession, output: str, run: int) -> DataFrame:
-    return read_table(spark, output, MANIFEST, "delta").where(F.col("ingest_run") == run)
-
-
-def _has_manifest(spark: SparkSession, output: str, run: int) -> bool:
-    is_there = DeltaTable.isDeltaTable(spark, os.path.join(output, MANIFEST))
-    return is_there and not _manifest_of(spark, output, run).isEmpty()
