@@ -280,7 +280,7 @@ def test_nothing_is_written_below_a_brokers_log_directory(place: Path, machine: 
         assert not below.exists()
 
 
-@pytest.mark.parametrize("name", ["orders", "orders-x", "orders-0." + "0" * 32 + "-delete"])
+@pytest.mark.parametrize("name", ["orders", "orders-x", "orders-0." + "0" * 32 + "-stray"])
 def test_a_log_has_the_name_of_a_topic_and_partition(
     name: str, place: Path, machine: Machine
 ) -> None:
