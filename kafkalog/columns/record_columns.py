@@ -36,6 +36,7 @@ from kafkalog.columns.record_buffers import RecordBuffers
 from kafkalog.columns.record_metadata import METADATA_COLUMNS, record_schema
 from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes
+from kafkalog.storage.read_counts import read_counts
 
 # About the batch size at which Spark takes Arrow data fastest (docs/decisions).
 OUTPUT_BYTES = 4 * 1024 * 1024
@@ -111,6 +112,8 @@ class RecordColumns:
             payloads,
             self._fields,
         )
+        read_counts.batches += len(chunk.table)
+        read_counts.batches_read += int(count)
         start = 0
         while start < count:
             end = group_end(payloads, start, count, OUTPUT_BYTES)
@@ -136,6 +139,8 @@ class RecordColumns:
                 chunk.table[row, FAULT] = fault
                 continue
             size = scratch.used - used
+            read_counts.batches_decompressed += 1
+            read_counts.bytes_decompressed += size
             chunk.table[row, UNCOMPRESSED_SIZE] = chunk.table[row, SIZE] - (end - begin) + size
             most = most_records(chunk.table[row, RECORDS_COUNT], size)
             ready.append((row, used, scratch.used, compression_id, magic, most))

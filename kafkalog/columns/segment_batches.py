@@ -62,7 +62,7 @@ from kafkalog.wire.checksums import crc32, crc32c
 # taken from what the checksum has just read (docs/decisions/0003-codecs-and-chunks.md).
 CHUNK_BYTES = 4 * 1024 * 1024
 LEAST_CHUNK_BYTES = 4 * 1024
-# What is asked may end soon: where an end is given, chunks double from here on.
+# What is asked of part of a segment may end soon: there, chunks double from here on.
 _FIRST_CHUNK_BYTES = 128 * 1024
 TABLE_ROWS = 4 * 1024
 
@@ -139,8 +139,8 @@ class SegmentBatches:
         self._table = new_table(TABLE_ROWS)
         self._rows = 0  # rows of the table in use: undecided ones, and new ones behind them
         self._position = 0  # where framing goes on
-        has_end = options.end_offset < LARGEST_OFFSET
-        self._chunk_bytes = _FIRST_CHUNK_BYTES if has_end else CHUNK_BYTES
+        is_part = options.end_offset < LARGEST_OFFSET or options.start_position > 0
+        self._chunk_bytes = _FIRST_CHUNK_BYTES if is_part else CHUNK_BYTES
         self._belief = new_belief(offset_bounds(options.base_offset, options.next_base_offset))
         first = may_begin_at(window, options) if options.start_position else None
         if first is not None:

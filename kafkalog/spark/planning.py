@@ -36,6 +36,7 @@ from kafkalog.spark.partition_views import (
     replica_set_read,
 )
 from kafkalog.spark.topics import internal_logs
+from kafkalog.spark.work_log import PLANNED, plan_context, reported_work
 from kafkalog.storage.index_lookup import first_offset_from
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
@@ -84,18 +85,24 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     """
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
-    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-    logs = chosen_logs(options, found)
+    with reported_work(PLANNED) as context:
+        found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+        groups = _groups(options, chosen_logs(options, found))
+        context.update(plan_context(found, groups))
+    return groups
+
+
+def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, ...]]:
     _refuse_oldest_layout(options.view, logs)
     _refuse_tiered(options.view, logs)
     if options.view in PARTITION_VIEWS:
         configs = topic_configs(options.topic_config, options.server_properties)
         before = _copies_before(options, logs)
         partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
-        return packed(partitions, _task_size(options))
+        return [*packed(partitions, _task_size(options))]
     if options.view is View.REPLICAS:
         sets = [replica_set_read(logs) for logs in live_replicas(logs)]
-        return packed(sets, _task_size(options))
+        return [*packed(sets, _task_size(options))]
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
         return _packed(list(_best_reads(logs, options)), options)

@@ -98,19 +98,22 @@ class KafkaLogReader(DataSourceReader):
             read_replica_set,
         )
         from kafkalog.spark.reading import read_segment
+        from kafkalog.spark.work_log import READ, reported_work
 
         _freeze_imports()
         use_file_access(self._options.file_access)
         # Without any partition Spark asks for one that is nothing.
-        for read in getattr(partition, "reads", ()):
-            if isinstance(read, SegmentRead):
-                yield from read_segment(read, self._options, self._columns)
-            elif isinstance(read, CommitsRead):
-                yield from read_commits(read, self._options, self._columns)
-            elif isinstance(read, ReplicaSetRead):
-                yield from read_replica_set(read, self._options, self._columns)
-            else:
-                yield from read_partition(read, self._options, self._columns)
+        reads = getattr(partition, "reads", ())
+        with reported_work(READ, {"reads": str(len(reads))}):
+            for read in reads:
+                if isinstance(read, SegmentRead):
+                    yield from read_segment(read, self._options, self._columns)
+                elif isinstance(read, CommitsRead):
+                    yield from read_commits(read, self._options, self._columns)
+                elif isinstance(read, ReplicaSetRead):
+                    yield from read_replica_set(read, self._options, self._columns)
+                else:
+                    yield from read_partition(read, self._options, self._columns)
 
 
 _is_frozen = False

@@ -13,6 +13,7 @@ from kafkalog.format.tiered_manifest import read_tiered_manifest
 from kafkalog.storage import local_files
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.names import tiered_manifest_path
+from kafkalog.storage.read_counts import read_counts
 from kafkalog.storage.tiered_chunks import ChunkedFile, StoredFile
 from kafkalog.storage.uris import absolute_path, is_remote
 
@@ -148,14 +149,18 @@ class InputFile:
         manifest = tiered_manifest_path(path)
         self._file = _stored_file(path) if manifest is None else _tiered_file(path, manifest)
         self.size = self._file.size
+        read_counts.files += 1
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes from `position`, fewer than `size` only at the end of the file."""
-        return self._file.read(position, size)
+        data = self._file.read(position, size)
+        read_counts.bytes_read += len(data)
+        return data
 
     def read_into(self, position: int, target: memoryview) -> None:
         """Fill `target` with the bytes from `position`."""
         self._file.read_into(position, target)
+        read_counts.bytes_read += len(target)
 
     def close(self) -> None:
         self._file.close()
