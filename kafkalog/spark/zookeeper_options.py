@@ -10,6 +10,7 @@ from enum import Enum
 from kafkalog.errors import OptionError
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.options import Mode
+from kafkalog.storage.file_access import FileAccess
 
 
 class ZookeeperView(Enum):
@@ -44,6 +45,7 @@ class ZookeeperOptions:
     time_ms: int | None
     subtree: bytes
     without_effect: tuple[str, ...]
+    file_access: FileAccess
 
 
 _PATHS_ALLOWED = (
@@ -79,6 +81,7 @@ def read_zookeeper_options(given: Mapping[str, str]) -> ZookeeperOptions:
         time_ms=options.number(_TIME, default=1) if is_timed else None,
         subtree=_subtree(options),
         without_effect=tuple(sorted(unused)),
+        file_access=FileAccess(storage=options.storage()),
     )
 
 

@@ -15,6 +15,7 @@ from kafkalog.spark.zookeeper_options import (
     ZookeeperView,
     read_zookeeper_options,
 )
+from kafkalog.storage.file_access import use_file_access
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class ZookeeperReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
+        use_file_access(self._options.file_access)
         if self._options.without_effect:
             unused = ", ".join(self._options.without_effect)
             _logger.warning("options without effect here: %s", unused)
@@ -73,5 +75,6 @@ class ZookeeperReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from kafkalog.spark.zookeeper_reading import read_data_dir
 
+        use_file_access(self._options.file_access)
         if isinstance(partition, DataDirRead):
             yield from read_data_dir(partition.data_dir, self._options, self._columns)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError
+from kafkalog.spark.options import read_options
+from kafkalog.spark.planning import planned_groups
 from kafkalog.storage.log_dir import find_partitions
 from tests.remote.stores import Store, needs_store
 from tests.spark.kafka_logs import EXAMPLES
@@ -51,6 +53,15 @@ def test_a_log_directory_takes_one_listing(store: Store) -> None:
     # One for what the path is, one for all that is in it.
     assert len(listings) <= 2
     assert opened == {path.name for path in folder.iterdir() if path.is_file()}
+
+
+def test_planning_opens_no_segment(store: Store) -> None:
+    """F541: small segments are planned by their names and sizes."""
+    uri, folder = store.bucket(LOG_DIR)
+    planned_groups(read_options({"path": uri}))
+    opened = {request.key.rpartition("/")[2] for request in store.proxy.reads()}
+    assert opened == {path.name for path in folder.iterdir() if path.is_file()}
+    assert len(store.proxy.requests) <= 4 + 2 * len(opened)
 
 
 def test_files_of_a_log_directory_that_are_not_there_are_not_asked_for(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,20 @@ def test_committed_records_of_a_store_are_those_of_a_disk(
     assert remote == local
 
 
+@pytest.mark.deep
+def test_zookeepers_files_are_read_from_a_store(
+    spark: SparkSession, store: Store, unpacked: Callable[[str], Path]
+) -> None:
+    """F540."""
+    uri, folder = store.bucket(unpacked("kafka39zk.zookeeper"))
+    place = next(path.parent for path in sorted(folder.rglob("version-2")))
+    reader = spark.read.format("zookeeper")
+    remote = reader.options(**store.options).load(str(place).replace(str(folder), uri))
+    local = spark.read.format("zookeeper").load(str(place))
+    assert rows(remote, uri, str(folder)) == rows(local, "", "")
+    assert local.count() > 0
+
+
 def test_secrets_are_in_no_plan_and_no_error(spark: SparkSession, store: Store) -> None:
     """F545."""
     uri, _ = store.bucket(EXAMPLES / "kafka-4.4")
@@ -81,6 +96,22 @@ def test_a_setting_that_the_store_does_not_have_is_named_without_its_value(
         kafkalog_read(spark, uri, **options).count()
     assert SECRET_KEY not in str(caught.value)
     assert "storage.secretKey" in str(caught.value)
+
+
+def test_an_object_that_vanishes_after_planning_is_data_loss(
+    spark: SparkSession, store: Store
+) -> None:
+    """F543."""
+    uri, folder = store.bucket(EXAMPLES / "kafka-4.4")
+    options = store.options | {"subscribe": "shop.tx"}
+    frame = kafkalog_read(spark, uri, **options)
+    lenient = kafkalog_read(spark, uri, **options, failOnDataLoss="false")
+    whole = frame.count()
+    assert lenient.count() == whole
+    (folder / "shop.tx-0" / "00000000000000000002.log").unlink()
+    with pytest.raises(PySparkException, match=r"00000000000000000002\.log is not there any more"):
+        frame.count()
+    assert 0 < lenient.count() < whole
 
 
 def test_a_few_offsets_take_a_share_of_the_bytes(
