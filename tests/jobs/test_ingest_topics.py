@@ -136,6 +136,31 @@ def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> 
     assert [row["offset"] for row in ingested(spark, tmp_path / "out")] == list(range(12))
 
 
+@pytest.mark.deep
+def test_a_restored_table_and_one_without_history_go_on_where_they_are(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F530: decision 14
+    log, output = StreamedLog(tmp_path / "log", "orders", 0), tmp_path / "out"
+    for _ in range(3):
+        log.append(2, 3)
+        assert run_ingest(tmp_path / "log", output=output) == 0
+    table = output / "ingested_records"
+    spark.sql(f"RESTORE delta.`{table}` TO VERSION AS OF 2")
+    assert len(ingested(spark, output)) == 12
+    assert run_ingest(tmp_path / "log", output=output) == 0
+    assert [row["offset"] for row in ingested(spark, output)] == list(range(18))
+    # The same rows in a table whose commits say nothing, with the manifest as it was.
+    copied = tmp_path / "copied"
+    copied.mkdir()
+    shutil.copytree(output / "ingest_manifest", copied / "ingest_manifest")
+    frame = spark.read.format("delta").load(str(table))
+    frame.write.format("delta").save(str(copied / "ingested_records"))
+    log.append(2, 3)
+    assert run_ingest(tmp_path / "log", output=copied) == 0
+    assert [row["offset"] for row in ingested(spark, copied)] == list(range(24))
+
+
 @pytest.mark.parametrize("table_format", ["parquet", "json"])
 def test_other_formats_are_refused_with_the_reason(
     table_format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
