@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkalog.columns.kernel_cache import is_kept_by_numba, own_directory
+
 ByteArray = NDArray[np.uint8]
 LongArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -30,7 +32,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 if COMPILED:
     from llvmlite import ir
-    from numba import njit, types
+    from numba import config, njit, types
     from numba.core import cgutils
     from numba.extending import intrinsic
 
@@ -38,9 +40,15 @@ if COMPILED:
     # nothing that would need it.
     _OPTIONS = {"nogil": True, "_nrt": False}
 
+    # Where nothing can be kept, each process compiles anew.
+    _is_kept = is_kept_by_numba(__file__)
+    if not _is_kept and os.path.isfile(__file__):
+        config.CACHE_DIR = own_directory() or ""  # type: ignore[attr-defined]
+        _is_kept = bool(config.CACHE_DIR)  # type: ignore[attr-defined]
+
     def kernel(function: _Function) -> _Function:
         """A function over arrays of bytes and integers, compiled once and kept on disk."""
-        compiled: _Function = njit(cache=True, **_OPTIONS)(function)  # type: ignore[call-overload]
+        compiled: _Function = njit(cache=_is_kept, **_OPTIONS)(function)  # type: ignore[call-overload]
         return compiled
 
     def inlined_kernel(function: _Function) -> _Function:
