@@ -19,11 +19,11 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all cluster-test package check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  make run LOG_DIRS=/var/lib/kafka/data      check your own log directories"
 	@echo "  make job JOB=$(JOB) ARGS=\"--help\"   what a job can do"
 
@@ -71,6 +71,12 @@ test-broker: $(READY) ## Run the tests with a real broker
 
 test-all: $(READY) ## Run all tests, the long ones too
 	$(BIN)/python -m pytest
+
+cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
+	$(BIN)/python -m pytest -m cluster
+
+package: $(READY) ## Make what a cluster needs: dist/environment.tar.gz and dist/kafkalog.zip
+	@$(BIN)/python -m kafkalog.spark.packing dist
 
 check: $(READY) ## Run every check: format, lint, types, import contracts, tests
 	$(BIN)/ruff format --check .

@@ -18,6 +18,7 @@ from kafkalog.columns.lag_account import LagAccounts, lag_accounts
 from kafkalog.columns.lag_bounds import EndFrom, reached_by
 from kafkalog.columns.replica_facts import replica_sets
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import is_directory
 from kafkalog.storage.log_dir import PartitionLog, find_partitions
@@ -63,7 +64,7 @@ def with_lag(
     account = [table[name] for name in ACCOUNT_COLUMNS]
     placed = commits.join(F.broadcast(places), list(_LOG), "left")
     # As many as this, for otherwise few rows are given to one task, however large their logs are.
-    tasks = max(2 * placed.sparkSession.sparkContext.defaultParallelism, 16)
+    tasks = max(2 * parallelism(placed.sparkSession), 16)
     return (
         placed.repartition(tasks, _LOG_PATH)
         .groupBy(_LOG_PATH)

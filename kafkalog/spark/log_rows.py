@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from kafkalog.spark.session import parallelism
 from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
 
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
@@ -26,7 +27,7 @@ def rows_of_logs(
         for number in (each for batch in batches for each in batch.column(0).to_pylist()):
             yield one_row(columns, read(found[number]))
 
-    tasks = min(len(found), 4 * spark.sparkContext.defaultParallelism)
+    tasks = min(len(found), 4 * parallelism(spark))
     return spark.range(0, len(found), 1, max(1, tasks)).mapInArrow(rows, columns)
 
 

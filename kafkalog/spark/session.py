@@ -7,11 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import as_file
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 import kafkalog
 from kafkalog.resources import resource
+from kafkalog.spark.packing import write_zip
 
 # What only tables in Delta's format need; the other formats start without Delta's jar.
 _FOR_DELTA = (
@@ -21,6 +25,8 @@ _FOR_DELTA = (
     "spark.sql.catalog.spark_catalog",
     "spark.databricks.delta.snapshotPartitions",
 )
+
+_USUAL_CORES = 16
 
 
 def default_settings() -> dict[str, str]:
@@ -38,12 +44,27 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
     """
     is_new = SparkSession.getActiveSession() is None
     spark = _session(app_name, with_delta=with_delta)
+    if is_remote():
+        _bring_package(spark)
     kafkalog.register(spark)
     try:
         yield spark
     finally:
         if is_new:
             spark.stop()
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once; a guess with Spark Connect, whose clients are not told."""
+    return _USUAL_CORES if is_remote() else int(spark.sparkContext.defaultParallelism)
+
+
+def _bring_package(spark: SparkSession) -> None:
+    """Give a Connect server the package: it has the libraries, and gets the source by reference."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kafkalog.zip"
+        write_zip(path)
+        spark.addArtifacts(str(path), pyfile=True)
 
 
 def _session(app_name: str, *, with_delta: bool) -> SparkSession:

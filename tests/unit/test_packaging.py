@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkalog.spark.packing import libraries, write_zip
 from tests.conftest import ROOT
 
 
@@ -63,6 +64,30 @@ def test_the_wheel_has_three_top_level_folders_and_its_metadata(wheel: Path) -> 
         "pyspark_zookeeper",
     }
     assert len(top) == 4
+
+
+def test_the_zip_for_a_cluster_holds_what_an_installation_does(wheel: Path, tmp_path: Path) -> None:
+    write_zip(tmp_path / "kafkalog.zip")
+    with zipfile.ZipFile(tmp_path / "kafkalog.zip") as packed, zipfile.ZipFile(wheel) as built:
+        contents = {name: packed.read(name) for name in packed.namelist()}
+        installed = {
+            name: built.read(name) for name in built.namelist() if ".dist-info" not in name
+        }
+        built.extractall(tmp_path / "installed")
+    assert contents == installed
+    program = "import sys; from pathlib import Path; import kafkalog.spark.packing as packing"
+    program += "; packing.write_zip(Path(sys.argv[1]))"
+    again = tmp_path / "again.zip"
+    command = [sys.executable, "-c", program, str(again)]
+    subprocess.run(command, env={"PYTHONPATH": str(tmp_path / "installed")}, check=True)
+    with zipfile.ZipFile(again) as packed:
+        assert {name: packed.read(name) for name in packed.namelist()} == contents
+
+
+def test_what_tasks_need_is_packed_but_for_spark() -> None:
+    found = libraries()
+    assert {"numba", "llvmlite", "numpy", "pyarrow", "crc32c", "cramjam", "isal"} <= found
+    assert not {"pyspark", "py4j"} & found
 
 
 def test_the_wheel_is_typed_and_carries_the_licence(wheel: Path) -> None:
