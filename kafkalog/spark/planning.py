@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from kafkalog.columns.log_offsets import earliest_local_offset, earliest_offset
 from kafkalog.columns.replica_facts import live_replicas, replica_sets
@@ -58,6 +59,7 @@ from kafkalog.storage.read_plan import (
     segment_reads,
 )
 from kafkalog.storage.replica_reads import ReplicaSet
+from kafkalog.storage.requests_at_once import answers
 
 _logger = logging.getLogger(__name__)
 
@@ -74,6 +76,7 @@ _TOPIC_OF = {
 # What a broker makes of its own disk.
 _OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
+_Part = TypeVar("_Part")
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead
 
 
@@ -130,14 +133,22 @@ def _of_times(reads: list[SegmentRead], times: TimestampRange | None) -> list[Se
     """The reads without what time indexes say is too early, and without what has no times."""
     if times is None:
         return reads
+    timed = [read for read in reads if oldest_base_offset(os.path.basename(read.path)) is None]
+    firsts = answers(lambda read: first_offset_from(read.path, times.first_ms), timed, _path)
     found = []
-    for read in reads:
-        if oldest_base_offset(os.path.basename(read.path)) is not None:
-            continue
-        first = max(read.first_offset, first_offset_from(read.path, times.first_ms))
+    for read, first_in_time in zip(timed, firsts, strict=True):
+        first = max(read.first_offset, first_in_time)
         if read.next_base_offset is None or first < read.next_base_offset:
             found.append(replace(read, first_offset=first))
     return found
+
+
+def _path(read: SegmentRead) -> str:
+    return read.path
+
+
+def _flat(lists: Iterable[list[_Part]]) -> list[_Part]:
+    return [part for parts in lists for part in parts]
 
 
 def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, ...]]:
@@ -148,10 +159,11 @@ def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, 
         return [*packed(reads, task)]
     reads = _of_times(reads, options.timestamps)
     part_bytes = task.part_bytes(reads)
-    parts = [part for read in reads for part in parts_by_bytes(read, part_bytes)]
+    parts = _flat(answers(lambda read: parts_by_bytes(read, part_bytes), reads, _path))
     if task.max_offsets is None:
         return [*packed(parts, task)]
-    counted = [part for read in parts for part in parts_by_offsets(read, task.max_offsets)]
+    most = task.max_offsets
+    counted = _flat(answers(lambda read: parts_by_offsets(read, most), parts, _path))
     return [*packed([part for part, _ in counted], task, [count for _, count in counted])]
 
 

@@ -170,7 +170,7 @@ def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> Partition
     """The log with the segment whose file is now at `path`, and those that follow it. Its directory
     may have been renamed since the read was planned, its file as well, or cleaned together with
     others."""
-    own = SegmentFile(
+    own = next((found for found in log.segments if found.path == path), None) or SegmentFile(
         path, segment.base_offset, segment.next_base_offset, segment.size, segment.input_path
     )
     now = log if log.segments else with_segments_of_now(log, os.path.dirname(path))

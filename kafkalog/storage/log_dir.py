@@ -118,16 +118,17 @@ class _Search:
 
     def add_directory(self, path: str) -> None:
         entries = self._directories.entries(path)
-        if tiered := tiered_partitions(self._directories, path, entries):
-            self.found += [_tiered_log(partition, path) for partition in tiered]
-            return
-        if _is_partition_dir(path, entries):
+        tiered = tiered_partitions(self._directories, path, entries)
+        self.found += [_tiered_log(partition, path) for partition in tiered]
+        if not tiered and _is_partition_dir(path, entries):
             log = _partition(path, entries, self._log_dir(os.path.dirname(path)), path)
             self.found.append(replace(log, is_named=True))
             return
         partitions = [
             entry.path for entry in entries if entry.is_directory and self._is_live(entry)
         ]
+        if tiered and not partitions:
+            return
         if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
             raise LogDirError(
                 f"{path}: neither a log directory (no directory named <topic>-<partition> in it) "

@@ -12,7 +12,6 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
@@ -21,9 +20,10 @@ from kafkalog.format.tiered_manifest import read_tiered_manifest
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import Directories, read_text
 from kafkalog.storage.names import TIERED_MANIFEST as MANIFEST
-from kafkalog.storage.uris import is_remote
+from kafkalog.storage.requests_at_once import answers
 
-_ID = r"(?P<id>[A-Za-z0-9_-]{22})"
+# Of 16 bytes in base64 the last character has two bits, in four letters.
+_ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"
 _TOPIC = r"(?P<topic>[a-zA-Z0-9._-]{1,249})"
 _PARTITION_DIR = re.compile(rf"{_TOPIC}-(?P<partition>[0-9]{{1,10}})-{_ID}")
 _TOPIC_DIR = re.compile(rf"{_TOPIC}-{_ID}")
@@ -31,8 +31,6 @@ _PARTITION = re.compile(r"[0-9]{1,10}")
 _LOG = re.compile(rf"(?P<stem>(?P<base_offset>[0-9]{{20}})-{_ID})\.log")
 # Without these an upload is not complete; leader epochs are in them.
 _EPOCHS = ".leader_epoch_checkpoint"
-# As many of these small files are read at a time from a store.
-_THREADS = 16
 
 _logger = logging.getLogger(__name__)
 
@@ -160,19 +158,12 @@ def _whole_segments(place: _Place) -> list[TieredSegment]:
                 _EPOCHS,
                 MANIFEST,
             )
-    epochs = _last_epochs([path for _, _, path in whole])
+    epochs = answers(_last_epoch, [path for _, _, path in whole], str)
     return [
         TieredSegment(entry.path, int(log["base_offset"]), entry.size, last_epoch)
         for (entry, log, _), last_epoch in zip(whole, epochs, strict=True)
         if last_epoch is not None
     ]
-
-
-def _last_epochs(paths: Sequence[str]) -> list[int | None]:
-    if not any(is_remote(path) for path in paths):
-        return [_last_epoch(path) for path in paths]
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="kafkalog-tiered") as executor:
-        return list(executor.map(_last_epoch, paths))
 
 
 def _last_epoch(path: str) -> int | None:

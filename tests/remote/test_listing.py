@@ -64,6 +64,22 @@ def test_planning_opens_no_segment(store: Store) -> None:
     assert len(store.proxy.requests) <= 4 + 2 * len(opened)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"maxPartitionBytes": "65536"},
+        {"maxRecordsPerPartition": "100"},
+        {"maxPartitionBytes": "65536", "fromTimestamp": "1795200000000"},
+    ],
+)
+def test_large_segments_are_split_as_on_a_disk(store: Store, options: dict[str, str]) -> None:
+    """F540: many are looked into at a time."""
+    uri, folder = store.bucket(LOG_DIR)
+    remote = repr(planned_groups(read_options({"path": uri, **options})))
+    local = repr(planned_groups(read_options({"path": str(folder), **options})))
+    assert remote == local.replace(str(folder), uri)
+
+
 def test_files_of_a_log_directory_that_are_not_there_are_not_asked_for(store: Store) -> None:
     """F541."""
     uri, folder = store.bucket(LOG_DIR)

@@ -72,6 +72,16 @@ def test_aivens_layout_is_read(tmp_path: Path, below: str) -> None:
     assert segments_of(tmp_path / below) == {"t.x-3": [(0, 70), (70, None)]}
 
 
+def test_a_directory_can_have_both(tmp_path: Path) -> None:
+    """F556: a name as long as one with an id in it is a partition's if it ends in a number."""
+    store_segment(tmp_path, "t-0", 0, b"one")
+    add_partition(tmp_path, "a-topic-with-a-long-name-12", 5)
+    assert segments_of(tmp_path) == {
+        "a-topic-with-a-long-name-12": [(5, None)],
+        "t-0": [(0, None)],
+    }
+
+
 @pytest.mark.parametrize("missing", [".rsm-manifest", ".log"])
 def test_an_upload_that_is_not_complete_is_left_out(tmp_path: Path, missing: str) -> None:
     """F556."""
