@@ -80,8 +80,11 @@ _Part = TypeVar("_Part")
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead
 
 
-def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
-    """Which segments to read, or which partitions, a group for each task.
+def planned_groups(
+    options: ReadOptions, found: list[PartitionLog] | None = None
+) -> list[tuple[Read, ...]]:
+    """Which segments to read, or which partitions, a group for each task; `found` are the logs
+    under the paths where they have been listed just now.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
@@ -89,7 +92,8 @@ def planned_groups(options: ReadOptions) -> list[tuple[Read, ...]]:
     if options.without_effect:
         _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
     with reported_work(PLANNED) as context:
-        found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+        if found is None:
+            found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
         groups = _groups(options, chosen_logs(options, found))
         context.update(plan_context(found, groups))
     return groups

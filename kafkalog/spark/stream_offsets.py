@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,6 +26,9 @@ from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.replica_reads import ReplicaSet
 
 Offsets = dict[TopicPartition, int]
+
+# Topics are deleted one after the other, and partitions with them.
+_LISTINGS = 10
 
 
 class PartitionEnd(NamedTuple):
@@ -112,7 +116,7 @@ def present_logs(options: ReadOptions) -> list[PartitionLog]:
     # The view's own choice of topics is one for planning, in the driver as well.
     from kafkalog.spark.planning import chosen_logs
 
-    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    found = _listed(options)
     logs = chosen_logs(replace(options, topics=_present(options.topics, found)), found)
     for log in logs:
         if is_oldest_layout(log):
@@ -125,6 +129,15 @@ def present_logs(options: ReadOptions) -> list[PartitionLog]:
                 "by their own names nor what is on its way out"
             )
     return logs
+
+
+def _listed(options: ReadOptions) -> list[PartitionLog]:
+    """All logs under the paths. A directory that goes while they are listed is not there the next
+    time."""
+    for _ in range(_LISTINGS - 1):
+        with suppress(FileNotFoundError):
+            return find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    return find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
 
 
 def _present(choice: TopicChoice, found: list[PartitionLog]) -> TopicChoice:

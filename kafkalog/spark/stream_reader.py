@@ -99,7 +99,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         read = replace(self._options.read, without_effect=())
         planned = micro_batch(read, start, end)
-        return [] if planned is None else [ReadGroup(reads) for reads in planned_groups(planned)]
+        return [] if planned is None else [ReadGroup(reads) for reads in planned_groups(*planned)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         from kafkalog.spark.source import KafkaLogReader

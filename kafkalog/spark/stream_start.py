@@ -20,7 +20,7 @@ from kafkalog.spark.stream_offsets import (
 from kafkalog.spark.stream_options import StreamOptions
 from kafkalog.spark.topics import TopicChoice
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir import PartitionLog, find_partitions
 from kafkalog.storage.offset_ranges import (
     EARLIEST,
     LATEST,
@@ -69,8 +69,8 @@ def _starting_offset(key: TopicPartition, found: PartitionEnd, request: OffsetRe
 
 def micro_batch(
     options: ReadOptions, start: Mapping[str, Any], end: Mapping[str, Any]
-) -> ReadOptions | None:
-    """The options of a batch read of the offsets between, None if there are none.
+) -> tuple[ReadOptions, list[PartitionLog]] | None:
+    """The options of a batch read of the offsets between, and the logs; None if there are none.
 
     A partition that has no start is new, and read from its first offset. Raises DataLossError, or
     logs, where one is gone.
@@ -78,7 +78,8 @@ def micro_batch(
     starts, ends = parsed_offsets(start), parsed_offsets(end)
     if all(starts.get(key, 0) >= offset for key, offset in ends.items()):
         return None
-    present = {log.topic_partition for log in present_logs(options)}
+    logs = present_logs(options)
+    present = {log.topic_partition for log in logs}
     asked = {key: starts.get(key, EARLIEST) for key in ends if starts.get(key, 0) < ends[key]}
     for topic, partition in sorted(asked.keys() - present):
         report_data_loss(
@@ -98,4 +99,5 @@ def micro_batch(
         # Where the micro-batch ends is decided, whatever the high watermark is by now.
         end_rule=EndRule.LOG_END,
     )
-    return replace(options, topics=TopicChoice(assign=frozenset(kept)), offsets=request)
+    read = replace(options, topics=TopicChoice(assign=frozenset(kept)), offsets=request)
+    return read, logs

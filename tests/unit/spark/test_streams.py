@@ -12,6 +12,7 @@ import pytest
 from kafkalog.errors import DataLossError, LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.storage import files
 from tests.jobs.growing_logs import GrowingLog, write_logs
 from tests.streamed_logs import DrivenStream, StreamedLog
 
@@ -213,6 +214,27 @@ def test_a_partition_that_is_gone_is_data_loss_and_begins_anew_if_it_may(log_dir
     grown(log_dir, 2)
     lenient.trigger()
     assert lenient.read[KEY] == [0, 1, 2, 3, 0, 1]
+
+
+def test_a_topic_that_is_deleted_while_directories_are_listed_is_gone_and_no_error(
+    log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F523
+    log = grown(log_dir, 4)
+    other = grown(log_dir, 4, topic="payments")
+    stream = DrivenStream(log_dir, startingOffsets="earliest", failOnDataLoss="false")
+    stream.trigger()
+    log.append(1, 2)
+    listed = files.list_directory
+
+    def list_and_delete(path: str) -> Any:
+        entries = listed(path)
+        shutil.rmtree(other.path, ignore_errors=True)
+        return entries
+
+    monkeypatch.setattr(files, "list_directory", list_and_delete)
+    stream.trigger()
+    assert stream.offsets == {KEY: 6}
 
 
 def test_segments_that_were_deleted_before_they_were_read_are_data_loss(log_dir: Path) -> None:
