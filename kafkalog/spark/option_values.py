@@ -13,6 +13,17 @@ from kafkalog.storage.storage_settings import PREFIX as STORAGE_PREFIX
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
+_SECOND, _MINUTE = 1000, 60 * 1000
+_MILLISECONDS = {
+    "": 1,
+    "ms": 1,
+    "s": _SECOND,
+    "m": _MINUTE,
+    "min": _MINUTE,
+    "h": 60 * _MINUTE,
+    "d": 24 * 60 * _MINUTE,
+}
+
 
 class OptionValues:
     """Options as Spark hands them over: names in any case, values as strings.
@@ -65,6 +76,17 @@ class OptionValues:
         if not re.fullmatch(r"[0-9]{1,19}", value.strip()) or not 1 <= int(value) <= largest:
             raise OptionError(name, value, f"a whole number from 1 to {largest}")
         return int(value)
+
+    def duration_ms(self, name: str, *, default: int) -> int:
+        """The value of an option that is a time in Spark's form, such as 15m; in milliseconds."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        found = re.fullmatch(r"([0-9]{1,12})\s*([a-z]*)", value.strip().lower())
+        unit = None if found is None else _MILLISECONDS.get(found[2])
+        if found is None or unit is None:
+            raise OptionError(name, value, "a time such as 500ms, 30s, 15m, 2h or 1d")
+        return int(found[1]) * unit
 
     def choice(self, name: str, *, default: _Choice) -> _Choice:
         """The value of an option that is one of a few words, in any case."""

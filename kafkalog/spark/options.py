@@ -132,17 +132,17 @@ _BEFORE = "before"
 _DROP_PAGE_CACHE = "dropPageCache"
 _MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
 _MIN_PARTITIONS, _MAX_RECORDS = "minPartitions", "maxRecordsPerPartition"
-# What a micro-batch of a stream takes at most.
-STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
-# What in Spark's Kafka source speaks to a broker, or lets a stream wait.
+# What a micro-batch of a stream takes at most, and at least unless it has waited for so long.
+STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger")
+MAX_TRIGGER_DELAY = "maxTriggerDelay"
+# What in Spark's Kafka source speaks to a broker.
 _NOT_FOR_FILES = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
-    "minOffsetsPerTrigger",
-    "maxTriggerDelay",
 )
+_NOT_IN_BATCHES = (*STREAM_LIMITS, MAX_TRIGGER_DELAY, *_NOT_FOR_FILES)
 OPTION_NAMES = (
     "path",
     "paths",
@@ -171,6 +171,7 @@ OPTION_NAMES = (
     _MIN_PARTITIONS,
     _MAX_RECORDS,
     *STREAM_LIMITS,
+    MAX_TRIGGER_DELAY,
     *_NOT_FOR_FILES,
 )
 
@@ -182,7 +183,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         options.number(name, default=1)
     unused = [
         *options.unused,
-        *(name for name in (*STREAM_LIMITS, *_NOT_FOR_FILES) if options.text(name) is not None),
+        *(name for name in _NOT_IN_BATCHES if options.text(name) is not None),
     ]
     view = options.choice("view", default=View.RECORDS)
     isolation = _isolation(options)

@@ -10,6 +10,7 @@ from kafkalog.spark.offset_options import ENDING, STARTING, stream_start
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.spark.options import (
     ISOLATED_VIEWS,
+    MAX_TRIGGER_DELAY,
     OPTION_NAMES,
     STREAM_LIMITS,
     ReadOptions,
@@ -18,19 +19,22 @@ from kafkalog.spark.options import (
 )
 from kafkalog.storage.offset_ranges import OffsetLimit
 
-MAX_OFFSETS, MAX_BYTES = STREAM_LIMITS
+MAX_OFFSETS, MAX_BYTES, MIN_OFFSETS = STREAM_LIMITS
+_LONGEST_WAIT_MS = 15 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
     """What a stream reads, from where on (None is from the latest offsets), and how much of it in
-    one micro-batch at most, None for all."""
+    one micro-batch at most, None for all; and for how much, and how long, it waits."""
 
     read: ReadOptions
     starting: OffsetLimit | None
     starting_option: str
     max_offsets: int | None
     max_bytes: int | None
+    min_offsets: int | None
+    max_trigger_delay_ms: int
 
 
 def stream_options(given: Mapping[str, str]) -> StreamOptions:
@@ -43,12 +47,17 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
         raise OptionError("view", read.view.value, f"{views} in a stream")
     if read.replicas is Replicas.ALL:
         raise OptionError("replicas", read.replicas.value, "best in a stream")
+    most, least = _limit(options, MAX_OFFSETS), _limit(options, MIN_OFFSETS)
+    if most is not None and least is not None and least > most:
+        raise OptionError(MIN_OFFSETS, least, f"{most} at most, which is {MAX_OFFSETS}")
     return StreamOptions(
         read=read,
         starting=starting,
         starting_option=next((name for name in STARTING if options.text(name)), STARTING[-1]),
-        max_offsets=_limit(options, MAX_OFFSETS),
+        max_offsets=most,
         max_bytes=_limit(options, MAX_BYTES),
+        min_offsets=least,
+        max_trigger_delay_ms=options.duration_ms(MAX_TRIGGER_DELAY, default=_LONGEST_WAIT_MS),
     )
 
 
@@ -68,7 +77,7 @@ def loaded_options(given: Mapping[str, str]) -> ReadOptions:
 
 def _without_bounds(given: Mapping[str, str]) -> dict[str, str]:
     """The options but those that mean one thing in a batch read and another in a stream."""
-    left_out = {name.lower() for name in (*STARTING, *ENDING, *STREAM_LIMITS)}
+    left_out = {name.lower() for name in (*STARTING, *ENDING, *STREAM_LIMITS, MAX_TRIGGER_DELAY)}
     return {name: value for name, value in given.items() if name.lower() not in left_out}
 
 

@@ -7,6 +7,7 @@ Rules: docs/ingest.md F520 to F526.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from pyspark.sql.streaming.datasource import (
     ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
+    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 
@@ -43,6 +45,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_begun = False
         self._target: Offsets | None = None
         self._latest: dict[str, Any] | None = None
+        self._last_trigger_s: float | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where the stream begins; the same whenever it is asked for."""
@@ -57,11 +60,13 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._initial
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """What the options say; with both limits both hold."""
+        """One of the limits in the options: all of them hold, unless Spark asks for everything."""
         if self._options.max_offsets is not None:
             return ReadMaxRows(self._options.max_offsets)
         if self._options.max_bytes is not None:
             return ReadMaxBytes(self._options.max_bytes)
+        if self._options.min_offsets is not None:
+            return ReadMinRows(self._options.min_offsets)
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
@@ -79,6 +84,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._target is not None:
             ends = _up_to(ends, self._target, starts)
         if not isinstance(limit, ReadAllAvailable):
+            if self._waits(starts, ends, found):
+                return start
             ends = self._limited(starts, ends, found)
         return dict(by_topic(ends))
 
@@ -119,6 +126,20 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         is_first = not self._is_begun and self._options.starting is None and start == self._initial
         self._is_begun = True
         return is_first
+
+    def _waits(
+        self, starts: Offsets, ends: Offsets, found: dict[tuple[str, int], PartitionEnd]
+    ) -> bool:
+        """Whether there is too little new as yet; never where the query is to end."""
+        if self._options.min_offsets is None or self._target is not None:
+            return False
+        now_s, last_s = time.monotonic(), self._last_trigger_s
+        sizes = [end - starts.get(key, found[key].start) for key, end in ends.items()]
+        is_due = last_s is None or 1000 * (now_s - last_s) >= self._options.max_trigger_delay_ms
+        if is_due or sum(sizes) >= self._options.min_offsets or min(sizes, default=0) < 0:
+            self._last_trigger_s = now_s
+            return False
+        return True
 
     def _limited(
         self, starts: Offsets, ends: Offsets, found: dict[tuple[str, int], PartitionEnd]

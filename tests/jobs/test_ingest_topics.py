@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from jobs.ingest_topics import build, parser
 from kafkalog.errors import StatePositionError
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.spark, needs_delta]
 def test_run_after_run_the_table_is_what_a_consumer_received(
     spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    # F530, F533, F534, F535
+    # F530, F534, F535
     logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
     starts, ends = printed(golden, -2), ends_as_told(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
@@ -39,13 +40,33 @@ def test_run_after_run_the_table_is_what_a_consumer_received(
     # Every partition with its end as the broker told its admin client, empty ones too.
     assert json.loads(told.read_text()) == json.loads(by_topic(ends))
     _check_manifest(spark, tmp_path, starts, ends)
-    # A part once more: its rows are written again, and no other.
+
+
+@pytest.mark.deep
+def test_a_range_once_more_changes_no_other_row(
+    spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F533
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    starts, ends = printed(golden, -2), ends_as_told(golden)
+    middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
+    assert run_ingest(logs, output=tmp_path) == 0
     again = f"--from-offsets {by_topic(middle)} --until-offsets {by_topic(ends)}"
     assert run_ingest(logs, output=tmp_path, arguments=again) == 0
     assert ingested(spark, tmp_path) == received(golden)
     assert run_ingest(logs, output=tmp_path) == 0
     history = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / 'ingested_records'}`").collect()
-    assert [row.operation for row in history] == ["WRITE", "WRITE", "WRITE", "CREATE TABLE"]
+    assert [row.operation for row in history] == ["WRITE", "WRITE", "CREATE TABLE"]
+    frame = spark.read.format("delta").load(str(tmp_path / "ingested_records"))
+    runs = {
+        (f"{row.topic}-{row.partition}", row.ingest_run): (row.first, row.last)
+        for row in frame.groupBy("topic", "partition", "ingest_run")
+        .agg(F.min("offset").alias("first"), F.max("offset").alias("last"))
+        .collect()
+    }
+    assert {run for _, run in runs} == {1, 2}
+    for (name, run), (first, last) in runs.items():
+        assert last < middle[name] if run == 1 else first >= middle[name]
 
 
 def _check_manifest(

@@ -16,7 +16,9 @@ class Color(Enum):
 
 
 def values(**given: str) -> OptionValues:
-    return OptionValues(given, ("someFlag", "someNumber", "someColor", "someList", "kafka.known"))
+    return OptionValues(
+        given, ("someFlag", "someNumber", "someColor", "someList", "someTime", "kafka.known")
+    )
 
 
 @pytest.mark.parametrize("name", ["someList", "somelist", "SOMELIST"])
@@ -154,3 +156,18 @@ def test_a_list_without_a_word_is_an_error_naming_the_option(value: str) -> None
         values(someList=value).listed("someList")
     assert (caught.value.name, caught.value.value) == ("someList", value)
     assert "commas" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected_ms"),
+    [("15m", 900_000), ("500", 500), ("500ms", 500), ("30 s", 30_000), ("2H", 7_200_000),
+     ("1d", 86_400_000), ("3min", 180_000)],
+)  # fmt: skip
+def test_a_duration_is_written_as_spark_writes_it(value: str, expected_ms: int) -> None:
+    assert values(someTime=value).duration_ms("someTime", default=1) == expected_ms
+
+
+@pytest.mark.parametrize("value", ["", "m", "-1s", "1.5h", "1 week", "9999999999999m"])
+def test_any_other_duration_is_an_error_naming_the_option(value: str) -> None:
+    with pytest.raises(OptionError, match=r"option someTime: got .*500ms, 30s, 15m, 2h or 1d"):
+        values(someTime=value).duration_ms("someTime", default=1)

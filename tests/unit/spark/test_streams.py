@@ -303,6 +303,22 @@ def test_offsets_are_spread_in_proportion_and_none_waits(log_dir: Path) -> None:
     assert stream.trigger(all_there_is=True) == 137
 
 
+def test_little_waits_for_more_or_for_its_time(log_dir: Path) -> None:
+    # F528
+    log = grown(log_dir, 2)
+    options = {"startingOffsets": "earliest", "minOffsetsPerTrigger": 5}
+    patient = DrivenStream(log_dir, **options)
+    quick = DrivenStream(log_dir, **options, maxTriggerDelay="0s")
+    assert (patient.trigger(), quick.trigger()) == (2, 2)
+    log.append(1, 4)
+    assert (patient.trigger(), quick.trigger()) == (0, 4)
+    log.append(1, 1)
+    assert patient.trigger() == 5
+    log.append(1, 1)
+    assert patient.trigger() == 0
+    assert patient.to_the_end() == [1]
+
+
 def test_bytes_are_those_of_whole_batches_and_one_at_least(log_dir: Path) -> None:
     # F526
     log = grown(log_dir, *[1] * 10)
@@ -379,6 +395,8 @@ def test_a_known_high_watermark_is_the_end_and_never_leads_back(log_dir: Path) -
         ({"endingTimestamp": "1000"}, "option endingTimestamp"),
         ({"maxOffsetsPerTrigger": "0"}, "option maxOffsetsPerTrigger"),
         ({"maxBytesPerTrigger": "much"}, "option maxBytesPerTrigger"),
+        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "option minOffsetsPerTrigger"),
+        ({"maxTriggerDelay": "soon"}, "option maxTriggerDelay"),
         ({"startingOffsets": "first"}, "option startingOffsets"),
         ({"startingOffsets": '{"orders":{"0":-3}}'}, "option startingOffsets"),
     ],
