@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
+from tests.jobs.job_runs import needs_delta
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
 from tests.spark.kafka_logs import EXAMPLES
@@ -23,11 +24,11 @@ pytestmark = [*needs_store, pytest.mark.spark]
 _VARYING = re.compile(r"'(modified_ms|[a-z_]*created_at|job_time[a-z_]*)': [^,}]*")
 
 
-def run(job: str, *arguments: str) -> str:
+def run(job: str, *arguments: str, table_format: str = "parquet") -> str:
     """Run a job as a user does; what it said."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SPARK")}
     done = subprocess.run(
-        [sys.executable, str(ROOT / "jobs" / f"{job}.py"), *arguments, "--format", "parquet"],
+        [sys.executable, str(ROOT / "jobs" / f"{job}.py"), *arguments, "--format", table_format],
         env={**environment, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         cwd=ROOT,
         capture_output=True,
@@ -98,6 +99,15 @@ def test_salvage_reads_a_store_and_writes_a_disk(
     )
     assert remote == on_disk
     assert remote
+
+
+@pytest.mark.deep
+@needs_delta
+def test_the_ingest_takes_from_a_store_what_is_new(store: Store, tmp_path: Path) -> None:
+    uri, _ = store.bucket(EXAMPLES / "kafka-4.4")
+    output = ["--output", str(tmp_path / "tables"), "--subscribe", "shop.tx"]
+    assert "528 offsets" in run("ingest_topics", uri, *output, table_format="delta")
+    assert "nothing is new" in run("ingest_topics", uri, *output, table_format="delta")
 
 
 def test_an_output_within_what_is_read_is_refused(

@@ -114,6 +114,23 @@ def test_an_object_that_vanishes_after_planning_is_data_loss(
     assert 0 < lenient.count() < whole
 
 
+def test_a_stream_reads_a_store(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """F545: options of a stream get to the process that plans it."""
+    uri, folder = store.bucket(EXAMPLES / "kafka-4.4")
+    options = {"subscribe": "shop.tx", "startingOffsets": "earliest"}
+    stream = spark.readStream.format("kafkalog").options(**options, **store.options).load(uri)
+    query = (
+        stream.select("offset")
+        .writeStream.trigger(availableNow=True)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .format("parquet")
+        .start(str(tmp_path / "rows"))
+    )
+    query.awaitTermination()
+    streamed = spark.read.parquet(str(tmp_path / "rows")).count()
+    assert streamed == kafkalog_read(spark, folder, subscribe="shop.tx").count()
+
+
 def test_a_few_offsets_take_a_share_of_the_bytes(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:
