@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -18,7 +19,9 @@ from pyspark.sql.types import StructType
 from kafkalog.spark.options import ReadOptions, read_options
 from kafkalog.spark.projection import projected_columns, view_schema
 from kafkalog.spark.stream_options import loaded_options, stream_options
+from kafkalog.spark.topics import TopicChoice
 from kafkalog.storage.file_access import use_file_access
+from kafkalog.storage.offset_ranges import OffsetRequest
 from kafkalog.storage.read_plan import SegmentRead
 
 if TYPE_CHECKING:
@@ -83,6 +86,12 @@ class KafkaLogReader(DataSourceReader):
     def __init__(self, options: ReadOptions, columns: tuple[str, ...]) -> None:
         self._options = options
         self._columns = columns
+
+    def __reduce__(self) -> tuple[type[KafkaLogReader], tuple[ReadOptions, tuple[str, ...]]]:
+        """As it goes to each task: which partitions and offsets are read is in what a task gets."""
+        offsets = OffsetRequest(fail_on_data_loss=self._options.offsets.fail_on_data_loss)
+        options = replace(self._options, topics=TopicChoice(), offsets=offsets)
+        return KafkaLogReader, (options, self._columns)
 
     def partitions(self) -> list[InputPartition]:
         from kafkalog.spark.planning import planned_groups

@@ -154,7 +154,7 @@ def first_offset_from(log_path: str, timestamp_ms: int) -> int:
         return 0
     try:
         with InputFile(log_path) as file:
-            header = _batch_of(file, entry.offset, start_position(log_path, entry.offset))
+            header = _batch_of(file, entry.offset, start_position(log_path, entry.offset + 1))
     except FileNotFoundError:
         return 0
     if header is None or header.max_timestamp_ms != entry.timestamp_ms:
