@@ -26,7 +26,7 @@ def main(table_format: str, source: str, target: str, seconds: str = "0") -> Non
 
     with job_session("slow copy", with_delta=False) as spark:
         read = spark.read.format("kafkalog").option("subscribe", "*").option("includeHeaders", True)
-        rows = read.option("maxPartitionBytes", 100_000).load(source)
+        rows = read.option("maxPartitionBytes", 300_000).load(source)
         if table_format == "kafkalog":
             rows = in_log_order(rows)
         rows = rows.mapInArrow(slowed, rows.schema)

@@ -21,7 +21,7 @@ _START_SECONDS = 60
 _STOP_SECONDS = 30
 _POLL_SECONDS = 0.1
 # Each step of a job in a test is a matter of seconds.
-SUBMIT_SECONDS = 240
+SUBMIT_SECONDS = 480
 
 
 class ClusterError(RuntimeError):

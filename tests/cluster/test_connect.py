@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.deep,
     pytest.mark.spark,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.skipif(
         importlib.util.find_spec("grpc") is None, reason="pyspark[connect] is not installed"
     ),
