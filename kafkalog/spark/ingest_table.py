@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.errors import StatePositionError
@@ -27,10 +27,10 @@ from kafkalog.spark.ingest_arguments import is_bounded
 from kafkalog.spark.ingest_manifest import MANIFEST, RECORDS, has_manifest, write_manifest
 from kafkalog.spark.tables import read_table, table_schema, with_table_schema
 from kafkalog.storage.ingest_positions import (
-    PARTITIONS,
     WRITER,
     IngestPositions,
     IngestRun,
+    Replaces,
     ingest_run,
     positions_from_json,
 )
@@ -38,6 +38,8 @@ from kafkalog.storage.state_positions import StateSource
 
 # A run's files hold few partitions and a stretch of offsets each; OPTIMIZE keeps it so.
 _CLUSTERED_BY = ("topic", "partition", "offset")
+# Commits among which a run looks for its own.
+_LATEST = 20
 
 
 def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> IngestRun:
@@ -79,22 +81,13 @@ def recorded_positions(spark: SparkSession, output: str) -> IngestPositions | No
 
 def _in_manifest(spark: SparkSession, output: str, history: History) -> IngestPositions:
     """The positions where Delta has cleaned away the commits that had them."""
-    path = os.path.join(output, MANIFEST)
-    if history.was_restored or not DeltaTable.isDeltaTable(spark, path):
+    is_told = DeltaTable.isDeltaTable(spark, os.path.join(output, MANIFEST))
+    rows = [] if history.was_restored or not is_told else _newest_told(spark, output)
+    if not rows:
         raise StatePositionError(
             f"{os.path.join(output, RECORDS)}: no commit tells which offsets the table holds; "
             "begin with another --output"
         )
-    told = read_table(spark, output, MANIFEST, "delta")
-    newest = told.groupBy("topic", "partition").agg(
-        F.max("until_offset").alias("end"),
-        *(
-            F.max_by(name, F.struct("ingest_run")).alias(name)
-            for name in ("isolation_level", "cluster_id", "topic_id", "leader_epoch")
-        ),
-        F.max("ingest_run").alias("run"),
-    )
-    rows = newest.collect()
     table = read_table(spark, output, RECORDS, "delta").groupBy("topic", "partition")
     # Of a run that was killed before it wrote its manifest.
     ends = {(row.topic, row.partition): row.end for row in rows}
@@ -110,6 +103,20 @@ def _in_manifest(spark: SparkSession, output: str, history: History) -> IngestPo
     )
 
 
+def _newest_told(spark: SparkSession, output: str) -> list[Row]:
+    """Of each partition where it ends by the manifest, and what is known of it."""
+    told = read_table(spark, output, MANIFEST, "delta")
+    newest = told.groupBy("topic", "partition").agg(
+        F.max("until_offset").alias("end"),
+        *(
+            F.max_by(name, "ingest_run").alias(name)
+            for name in ("isolation_level", "cluster_id", "topic_id")
+        ),
+        F.max("ingest_run").alias("run"),
+    )
+    return newest.collect()
+
+
 def write_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
     """Write the rows, and the positions with them, in one commit; the table's path.
 
@@ -123,16 +130,22 @@ def write_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
     # Two runs that begin with the same positions have the same number, and one of them wins.
     writer = writer.option("txnAppId", WRITER).option("txnVersion", run.positions.run)
     _create(spark, path, run.positions)
-    if run.replaces is None:
+    if run.replaces is Replaces.NOTHING:
         writer.mode("append").save(path)
     else:
         writer.mode("overwrite").option("replaceWhere", _replaced(run)).save(path)
-    found = recorded_positions(spark, args.output)
-    if found is None or found.token != run.positions.token:
+    if not _is_written(spark, path, run.positions):
         raise StatePositionError(
             f"{path}: another run has written meanwhile, this one has written nothing: run it again"
         )
     return path
+
+
+def _is_written(spark: SparkSession, path: str, positions: IngestPositions) -> bool:
+    """Whether the positions are in a commit: Delta passes over what it takes for a repetition."""
+    commits = DeltaTable.forPath(spark, path).history(_LATEST).collect()
+    found = (positions_from_json(commit.userMetadata) for commit in commits)
+    return any(each is not None and each.token == positions.token for each in found)
 
 
 def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
@@ -145,8 +158,8 @@ def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
 
 
 def _replaced(run: IngestRun) -> str:
-    if run.replaces == PARTITIONS:
-        return any_of(each.key for each in run.ranges)
+    if run.replaces is Replaces.PARTITIONS:
+        return any_of(run.replaced)
     return " OR ".join(
         f"(topic = '{each.topic}' AND partition = {each.partition} "
         f"AND offset >= {each.from_offset} AND offset < {each.until_offset})"

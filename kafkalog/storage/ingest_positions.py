@@ -109,17 +109,26 @@ def positions_from_json(text: str | None) -> IngestPositions | None:
     )
 
 
+class Replaces(Enum):
+    """What the rows of a run take the place of."""
+
+    NOTHING = "nothing"
+    RANGES = "ranges"
+    PARTITIONS = "partitions"
+
+
 @dataclass(frozen=True, slots=True)
 class IngestRun:
     """What a run is to do: `ranges`, which are those of `positions`, what the table holds after it.
 
-    `replaces`: None where rows are only added; else whether whole partitions are written in place
-    of what there is of them, or just their ranges.
+    `replaces`: what its rows take the place of, nothing where they are only added. `replaced` are
+    the partitions that are written anew as a whole.
     """
 
     ranges: tuple[IngestRange, ...]
-    replaces: str | None
+    replaces: Replaces
     positions: IngestPositions
+    replaced: frozenset[TopicPartition] = frozenset()
 
     @property
     def written(self) -> tuple[IngestRange, ...]:
@@ -145,10 +154,7 @@ class IngestRun:
     def has_work(self) -> bool:
         """Whether the table changes."""
         has_gap = any(each.finding == FindingKind.GAP.value for each in self.ranges)
-        return bool(self.written) or has_gap or self.replaces == PARTITIONS
-
-
-PARTITIONS, RANGES = "partitions", "ranges"
+        return bool(self.written) or has_gap or self.replaces is Replaces.PARTITIONS
 
 
 def ingest_run(
@@ -166,15 +172,31 @@ def ingest_run(
     """
     for source in sources:
         _refuse_other_cluster(recorded, source)
-    if full_refresh:
-        recorded = _without(recorded, {source.key for source in sources})
+    replaced = _replaced(recorded, sources) if full_refresh else frozenset()
+    recorded = _without(recorded, replaced)
     ranges = tuple(_range(recorded, source, is_bounded=is_bounded) for source in sources)
-    replaces = PARTITIONS if full_refresh else RANGES if is_bounded else None
+    replaces = Replaces.RANGES if is_bounded else Replaces.NOTHING
+    if full_refresh:
+        replaces = Replaces.PARTITIONS
     kept = tuple(each for each in ranges if not each.is_empty or each.finding is not None)
-    return IngestRun(kept, replaces, _after(recorded, ranges, sources, token, is_bounded))
+    after = _after(recorded, ranges, sources, token, is_bounded)
+    return IngestRun(kept, replaces, after, replaced)
 
 
-def _without(positions: IngestPositions, keys: set[TopicPartition]) -> IngestPositions:
+def _replaced(
+    recorded: IngestPositions, sources: Sequence[StateSource]
+) -> frozenset[TopicPartition]:
+    """The partitions of the sources and, of topics that were created again, all that the table
+    has."""
+    keys = {source.key for source in sources}
+    for source in sources:
+        topic_id = recorded.topic_ids.get(source.topic)
+        if topic_id and source.topic_id and topic_id != source.topic_id:
+            keys |= {key for key in recorded.next_offsets if key[0] == source.topic}
+    return frozenset(keys)
+
+
+def _without(positions: IngestPositions, keys: frozenset[TopicPartition]) -> IngestPositions:
     next_offsets = {key: each for key, each in positions.next_offsets.items() if key not in keys}
     topics = {topic for topic, _ in next_offsets}
     return replace(

@@ -10,10 +10,9 @@ import pytest
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.format.leader_epochs import EpochStart
 from kafkalog.storage.ingest_positions import (
-    PARTITIONS,
-    RANGES,
     IngestPositions,
     IngestRun,
+    Replaces,
     ingest_run,
     positions_from_json,
     starting_offsets,
@@ -51,7 +50,7 @@ def test_a_first_run_reads_all() -> None:
     run = added(NOTHING, SOURCE, OTHER)
     assert (run.starts, run.ends) == ({KEY: 10, ("orders", 1): 0}, {KEY: 90, ("orders", 1): 7})
     assert [(each.segments, each.segment_bytes) for each in run.ranges] == [(2, 800), (0, 0)]
-    assert (run.replaces, run.findings, run.positions.run) == (None, (), 1)
+    assert (run.replaces, run.findings, run.positions.run) == (Replaces.NOTHING, (), 1)
 
 
 def test_a_second_run_adds_what_is_new() -> None:
@@ -114,10 +113,21 @@ def test_a_full_refresh_takes_whatever_is_there() -> None:
     anew = replace(SOURCE, topic_id="second", end_offset=30, log_end_offset=30)
     run = ingest_run(READ, [anew, replace(OTHER, topic_id="second")], is_bounded=False,
                      full_refresh=True)  # fmt: skip
-    assert (run.findings, run.replaces) == ((), PARTITIONS)
+    assert (run.findings, run.replaces) == ((), Replaces.PARTITIONS)
     assert run.starts == {KEY: 10, ("orders", 1): 0}
     assert run.positions.next_offsets == {KEY: 30, ("orders", 1): 7}
     assert run.positions.topic_ids == {"orders": "second"}
+
+
+def test_a_full_refresh_takes_out_what_is_empty_now_and_what_a_new_topic_does_not_have() -> None:
+    emptied = replace(SOURCE, log_start_offset=100, end_offset=100)
+    run = ingest_run(READ, [emptied], is_bounded=False, full_refresh=True)
+    assert (run.ranges, run.replaced, run.has_work) == ((), {KEY}, True)
+    assert run.positions.next_offsets == {KEY: 100, ("orders", 1): 7}
+    anew = replace(SOURCE, topic_id="second")
+    run = ingest_run(READ, [anew], is_bounded=False, full_refresh=True)
+    assert run.replaced == {KEY, ("orders", 1)}
+    assert run.positions.next_offsets == {KEY: 90}
 
 
 def test_another_cluster_is_refused() -> None:
@@ -127,7 +137,7 @@ def test_another_cluster_is_refused() -> None:
 
 def test_a_bounded_run_writes_its_range_again_and_takes_nothing_back() -> None:
     run = bounded(READ, replace(SOURCE, start_offset=20, end_offset=40))
-    assert (run.starts, run.ends, run.replaces) == ({KEY: 20}, {KEY: 40}, RANGES)
+    assert (run.starts, run.ends, run.replaces) == ({KEY: 20}, {KEY: 40}, Replaces.RANGES)
     assert run.positions.next_offsets[KEY] == 90
     run = bounded(READ, replace(SOURCE, start_offset=90, end_offset=95))
     assert run.positions.next_offsets[KEY] == 95
