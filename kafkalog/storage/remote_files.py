@@ -199,10 +199,13 @@ class RemoteFile:
         of other files, which have no such marks as an object's, a longer one has grown."""
         if self._requests < 2:
             return
-        with _request(self.path, "checking that it is still the same"):
-            now = self._system.open_input_file(self._name)
-            state, size = now.metadata(), int(now.size())
-            now.close()
+        try:
+            with _request(self.path, "checking that it is still the same"):
+                now = self._system.open_input_file(self._name)
+                state, size = now.metadata(), int(now.size())
+                now.close()
+        except FileNotFoundError:
+            return  # deleted since, and nothing in its place
         if size < self.size or state != self._state:
             raise RemoteFileError(
                 self.path, "reading it", "it was replaced by another while it was read"

@@ -60,6 +60,14 @@ def test_a_file_that_vanishes_while_it_is_read_is_an_error(store: Store) -> None
         file.read(2 * MIB, 5)
 
 
+def test_a_file_that_is_deleted_once_it_is_read_was_read(store: Store) -> None:
+    """F544."""
+    uri, path = one_file(store)
+    with InputFile(uri) as file:
+        assert file.read(0, MIB) + file.read(MIB, 9 * MIB) == DATA
+        path.unlink()
+
+
 def test_a_file_that_is_not_there_is_not_found(store: Store) -> None:
     uri, path = one_file(store)
     path.unlink()

@@ -39,23 +39,16 @@ def walked(walk_class: type[SegmentBatches], uri: str) -> int:
         return sum(len(chunk.table) for chunk in batches.chunks())
 
 
-def test_a_whole_file_is_read_in_few_requests(store: Store) -> None:
-    """F542."""
+@pytest.mark.parametrize(("walk_class", "most"), [(SegmentBatches, 8), (SegmentHeaders, 16)])
+def test_small_batches_take_no_request_each(
+    store: Store, walk_class: type[SegmentBatches], most: int
+) -> None:
+    """F542: 640 of them, read whole or by their headers alone."""
     uri, folder = store.bucket()
     path = write_batches(folder, 64 * 1024, 640)
-    assert walked(SegmentBatches, f"{uri}/t-0/{NAME}") == 640
+    assert walked(walk_class, f"{uri}/t-0/{NAME}") == 640
     reads = store.proxy.reads(".log")
-    assert len(reads) <= 8
-    assert sum(request.size for request in reads) <= 1.01 * path.stat().st_size
-
-
-def test_headers_of_small_batches_take_no_request_each(store: Store) -> None:
-    """F542."""
-    uri, folder = store.bucket()
-    path = write_batches(folder, 64 * 1024, 640)
-    assert walked(SegmentHeaders, f"{uri}/t-0/{NAME}") == 640
-    reads = store.proxy.reads(".log")
-    assert len(reads) <= 16
+    assert len(reads) <= most
     assert sum(request.size for request in reads) <= 1.01 * path.stat().st_size
 
 
