@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from tests.broker.java_tools import end
 from tests.cluster.standalone import HOST, SPARK_HOME, ClusterError, environment_of_spark
 
 _START_SECONDS = 120
-_STOP_SECONDS = 30
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
 
@@ -75,9 +75,4 @@ class ConnectServer:
         process, self._process = self._process, None
         if process is None:
             return
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(_STOP_SECONDS)
+        end(process)

@@ -14,6 +14,8 @@ from types import MappingProxyType, TracebackType
 
 import pyspark
 
+from tests.broker.java_tools import end
+
 SPARK_HOME = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"
 WORKERS = 2
@@ -113,13 +115,7 @@ class StandaloneCluster:
 
     def _stop(self) -> None:
         for process in reversed(self._processes):
-            process.terminate()
-        for process in reversed(self._processes):
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait(_STOP_SECONDS)
+            end(process)
 
     def executors(self) -> list[int]:
         """The processes that workers have started for a job, by the number of the worker."""
