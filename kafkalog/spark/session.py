@@ -26,6 +26,13 @@ _FOR_DELTA = (
     "spark.databricks.delta.snapshotPartitions",
 )
 
+# A task costs a fifth, with a daemon that bears it, which must be installed where tasks run: on this
+# machine it is (docs/decisions/0006-unix-sockets.md).
+_LOCAL = {
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": "kafkalog.spark.worker_daemon",
+}
+
 _USUAL_CORES = 16
 
 
@@ -74,7 +81,8 @@ def _session(app_name: str, *, with_delta: bool) -> SparkSession:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not submitted and "SPARK_REMOTE" not in os.environ:
         given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-        for key, value in default_settings().items():
+        is_local = "--master" not in given or "--master local" in given
+        for key, value in {**default_settings(), **(_LOCAL if is_local else {})}.items():
             if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
                 builder = builder.config(key, value)
         if "--master" not in given:

@@ -1,0 +1,40 @@
+"""A worker whose connection Spark has closed ends without a word, and jobs use that daemon."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from kafkalog.spark import worker_daemon
+
+
+def test_a_broken_pipe_ends_a_worker_and_nothing_else_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raised: list[type[OSError]] = [BrokenPipeError, ConnectionResetError]
+
+    def worker(sock: socket.socket, authenticated: bool) -> int:
+        raise raised.pop(0)
+
+    monkeypatch.setattr(worker_daemon, "_worker", worker)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert worker_daemon._quiet_worker(ours, authenticated=True) == 1
+        with pytest.raises(ConnectionResetError):
+            worker_daemon._quiet_worker(ours, authenticated=True)
+
+
+def test_what_is_started_is_spark_s_daemon() -> None:
+    # It ends, as Spark's does, when its standard input is closed.
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkalog.spark.worker_daemon", "pyspark.worker"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert len(done.stdout) == 4  # the port, an int
+    assert done.stderr == b""
