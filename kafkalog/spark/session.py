@@ -26,8 +26,8 @@ _FOR_DELTA = (
     "spark.databricks.delta.snapshotPartitions",
 )
 
-# A task costs a fifth, with a daemon that bears it, which must be installed where tasks run: on this
-# machine it is (docs/decisions/0006-unix-sockets.md).
+# A task costs a fifth so, with a daemon that bears it. That has to be installed where tasks run: on
+# this machine it is (docs/decisions/0006-unix-sockets.md).
 _LOCAL = {
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "kafkalog.spark.worker_daemon",
