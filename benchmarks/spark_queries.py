@@ -16,9 +16,10 @@ from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.broker_topics import Topic
+from benchmarks.prebuilt_source import prebuilt
 from benchmarks.processes import busy_seconds, process_seconds
 
-KAFKALOG, KAFKA, PARQUET = "kafkalog", "kafka", "parquet"
+KAFKALOG, KAFKA, PARQUET, PREBUILT = "kafkalog", "kafka", "parquet", "prebuilt"
 _PARQUET_CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 _WINDOW_SHARE = 0.01
 
@@ -79,10 +80,11 @@ class Contest:
         return ours[0]
 
     def _full_rows(self) -> Runs:
-        """Every column of every record to nowhere; also from Parquet files of the same codec."""
+        """Every column of every record to nowhere; also from Parquet files of the same codec, and
+        from a Python source that has as many rows in memory."""
         if not self._parquet_dir(KAFKALOG).exists():
             self._written_to_parquet(KAFKALOG)()
-        return {name: self._noop(name, {}) for name in (KAFKALOG, KAFKA, PARQUET)}
+        return {name: self._noop(name, {}) for name in (KAFKALOG, KAFKA, PARQUET, PREBUILT)}
 
     def _to_parquet(self) -> Runs:
         """Every column of every record to Parquet files of the same codec."""
@@ -143,6 +145,8 @@ class Contest:
     def _frame(self, name: str, options: Mapping[str, str]) -> DataFrame:
         if name == PARQUET:
             return self._spark.read.parquet(str(self._parquet_dir(KAFKALOG)))
+        if name == PREBUILT:
+            return prebuilt(self._spark, self._topic.records, self._topic.record_size)
         reader: DataFrameReader = self._spark.read.format(name).options(**options)
         reader = reader.option("subscribe", self._topic.name)
         if name == KAFKA:

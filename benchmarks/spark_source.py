@@ -150,9 +150,11 @@ def _report(topics: Sequence[Topic], measured: Mapping[str, object], before: str
                 if "parquet" in figures:
                     beside_parquet.append(_parquet_row(topic, figures))
     print(table(_COLUMNS, rows))
-    print("\nAll rows to nowhere, beside the same rows in Parquet of the same codec:\n")
+    print("\nAll rows to nowhere, beside the same rows in Parquet of the same codec, and beside a")
+    print("Python source that has as many rows in memory, which is what Spark takes for any:\n")
     header = ("topic", "Parquet s", "kafkalog s", "times as long", "at most", "reached")
-    print(table(header, beside_parquet, left=1))
+    rows_in_memory = ("rows in memory s", "processor s", "kafkalog, processor s")
+    print(table((*header, *rows_in_memory), beside_parquet, left=1))
     empty = measured["empty"]
     if isinstance(empty, list):
         print(f"\nA read of a log without records, as part of each of kafkalog's: {empty[0]:.2f} s")
@@ -185,15 +187,18 @@ def _target(topic: Topic, query: str) -> float | None:
 
 
 def _parquet_row(topic: Topic, figures: _Figures | dict[str, Sequence[float]]) -> tuple[str, ...]:
-    theirs, ours = figures["parquet"][0], figures["kafkalog"][0]
-    is_reached = ours / theirs <= _PARQUET_TARGET
+    theirs, ours, prebuilt = figures["parquet"], figures["kafkalog"], figures["prebuilt"]
+    is_reached = ours[0] / theirs[0] <= _PARQUET_TARGET
     return (
         topic.label,
-        f"{theirs:.2f}",
-        f"{ours:.2f}",
-        f"{ours / theirs:.2f}",
+        f"{theirs[0]:.2f}",
+        f"{ours[0]:.2f}",
+        f"{ours[0] / theirs[0]:.2f}",
         f"{_PARQUET_TARGET:g}",
         "yes" if is_reached else "no",
+        f"{prebuilt[0]:.2f}",
+        f"{prebuilt[1]:.1f}",
+        f"{ours[1]:.1f}",
     )
 
 
