@@ -11,7 +11,7 @@ from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.log_tails import FileRest
 from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
 from kafkalog.columns.window import FileWindow
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 
 

@@ -22,8 +22,8 @@ from kafkalog.storage.compaction import CleaningRound, SourceBatch, cleaned_batc
 from kafkalog.storage.compaction_check import CleanedPartCheck, CompactionFinding, Severity
 from kafkalog.storage.files import modified_ms
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.log_transactions import LogTransactions, log_transactions
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.retention_facts import largest_timestamp
 from kafkalog.storage.topic_configs import CompactionSettings

@@ -18,7 +18,7 @@ from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.log_headers import LogHeaders, is_damaged
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.files import modified_ms
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 
 
 class CompleteFrom(NamedTuple):

@@ -21,7 +21,7 @@ from kafkalog.columns.offset_intervals import (
     RecordKind,
 )
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
 from kafkalog.format.batch_header import LOG_APPEND_TIME
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.log_snapshots import snapshot_entries
+from kafkalog.storage.partition_log import PartitionLog
 
 _BEFORE_ALL = np.iinfo(np.int64).min
 

@@ -25,7 +25,7 @@ from kafkalog.columns.offset_intervals import (
 from kafkalog.columns.single_batches import BatchRecords, batch_records, is_message_set
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes, transaction_outcomes
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan
 

@@ -31,7 +31,7 @@ from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.renamed_files import opened
 
 # How a log ends that is being written, or was when its broker stopped.

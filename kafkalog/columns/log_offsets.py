@@ -14,7 +14,7 @@ from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 
 
 class TimedOffset(NamedTuple):

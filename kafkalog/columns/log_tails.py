@@ -19,7 +19,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 
 # Tables in which a sound batch is looked for from the end, before all checksums are computed.

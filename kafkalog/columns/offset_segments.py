@@ -17,9 +17,9 @@ from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import flush_directory, new_directory, write_file
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery import LEADER_EPOCHS
 
 _FIRST_EPOCH = 0

@@ -23,8 +23,8 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE, wrapped_sequence
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.names import INTERNAL_TOPICS
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 
 # Of how many batches a broker remembers the sequence numbers.
 _REMEMBERED = 5

@@ -23,7 +23,7 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
 

@@ -13,7 +13,7 @@ from kafkalog.columns.replica_facts import batch_facts, replica_facts, replica_s
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.faults import Fault
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.replicas import (
     BatchFact,
     OffsetSpan,

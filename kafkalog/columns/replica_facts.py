@@ -30,7 +30,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.storage.files import InputFile, read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.replica_reads import ReplicaSet
 from kafkalog.storage.replicas import BatchFact, ReplicaFacts, by_lineage

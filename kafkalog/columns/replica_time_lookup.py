@@ -10,7 +10,7 @@ from kafkalog.columns.filled_records import read_filled_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.columns.window import FileWindow
-from kafkalog.storage.log_dir import SegmentFile
+from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replica_reads import ReplicaSet
 

@@ -13,7 +13,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.retention import (
     RetentionLog,
     RetentionSegment,

@@ -29,10 +29,11 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_compaction import compact_log
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_settings import NEVER, LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.storage.output_files import write_file
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.recovery import LEADER_EPOCHS, RecoverySettings, plan_recovery
 

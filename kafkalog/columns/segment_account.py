@@ -47,8 +47,8 @@ from kafkalog.storage.files import (
     read_bytes,
     read_text,
 )
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CLUSTER_METADATA, snapshot_offset
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segments
 from kafkalog.storage.temporary_files import CLEANED
 

@@ -54,8 +54,8 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.resync import Bounds, Damage, Finder
 from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
-from kafkalog.storage.log_dir import SegmentFile
 from kafkalog.storage.offset_ranges import TimestampRange
+from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.wire.checksums import crc32, crc32c
 
 # About what a core's second-level cache holds, so that bytes are still there when the records are

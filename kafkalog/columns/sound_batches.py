@@ -10,7 +10,7 @@ from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptio
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.compaction_check import PlacedBatch
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import SegmentFile
+from kafkalog.storage.partition_log import SegmentFile
 
 
 def sound_batches(segments: Sequence[SegmentFile]) -> Iterator[PlacedBatch]:

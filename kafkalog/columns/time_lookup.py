@@ -23,7 +23,7 @@ from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.index_lookup import first_offset_from, start_position
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
 from kafkalog.errors import CorruptDataError
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.log_snapshots import snapshot_entries
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.transactions import Transaction
 
 

@@ -36,8 +36,8 @@ from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.index_lookup import start_position
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.log_snapshots import snapshot_entries
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan
 from kafkalog.wire.checksums import crc32c

@@ -28,7 +28,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.indexes import AbortedTransaction, read_transaction_index
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import read_bytes
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.replicas import OffsetSpan
 
 # A segment's aborted transactions by producer, in their order.

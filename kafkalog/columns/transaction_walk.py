@@ -31,8 +31,8 @@ from kafkalog.format.faults import Severity
 from kafkalog.format.producer_snapshot import ProducerEntry
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.log_snapshots import newest_snapshot, snapshot_entries
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.transactions import OpenTransactions, Transaction, last_stable_offset
 

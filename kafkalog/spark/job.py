@@ -19,7 +19,8 @@ from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import matching_paths
-from kafkalog.storage.log_dir import PartitionLog, find_partitions, input_entries
+from kafkalog.storage.log_dir import find_partitions, input_entries
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.storage.uris import is_inside
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs

@@ -21,8 +21,9 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import is_directory
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog
 
 _logger = logging.getLogger(__name__)
 

@@ -14,9 +14,10 @@ from kafkalog.spark.offsets_topic import commits_complete_from
 from kafkalog.spark.topic_views import topic_view
 from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag
 from kafkalog.storage.files import list_directory
-from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.metadata_snapshots import snapshot_before
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition_name
+from kafkalog.storage.partition_log import PartitionLog, topic_id
 
 
 @dataclass(frozen=True)

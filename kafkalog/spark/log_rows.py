@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.session import parallelism
-from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64()}
 

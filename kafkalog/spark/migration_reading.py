@@ -22,9 +22,10 @@ from kafkalog.spark.log_rows import rows_of_logs
 from kafkalog.spark.options import Mode
 from kafkalog.spark.topic_views import topic_view
 from kafkalog.spark.zookeeper_lag import ZookeeperLag, zookeeper_input
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog
 
 _GROUPS_LOOKED_AT = 1000
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"

@@ -29,9 +29,9 @@ from kafkalog.spark.job import counted
 from kafkalog.spark.migration_arguments import MTIME
 from kafkalog.spark.migration_reading import OffsetStores
 from kafkalog.spark.migration_words import segment_words
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import OutputFile, whole_directory
+from kafkalog.storage.partition_log import PartitionLog
 
 _ORDER = ("group_id", "topic", "partition")
 

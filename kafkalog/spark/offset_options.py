@@ -10,7 +10,6 @@ from kafkalog.errors import OptionError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.offset_ranges import (
     EARLIEST,
     LATEST,
@@ -23,6 +22,7 @@ from kafkalog.storage.offset_ranges import (
     SpecificTimestamps,
     TimestampRange,
 )
+from kafkalog.storage.partition_log import PartitionLog
 
 STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
 ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")

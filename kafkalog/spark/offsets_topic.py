@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.columns.complete_from import complete_from
 from kafkalog.spark.log_rows import rows_of_logs
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
 
 # Columns of what tells how far commits are complete.
 REACH = (

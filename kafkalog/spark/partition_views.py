@@ -18,7 +18,7 @@ from kafkalog.columns.transaction_account import stable_offset_row, transaction_
 from kafkalog.errors import CorruptDataError
 from kafkalog.spark.options import Mode, ReadOptions, Shutdown, View
 from kafkalog.spark.passed_damage import PassedDamage
-from kafkalog.storage.log_dir import PartitionLog, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
 from kafkalog.storage.topic_configs import CompactionSettings, RetentionSettings, TopicConfigs
 

@@ -40,7 +40,7 @@ from kafkalog.spark.topics import internal_logs
 from kafkalog.spark.work_log import PLANNED, plan_context, reported_work
 from kafkalog.storage.index_lookup import first_offset_from
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE, oldest_base_offset
 from kafkalog.storage.offset_ranges import (
     Everything,
@@ -50,6 +50,7 @@ from kafkalog.storage.offset_ranges import (
     offset_range,
 )
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_plan import (
     CommittedRead,
     SegmentRead,

@@ -34,9 +34,10 @@ from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.index_lookup import start_position
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile, with_segments_of_now
+from kafkalog.storage.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import opened
 from kafkalog.storage.replicas import OffsetSpan

@@ -22,7 +22,7 @@ from kafkalog.format.checkpoints import (
 )
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.files import read_text
-from kafkalog.storage.log_dir import META_PROPERTIES, PartitionLog, topic_id, with_own_checkpoints
+from kafkalog.storage.log_dir import META_PROPERTIES
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
     CLUSTER_METADATA,
@@ -32,6 +32,7 @@ from kafkalog.storage.names import (
 )
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import new_directory, write_file
+from kafkalog.storage.partition_log import PartitionLog, topic_id, with_own_checkpoints
 
 _SCRATCH = ".salvage-"
 # What is written anew: all that was salvaged is on disk and was on all replicas that there are.

@@ -15,7 +15,7 @@ from kafkalog.spark.job import (
     add_index_interval_argument,
     counted,
 )
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_configs import TopicConfigs
 
 

@@ -23,9 +23,10 @@ from kafkalog.spark.reading import report_damage_behind
 from kafkalog.spark.state_arguments import named_as_arguments
 from kafkalog.spark.tables import table_schema
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.offset_ranges import Everything, OffsetRange
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.replica_reads import ReplicaSet
 from kafkalog.storage.state_positions import StateSource, by_topic
 

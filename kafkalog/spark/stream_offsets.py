@@ -20,9 +20,10 @@ from kafkalog.spark.offset_options import offsets_by_partition
 from kafkalog.spark.options import Isolation, Mode, ReadOptions
 from kafkalog.spark.topics import TopicChoice
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, find_partitions, topic_id
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.offset_ranges import report_data_loss
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.replica_reads import ReplicaSet
 
 Offsets = dict[TopicPartition, int]

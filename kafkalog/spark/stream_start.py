@@ -20,7 +20,7 @@ from kafkalog.spark.stream_offsets import (
 from kafkalog.spark.stream_options import StreamOptions
 from kafkalog.spark.topics import TopicChoice
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.offset_ranges import (
     EARLIEST,
     LATEST,
@@ -29,6 +29,7 @@ from kafkalog.storage.offset_ranges import (
     offset_range,
     report_data_loss,
 )
+from kafkalog.storage.partition_log import PartitionLog
 
 _OF_THE_STREAM = "the stream's offsets"
 

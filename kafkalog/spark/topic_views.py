@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.tables import table_schema
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 
 
 def topic_view(

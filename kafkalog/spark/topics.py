@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from kafkalog.errors import OptionError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.spark.option_values import OptionValues
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import INTERNAL_TOPICS
+from kafkalog.storage.partition_log import PartitionLog
 
 SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 

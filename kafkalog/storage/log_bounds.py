@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 
 
 class EndRule(Enum):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from kafkalog.format.batch_header import read_header
 from kafkalog.storage.compaction import CleaningRound, SourceBatch, cleaned_batches, last_offsets
 from kafkalog.storage.files import InputFile, modified_ms
-from kafkalog.storage.log_dir import SegmentFile
 from kafkalog.storage.log_transactions import log_transactions
 from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.segment_recovery import frames
 
 

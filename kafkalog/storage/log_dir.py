@@ -31,13 +31,12 @@ from kafkalog.storage.names import (
     partition_name,
     segment_base_offset,
 )
-from kafkalog.storage.partition_log import PARTITION_METADATA as PARTITION_METADATA
-from kafkalog.storage.partition_log import LogDir as LogDir
-from kafkalog.storage.partition_log import PartitionLog as PartitionLog
-from kafkalog.storage.partition_log import SegmentFile as SegmentFile
-from kafkalog.storage.partition_log import topic_id as topic_id
-from kafkalog.storage.partition_log import with_own_checkpoints as with_own_checkpoints
-from kafkalog.storage.partition_log import without_checkpoints as without_checkpoints
+from kafkalog.storage.partition_log import (
+    LogDir,
+    PartitionLog,
+    SegmentFile,
+    without_checkpoints,
+)
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.same_partitions import refuse_doubles, with_tiered_beginnings
 from kafkalog.storage.temporary_files import finished_swaps, is_replaced

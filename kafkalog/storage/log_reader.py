@@ -16,7 +16,7 @@ from kafkalog.format.records import Record
 from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.renamed_files import current_path
 from kafkalog.storage.segment_lookup import (
     checked_frames,

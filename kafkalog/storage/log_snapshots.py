@@ -7,8 +7,8 @@ import os
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files import list_directory, read_bytes
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import snapshot_offset
+from kafkalog.storage.partition_log import PartitionLog
 
 
 def snapshot_entries(log: PartitionLog, offset: int) -> list[ProducerEntry] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from kafkalog.storage.files import list_directory
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 
 _SNAPSHOT = re.compile(r"(?P<end_offset>[0-9]{20})-(?P<leader_epoch>[0-9]{10})\.checkpoint")
 

@@ -13,7 +13,7 @@ from enum import Enum
 from kafkalog.errors import DataLossError, OptionError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.storage.log_bounds import EndRule, LogBounds, log_bounds
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 
 LATEST, EARLIEST = -1, -2
 

@@ -21,8 +21,8 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.records import Record
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import oldest_base_offset
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.segment_lookup import is_zero_filled
 from kafkalog.storage.segment_recovery import Readable
 

@@ -19,7 +19,6 @@ from kafkalog.format.checkpoints import (
 )
 from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.storage.files import list_directory, read_text
-from kafkalog.storage.log_dir import PARTITION_METADATA
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.storage.names import (
@@ -31,6 +30,7 @@ from kafkalog.storage.names import (
     partition_name,
 )
 from kafkalog.storage.output_files import Flush, flush_directory, write_file
+from kafkalog.storage.partition_log import PARTITION_METADATA
 
 
 @dataclass(frozen=True, slots=True)

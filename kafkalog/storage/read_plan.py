@@ -9,8 +9,8 @@ from typing import Protocol, TypeVar
 from kafkalog.format.indexes import OffsetEntry
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
 from kafkalog.storage.offset_ranges import OffsetRange
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.replica_reads import Filling, ReplicaSet
 
 # What opening a file counts for when small ones are packed together, in bytes.

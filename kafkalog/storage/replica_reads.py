@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.log_dir import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.replicas import ReplicaFacts, believed_end, epoch_divergence
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 from kafkalog.format.indexes import TIME_ENTRY, read_time_index, whole_entries
 from kafkalog.storage.files import modified_ms, read_bytes
-from kafkalog.storage.log_dir import SegmentFile
+from kafkalog.storage.partition_log import SegmentFile
 
 
 class TimestampFrom(Enum):

@@ -14,8 +14,8 @@ from kafkalog.format.indexes import OffsetEntry
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import read_bytes
 from kafkalog.storage.loaded_segment import LoadedSegment, read_index_entries
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.names import SegmentFileName, partition_name, segment_file_name
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.storage.temporary_files import (
     CLEANED,

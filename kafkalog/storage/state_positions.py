@@ -13,7 +13,7 @@ from typing import Any
 from kafkalog.errors import StatePositionError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.leader_epochs import EpochStart
-from kafkalog.storage.log_dir import SegmentFile
+from kafkalog.storage.partition_log import SegmentFile
 
 _WRITER = "kafkalog reconstruct_state"
 _ANEW = "--full-refresh builds the state anew from what is there"

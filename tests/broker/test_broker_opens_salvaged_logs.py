@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from jobs.salvage import main
 from kafkalog.format.producer_snapshot import read_producer_snapshot
 from kafkalog.spark.job import ExitCode
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka

@@ -17,8 +17,9 @@ from kafkalog.storage.compaction import (
     last_offsets,
 )
 from kafkalog.storage.log_compaction import segment_batches
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_transactions import log_transactions
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_configs import TopicConfigs
 from tests.compactable_logs import committed_state
 from tests.golden.fixture_sets import consumed

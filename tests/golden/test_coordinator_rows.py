@@ -15,7 +15,8 @@ from kafkalog.schemas import table_fields
 from kafkalog.spark.options import read_options
 from kafkalog.spark.planning import planned_groups
 from kafkalog.spark.reading import read_segment
-from kafkalog.storage.log_dir import find_partitions, topic_id
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import topic_id
 from kafkalog.storage.read_plan import SegmentRead
 
 SETS = ("kafka44", "kafka39zk")

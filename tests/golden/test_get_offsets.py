@@ -15,7 +15,7 @@ from kafkalog.columns.log_offsets import (
     log_end_offset,
     offset_of_max_timestamp,
 )
-from kafkalog.storage.log_dir import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog
 from tests.golden.test_time_lookups import partitions
 
 BROKERS = ("kafka44", "kafka39zk", "tiered43")

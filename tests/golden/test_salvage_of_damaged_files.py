@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafkalog.columns.salvage import SalvageSettings, salvage_partition
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 from tests.both_readers import by_reference
 
 SETTINGS = SalvageSettings(now_ms=1_790_000_000_000, index_interval_bytes=1024)

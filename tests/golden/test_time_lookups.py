@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.time_lookup import offset_for_time
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 
 # tiered43 is not among them: its earlier offsets are in the remote store.
 SETS = {"kafka44": 150, "kafka39zk": 150}

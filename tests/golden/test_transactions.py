@@ -12,7 +12,8 @@ import pytest
 
 from kafkalog.columns.transaction_account import transaction_rows
 from kafkalog.errors import CorruptDataError
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 
 SETS = ("kafka44", "kafka39zk")
 _ENTRY = re.compile(r"producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+)")

@@ -20,7 +20,8 @@ from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.compaction import CleaningRound, SourceBatch, cleaned_batches, last_offsets
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 from tests.spark.kafka_logs import write_log
 from tests.unit.storage.log_dirs import checkpoint_text
 

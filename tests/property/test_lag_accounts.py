@@ -11,8 +11,9 @@ import pytest
 
 from kafkalog.columns.lag_account import LagAccounts, lag_accounts
 from kafkalog.columns.transaction_walk import stable_offset
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_reader import LogReader
+from kafkalog.storage.partition_log import PartitionLog
 from tests.lag_logs import drawn_events, drawn_moments, write_log_dir
 from tests.lag_replay import COUNTED, LagReplay, LagView, replayed
 

@@ -26,9 +26,10 @@ from kafkalog.schemas import table_fields
 from kafkalog.spark.commit_reading import CommitsRead, read_commits
 from kafkalog.spark.options import read_options
 from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_reader import LogReader
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
 
 SIZE = LagInput(groups=60, partitions=4, commits=60 * 4 * 5, records=40 * 550)
 

@@ -25,7 +25,7 @@ from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.columns.window import FileWindow
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import LogDir, PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile
 from tests.both_readers import memory_window
 from tests.golden.fixture_sets import Segment, unique_segments
 

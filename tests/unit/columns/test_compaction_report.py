@@ -14,7 +14,8 @@ from kafkalog.columns.compaction_report import compaction_rows
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_configs import TopicConfigs
 from tests.samples import record
 from tests.spark.kafka_logs import write_log

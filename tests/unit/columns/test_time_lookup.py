@@ -11,7 +11,8 @@ from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.wire.compression import CompressionType
 
 

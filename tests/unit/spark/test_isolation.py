@@ -10,7 +10,8 @@ import pytest
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.spark import reading
 from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.log_dir import PartitionLog, with_segments_of_now
+from kafkalog.storage.log_dir import with_segments_of_now
+from kafkalog.storage.partition_log import PartitionLog
 from tests.broker.made_logs import MadeLog, log_name
 from tests.committed_reads import committed_offsets, committed_options, rows_of
 

@@ -11,7 +11,8 @@ from kafkalog.columns.offset_segments import NEW_LOG, LogEnd
 from kafkalog.errors import OptionError
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.migration_writing import commit_forms
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
 
 ENDS = {0: LogEnd(33, 0, magic=1), 1: LogEnd(0, 0)}
 

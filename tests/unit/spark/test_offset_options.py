@@ -8,7 +8,6 @@ from kafkalog.errors import OptionError
 from kafkalog.spark.offset_options import OFFSET_OPTIONS, check_partitions, offset_request
 from kafkalog.spark.option_values import OptionValues
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.log_dir import PartitionLog
 from kafkalog.storage.offset_ranges import (
     Everything,
     FromTimestamp,
@@ -19,6 +18,7 @@ from kafkalog.storage.offset_ranges import (
     SpecificTimestamps,
     offset_range,
 )
+from kafkalog.storage.partition_log import PartitionLog
 from tests.unit.storage.log_dirs import log_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkalog.storage.log_dir import LogDir, PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile
 
 # What a broker puts between the dot and the mark of a directory on its way out.
 UNIQUE = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"

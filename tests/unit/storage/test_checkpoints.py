@@ -13,7 +13,8 @@ from kafkalog.format.checkpoints import (
     write_offset_checkpoint,
 )
 from kafkalog.format.properties import read_properties
-from kafkalog.storage.log_dir import LogDir, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import LogDir
 from tests.unit.storage.log_dirs import (
     CLEANED,
     HIGH_WATERMARKS,

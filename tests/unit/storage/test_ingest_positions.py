@@ -17,7 +17,7 @@ from kafkalog.storage.ingest_positions import (
     positions_from_json,
     starting_offsets,
 )
-from kafkalog.storage.log_dir import SegmentFile
+from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.state_positions import StateSource
 from tests.unit.storage.test_state_positions import SOURCE as LOG
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.storage.log_bounds import EndRule, LogBounds, log_bounds
-from kafkalog.storage.log_dir import LogDir, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import LogDir
 from tests.unit.storage.log_dirs import (
     HIGH_WATERMARKS,
     LOG_STARTS,

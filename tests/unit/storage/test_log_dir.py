@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError
-from kafkalog.storage.log_dir import LogDir, PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import LogDir, PartitionLog
 from tests.samples import batch
 from tests.unit.storage.log_dirs import (
     UNIQUE,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError
-from kafkalog.storage.log_dir import LogDir, PartitionLog, SegmentFile, find_partitions
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile
 from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
 
 

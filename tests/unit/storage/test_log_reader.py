@@ -22,8 +22,9 @@ from kafkalog.format.segment_writer import write_segment
 from kafkalog.storage import log_reader
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_reader import LogChunk, LogReader
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.segment_lookup import OffsetIndexFile, checked_frames, start_position
 from kafkalog.wire.compression import CompressionType
 from tests.samples import batch, record

@@ -12,7 +12,6 @@ import pytest
 
 from kafkalog.errors import DataLossError, OptionError
 from kafkalog.storage.log_bounds import EndRule
-from kafkalog.storage.log_dir import LogDir, PartitionLog
 from kafkalog.storage.offset_ranges import (
     EARLIEST,
     LATEST,
@@ -27,6 +26,7 @@ from kafkalog.storage.offset_ranges import (
     offset_range,
     report_data_loss,
 )
+from kafkalog.storage.partition_log import LogDir, PartitionLog
 from kafkalog.storage.read_plan import segment_reads
 from tests.unit.storage.log_dirs import log_of
 

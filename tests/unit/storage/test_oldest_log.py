@@ -14,7 +14,7 @@ from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import PartitionLog, find_partitions
+from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import PartitionName, oldest_base_offset, oldest_partition_name
 from kafkalog.storage.oldest_log import (
     OldestRange,
@@ -22,6 +22,7 @@ from kafkalog.storage.oldest_log import (
     read_oldest_file,
     read_oldest_log,
 )
+from kafkalog.storage.partition_log import PartitionLog
 
 
 def entry(payload: bytes, magic: int = 1, attributes: int = 0) -> bytes:

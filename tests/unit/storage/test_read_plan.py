@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.log_dir import LogDir
 from kafkalog.storage.offset_ranges import OffsetRange
+from kafkalog.storage.partition_log import LogDir
 from kafkalog.storage.read_plan import (
     LEAST_PART_BYTES,
     OPEN_COST_BYTES,
