@@ -54,7 +54,7 @@ def test_state_is_the_same_where_every_segment_is_its_own_task(
 ) -> None:
     # T16 with it: a transaction's records and its end are in different tasks.
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
-    options = {"isolationLevel": level, "maxPartitionBytes": 1, "subscribePattern": "^shop"}
+    options = {"isolationLevel": level, "maxPartitionBytes": 2**20, "subscribePattern": "^shop"}
     records = kafkalog_read(spark, logs / "log-dirs", columns=",".join(RECORD_COLUMNS), **options)
     assert records.rdd.getNumPartitions() > 40
     rows = latest_by_key(records).where("value IS NOT NULL").toArrow().to_pylist()
