@@ -30,7 +30,7 @@ from tests.broker.prepared_cluster import (
     prepared_cluster,
 )
 
-pytestmark = [*needs_kafka, pytest.mark.spark]
+pytestmark = [*needs_kafka, pytest.mark.spark, pytest.mark.deep]
 
 _SCHEMA = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
@@ -118,7 +118,7 @@ def moved_into(cluster: Cluster, log_dir: Path) -> None:
         shutil.copytree(log_dir / f"{TOPIC}-{partition}", cluster.directory(partition))
 
 
-@pytest.fixture(scope="module", params=["moved", pytest.param("whole", marks=pytest.mark.deep)])
+@pytest.fixture(scope="module", params=["moved", "whole"])
 def restored(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Any:

@@ -207,6 +207,7 @@ def test_every_line_is_the_row_of_job_consumer_lag(
     }
 
 
+@pytest.mark.deep
 def test_commits_expire_when_the_broker_deleted_them(
     spark: SparkSession, unpacked: Unpacked
 ) -> None:

@@ -17,7 +17,7 @@ from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, r
 from tests.jobs.job_runs import needs_delta
 from tests.jobs.killed_jobs import Moment, killed_at, session_started
 
-pytestmark = [pytest.mark.spark, needs_delta]
+pytestmark = [pytest.mark.spark, pytest.mark.deep, needs_delta]
 
 
 def _file_begun(work: Path) -> Iterator[Path]:
@@ -43,7 +43,6 @@ MOMENTS: dict[str, Moment] = {
     "while the manifest is written": _manifest_begun,
     "before the hand-over is written": _manifest_committed,
 }
-SHORT = "when rows are committed"
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +59,7 @@ def half(
     return output
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [pytest.param(moment, marks=[] if moment == SHORT else pytest.mark.deep) for moment in MOMENTS],
-)
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_run_after_a_killed_one_ends_with_every_record_once(
     moment: str, half: Path, spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:

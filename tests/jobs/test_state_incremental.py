@@ -33,10 +33,8 @@ def state_of(logs: list[GrowingLog], level: str, *, deletes: bool = False) -> St
     return whole
 
 
-@pytest.mark.parametrize(
-    ("seed", "level"),
-    [pytest.param(1, "read_uncommitted", marks=pytest.mark.deep), (2, "read_committed")],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize(("seed", "level"), [(1, "read_uncommitted"), (2, "read_committed")])
 def test_after_each_step_the_table_is_that_of_reading_everything(
     seed: int, level: str, spark: SparkSession, tmp_path: Path
 ) -> None:
