@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.spark.work_log import PLANNED, READ
 
-pytestmark = [pytest.mark.spark, pytest.mark.deep]
+pytestmark = pytest.mark.spark
 
 
 def test_numbers_of_planning_and_of_tasks_are_in_the_worker_log(
