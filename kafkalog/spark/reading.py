@@ -89,7 +89,7 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     damage.summarise()
 
 
-def _segment_options(segment: SegmentRead, path: str, options: ReadOptions) -> SegmentOptions:
+def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
     return SegmentOptions(
         base_offset=segment.base_offset,
         next_base_offset=segment.next_base_offset,
@@ -97,7 +97,7 @@ def _segment_options(segment: SegmentRead, path: str, options: ReadOptions) -> S
         end_offset=segment.end_offset,
         check_crcs=options.check_crcs,
         max_batch_bytes=options.max_batch_bytes,
-        start_position=segment.start_position or start_position(path, segment.first_offset),
+        start_position=segment.start_position,
         asked_offset=segment.asked_offset,
         next_position=segment.next_position,
         timestamps=options.timestamps,
@@ -118,7 +118,8 @@ def _records(
     with_control_records: bool = False,
 ) -> _Read:
     damage = _Damage(path, options.mode)
-    segment_options = _segment_options(segment, path, options)
+    begins = segment.start_position or start_position(path, segment.first_offset)
+    segment_options = replace(_segment_options(segment, options), start_position=begins)
     constants = {**_constants(segment, path), "brokerId": segment.broker_id}
     with _outcomes(segment, path, options) as outcomes:
         if segment.filling is None:
@@ -233,7 +234,7 @@ def _oldest_records(
     damage = _Damage(path, options.mode)
     log_end = yield from read_oldest_records(
         window,
-        _segment_options(segment, path, options),
+        _segment_options(segment, options),
         columns,
         {**_constants(segment, path), "brokerId": segment.broker_id},
         damage.report,
@@ -246,7 +247,7 @@ def _batches(
     window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
 ) -> _Read:
     # Damage is told wherever it is: the walk begins where the file does.
-    segment_options = replace(_segment_options(segment, path, options), start_position=0)
+    segment_options = _segment_options(segment, options)
     return read_batches(window, segment_options, columns, _constants(segment, path))
 
 
@@ -263,7 +264,7 @@ def _byte_ranges(
         "is_last_segment": segment.next_base_offset is None,
     }
     ranges = read_byte_ranges(
-        window, _segment_options(segment, path, options), is_compacted=segment.is_compacted
+        window, _segment_options(segment, options), is_compacted=segment.is_compacted
     )
     rows: list[ByteRange] = []
     while True:
