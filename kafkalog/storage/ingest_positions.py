@@ -12,7 +12,13 @@ from enum import Enum
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.format.checkpoints import TopicPartition
-from kafkalog.storage.state_positions import StateSource, by_partition, by_topic
+from kafkalog.storage.state_positions import (
+    StateSource,
+    by_partition,
+    by_topic,
+    is_other,
+    written_by,
+)
 
 WRITER = "kafkalog ingest_topics"
 _ELSEWHERE = "another --output keeps both"
@@ -56,6 +62,11 @@ class IngestRange:
     def is_empty(self) -> bool:
         return self.until_offset <= self.from_offset
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a finding keeps the partition from being read."""
+        return self.finding not in (None, FindingKind.GAP.value)
+
 
 @dataclass(frozen=True, slots=True)
 class IngestPositions:
@@ -91,11 +102,8 @@ class IngestPositions:
 
 def positions_from_json(text: str | None) -> IngestPositions | None:
     """The positions in a commit's text; None where it is not this job's."""
-    try:
-        found = json.loads(text or "")
-    except ValueError:
-        return None
-    if not isinstance(found, dict) or found.get("job") != WRITER:
+    found = written_by(WRITER, text)
+    if found is None:
         return None
     return IngestPositions(
         isolation_level=found["isolation_level"],
@@ -119,16 +127,20 @@ class Replaces(Enum):
 
 @dataclass(frozen=True, slots=True)
 class IngestRun:
-    """What a run is to do: `ranges`, which are those of `positions`, what the table holds after it.
+    """What a run is to do. `positions`: what the table holds after it.
 
     `replaces`: what its rows take the place of, nothing where they are only added. `replaced` are
     the partitions that are written anew as a whole.
     """
 
-    ranges: tuple[IngestRange, ...]
     replaces: Replaces
     positions: IngestPositions
     replaced: frozenset[TopicPartition] = frozenset()
+
+    @property
+    def ranges(self) -> tuple[IngestRange, ...]:
+        """Those that it writes, and those of which there is a finding."""
+        return self.positions.ranges
 
     @property
     def written(self) -> tuple[IngestRange, ...]:
@@ -178,9 +190,8 @@ def ingest_run(
     replaces = Replaces.RANGES if is_bounded else Replaces.NOTHING
     if full_refresh:
         replaces = Replaces.PARTITIONS
-    kept = tuple(each for each in ranges if not each.is_empty or each.finding is not None)
     after = _after(recorded, ranges, sources, token, is_bounded)
-    return IngestRun(kept, replaces, after, replaced)
+    return IngestRun(replaces, after, replaced)
 
 
 def _replaced(
@@ -190,8 +201,7 @@ def _replaced(
     has."""
     keys = {source.key for source in sources}
     for source in sources:
-        topic_id = recorded.topic_ids.get(source.topic)
-        if topic_id and source.topic_id and topic_id != source.topic_id:
+        if is_other(recorded.topic_ids.get(source.topic), source.topic_id):
             keys |= {key for key in recorded.next_offsets if key[0] == source.topic}
     return frozenset(keys)
 
@@ -271,7 +281,7 @@ def _why_stop(
     if position is None:
         return None
     topic_id = recorded.topic_ids.get(source.topic)
-    if topic_id and source.topic_id and topic_id != source.topic_id:
+    if is_other(topic_id, source.topic_id):
         return FindingKind.RECREATED, (
             f"the table has the topic with the id {topic_id}, {source.input_path} has it with the "
             f"id {source.topic_id}: it was deleted and created again; {_ELSEWHERE}, {_ANEW}"
@@ -291,7 +301,7 @@ def _why_stop(
 
 
 def _refuse_other_cluster(recorded: IngestPositions, source: StateSource) -> None:
-    if recorded.cluster_id and source.cluster_id and recorded.cluster_id != source.cluster_id:
+    if is_other(recorded.cluster_id, source.cluster_id):
         raise StatePositionError(
             f"the table holds records of cluster {recorded.cluster_id}, {source.input_path} is of "
             f"cluster {source.cluster_id}: {_ELSEWHERE}"
@@ -309,10 +319,9 @@ def _after(
     next_offsets = dict(recorded.next_offsets)
     epochs, topic_ids = dict(recorded.leader_epochs), dict(recorded.topic_ids)
     for each in ranges:
-        is_stopped = each.finding not in (None, FindingKind.GAP.value)
         # Of a first run that was to begin at a time not reached yet nothing is known.
         is_undecided = is_bounded and each.is_empty and each.key not in next_offsets
-        if is_stopped or is_undecided:
+        if each.is_stopped or is_undecided:
             continue
         if each.topic_id:
             topic_ids[each.topic] = each.topic_id
@@ -337,6 +346,6 @@ def starting_offsets(positions: IngestPositions, ranges: Iterable[IngestRange]) 
     """What Spark's Kafka source takes as `startingOffsets` to go on where the table ends: a text of
     JSON with all partitions of the topics that are in the table. Topics of which a partition is not
     read any more are left out (F534)."""
-    stopped = {each.topic for each in ranges if each.finding not in (None, FindingKind.GAP.value)}
+    stopped = {each.topic for each in ranges if each.is_stopped}
     kept = {key: offset for key, offset in positions.next_offsets.items() if key[0] not in stopped}
     return json.dumps(by_topic(kept))

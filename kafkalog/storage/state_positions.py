@@ -154,11 +154,8 @@ class StatePositions:
 
 def positions_from_json(text: str | None) -> StatePositions | None:
     """The positions in a commit's text; None where it is not this job's."""
-    try:
-        found = json.loads(text or "")
-    except ValueError:
-        return None
-    if not isinstance(found, dict) or found.get("job") != _WRITER:
+    found = written_by(_WRITER, text)
+    if found is None:
         return None
     return StatePositions(
         StateSettings(found["isolation_level"], found["keep_tombstones"]),
@@ -168,6 +165,15 @@ def positions_from_json(text: str | None) -> StatePositions | None:
         by_partition(found["leader_epochs"]),
         found["topic_ids"],
     )
+
+
+def written_by(job: str, text: str | None) -> dict[str, Any] | None:
+    """What a job has written into a commit's text; None where it is not this job's."""
+    try:
+        found = json.loads(text or "")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) and found.get("job") == job else None
 
 
 def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
@@ -309,24 +315,25 @@ def _start_offset(positions: StatePositions, source: StateSource) -> int:
 
 
 def _is_stranger(positions: StatePositions, source: StateSource) -> bool:
-    return _is_other(positions.cluster_id, source.cluster_id) or _is_other(
+    return is_other(positions.cluster_id, source.cluster_id) or is_other(
         positions.topic_ids.get(source.topic), source.topic_id
     )
 
 
-def _is_other(recorded: str | None, found: str | None) -> bool:
+def is_other(recorded: str | None, found: str | None) -> bool:
+    """Whether two ids, of a cluster or a topic, are known and differ."""
     return bool(recorded and found and recorded != found)
 
 
 def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
     """Raise StatePositionError for a partition of another cluster, or of a topic made anew."""
-    if _is_other(positions.cluster_id, source.cluster_id):
+    if is_other(positions.cluster_id, source.cluster_id):
         raise StatePositionError(
             f"the table holds state of cluster {positions.cluster_id}, {source.input_path} is of "
             f"cluster {source.cluster_id}: {_ELSEWHERE}"
         )
     topic_id = positions.topic_ids.get(source.topic)
-    if _is_other(topic_id, source.topic_id):
+    if is_other(topic_id, source.topic_id):
         raise StatePositionError(
             f"the table holds topic {source.topic} with the id {topic_id}, in {source.input_path} "
             f"it has the id {source.topic_id}: it was deleted and created again; {_ANEW}, "
