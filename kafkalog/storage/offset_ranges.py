@@ -48,8 +48,9 @@ class SpecificTimestamps:
 
 @dataclass(frozen=True, slots=True)
 class TimestampRange:
-    """Times of records, in milliseconds: from `first_ms` up to, not including, `end_ms`. A record
-    without a timestamp has none of them."""
+    """Times of records, in milliseconds: from `first_ms` up to, not including, `end_ms`. The first
+    is a time that a record can have, so below 2**63. A record without a timestamp has none of
+    them."""
 
     first_ms: int = 1 - 2**63
     end_ms: int = 2**63

@@ -26,10 +26,13 @@ from tests.unit.columns.readings import records_table
 from tests.unit.storage.log_dirs import log_name
 
 COLUMNS = ("offset", "timestampMs", "key", "value", "headers")
-milliseconds = st.integers(-(2**63) + 1, 2**63) | st.integers(1_600_000_000_000, 1_700_000_000_000)
+usual = st.integers(1_600_000_000_000, 1_700_000_000_000)
+# Any time a record can have, and an end behind all of them.
+first_times = st.integers(-(2**63) + 1, 2**63 - 1) | usual
+end_times = st.integers(-(2**63) + 1, 2**63) | usual
 
 
-@given(segments(), milliseconds, milliseconds, st.booleans())
+@given(segments(), first_times, end_times, st.booleans())
 def test_records_with_asked_times_are_those_of_a_full_read(
     segment: tuple[list[bytes], list[Record]], first_ms: int, end_ms: int, only_offsets: bool
 ) -> None:
