@@ -46,28 +46,24 @@ def read(
 
     Raises OptionError.
     """
-    from kafkalog.spark import frames
+    from kafkalog.spark.frames import path_texts, source_options
 
     register(spark)
-    return frames.read(
-        spark,
-        path,
-        columns=columns,
-        topics=topics,
-        offsets=offsets,
-        timestamps=timestamps,
-        **options,
+    given = source_options(
+        columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
     )
+    return spark.read.format("kafkalog").options(**given).load(path_texts(path))
 
 
-def write(frame: DataFrame, path: str, **options: object) -> None:
+def write(frame: DataFrame, path: str, **options: Value) -> None:
     """Write a DataFrame with the columns of Kafka's records to a log directory (docs/writing.md).
 
     Rows are brought into the order that a log has: all of a partition in one task, sorted by
     offset. `options` are those of `df.write.format("kafkalog")`. Raises SchemaError where there is
     no column `offset` to sort by.
     """
+    from kafkalog.spark.frames import option_texts
     from kafkalog.spark.row_order import in_log_order
 
     writer = in_log_order(frame).write.format("kafkalog").mode("append")
-    writer.options(**{name: str(value) for name, value in options.items()}).save(path)
+    writer.options(**option_texts(options)).save(path)

@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame, SparkSession
-
 from kafkalog.errors import OptionError
 from kafkalog.storage.offset_ranges import EARLIEST, LATEST
 
@@ -23,23 +21,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE_TOPICS = 'partitions as well, {"orders": [0, 1]}, where offsets are for all of them'
 
 
-def read(
-    spark: SparkSession,
-    path: Paths,
-    *,
-    columns: str | Sequence[str] | None = None,
-    topics: Topics | None = None,
-    offsets: Offsets | None = None,
-    timestamps: Timestamps | None = None,
-    **options: Value,
-) -> DataFrame:
-    """Kafka's log directories as a DataFrame. See `kafkalog.read`."""
-    given = source_options(
-        columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
-    )
+def path_texts(path: Paths) -> list[str]:
+    """What Spark's `load` takes for a path or several."""
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
-    reader = spark.read.format("kafkalog").options(**given)
-    return reader.load([os.fspath(one) for one in paths])
+    return [os.fspath(one) for one in paths]
 
 
 def source_options(
@@ -51,7 +36,7 @@ def source_options(
     **options: Value,
 ) -> dict[str, str]:
     """The options of the source that say the same. Raises OptionError for what has no such."""
-    given = {name: _text(value) for name, value in options.items()}
+    given = option_texts(options)
     if columns is not None:
         given["columns"] = columns if isinstance(columns, str) else ",".join(columns)
     if topics is not None:
@@ -66,8 +51,12 @@ def source_options(
     return given
 
 
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def option_texts(options: Mapping[str, Value]) -> dict[str, str]:
+    """Options as Spark hands them on: as text, true and false in its spelling."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in options.items()
+    }
 
 
 def _topics(topics: Topics) -> dict[str, str]:
