@@ -16,7 +16,7 @@ from benchmarks import contest, targets
 from benchmarks.broker_inputs import BrokerMissingError
 from benchmarks.inputs import BROKER, CODECS, GENERATED, MEGABYTE, RECORD_SIZES, Wanted, prepare
 from benchmarks.memory import NotMeasuredError, peak_growth
-from benchmarks.report import load, machine, table
+from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import one_processor
 
 _PACKAGES = ("kafkalog", "numba", "numpy", "pyarrow", "cramjam", "isal", "crc32c")
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.codecs, options.record_sizes, int(options.size * MEGABYTE), options.inputs
     )
     try:
-        inputs = prepare(wanted, options.origin, _progress)
+        inputs = prepare(wanted, options.origin, progress)
     except BrokerMissingError as error:
         print(f"no real broker here: {error}", file=sys.stderr)
         return 1
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shares: list[float] = []
     with one_processor(options.cpu):
         for item in inputs:
-            _progress(f"measuring {item.label}")
+            progress(f"measuring {item.label}")
             held = contest.hold(item, options.rounds)
             described.append(_described(held))
             shares.append(held.busy_share)
@@ -95,13 +95,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--cpu", type=int, metavar="N", help="the processor to run on (default: the last)"
     )
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path("build/benchmarks"),
-        metavar="DIR",
-        help="where files are kept for the next time (default: %(default)s)",
-    )
+    inputs_argument(parser)
     origin = parser.add_mutually_exclusive_group()
     origin.add_argument(
         "--broker",
@@ -145,7 +139,7 @@ def _described(held: contest.Contest) -> tuple[str, ...]:
 
 
 def _memory(held: contest.Contest, size: int, directory: Path) -> tuple[str, ...]:
-    _progress(f"measuring peak memory, {held.input.label}")
+    progress(f"measuring peak memory, {held.input.label}")
     try:
         growth = peak_growth(held.segment, size, directory)
     except NotMeasuredError as error:
@@ -169,10 +163,6 @@ def _verdict(rows: Sequence[Sequence[str]]) -> str:
     missed = [f"{row[0]}: {row[1]}" for row in rows if row[-1] not in ("", "yes")]
     text = f"{sum(reached)} of {len(reached)} targets reached"
     return f"{text}; missed: {'; '.join(missed)}" if missed else text
-
-
-def _progress(text: str) -> None:
-    print(f"… {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

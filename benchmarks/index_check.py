@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.report import load, machine, table
+from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import one_processor
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.index_check import SegmentIndexes, check_indexes
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = []
     with one_processor(None):
         for size in options.sizes:
-            _progress(f"a segment of {size} MiB")
+            progress(f"a segment of {size} MiB")
             log = _segment(options.inputs / f"index-check-{size}", size * _MEBIBYTE)
             rows.append(_row(log, size, options))
     print(f"{machine(_PACKAGES)}; {before} before, {load()} after")
@@ -89,13 +89,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="MIB",
         help="the largest segment that the tool checks the .timeindex of (default: %(default)s)",
     )
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path("build/benchmarks"),
-        metavar="DIR",
-        help="where files are kept for the next time (default: %(default)s)",
-    )
+    inputs_argument(parser)
     return parser.parse_args(arguments)
 
 
@@ -137,14 +131,14 @@ def _row(log: Path, size: int, options: argparse.Namespace) -> tuple[str, ...]:
     best: dict[str, float] = {}
     notes: dict[str, str] = {}
     for number in range(options.rounds):
-        _progress(f"round {number + 1}")
+        progress(f"round {number + 1}")
         for name, run in contenders.items():
             if name not in notes:
                 try:
                     seconds = _timed(run)
                 except (ClassPathError, ToolError) as error:
                     notes[name] = "-"
-                    _progress(f"{name}: {str(error).splitlines()[0]}")
+                    progress(f"{name}: {str(error).splitlines()[0]}")
                     continue
                 best[name] = min(seconds, best.get(name, seconds))
     told = {
@@ -190,10 +184,6 @@ def _dump(file: Path, patience: int) -> None:
     )
     if b"ismatch" in said.stderr or b"not found" in said.stderr:
         raise AssertionError(said.text)
-
-
-def _progress(text: str) -> None:
-    print(f"… {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

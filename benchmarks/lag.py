@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.lag_inputs import LagInput, write_lag_inputs
 from benchmarks.processes import Measured, busy_seconds, measured_process
-from benchmarks.report import load, table
+from benchmarks.report import inputs_argument, load, table
 
 _SUBMIT = (
     "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "
@@ -118,13 +118,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
             help="(default: %(default)s)",
         )
     parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path(tempfile.gettempdir()) / "kafkalog-lag",
-        metavar="DIR",
-        help="where inputs are kept (default: %(default)s)",
-    )
+    inputs_argument(parser, Path(tempfile.gettempdir()) / "kafkalog-lag")
     parser.add_argument("--part", choices=tuple(_PARTS), help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.report import load, machine, table
+from benchmarks.report import inputs_argument, load, machine, table
 from kafkalog.format.indexes import OffsetEntry, TimeEntry, write_offset_index, write_time_index
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
@@ -61,13 +61,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--segments", type=int, default=100, help="of each partition (default: %(default)s)"
     )
     parser.add_argument("--rounds", type=int, default=3, help="(default: %(default)s)")
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path("build/benchmarks"),
-        metavar="DIR",
-        help="where the tree is kept for the next time (default: %(default)s)",
-    )
+    inputs_argument(parser, kept="the tree is")
     return parser.parse_args(arguments)
 
 

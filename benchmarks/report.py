@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
+import sys
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -57,3 +59,22 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def inputs_argument(
+    parser: argparse.ArgumentParser,
+    place: Path = Path("build/benchmarks"),
+    kept: str = "inputs are",
+) -> None:
+    """`--inputs`: where what takes long to make is kept for the next time."""
+    parser.add_argument(
+        "--inputs",
+        type=Path,
+        default=place,
+        metavar="DIR",
+        help=f"where {kept} kept for the next time (default: %(default)s)",
+    )
+
+
+def progress(text: str) -> None:
+    print(f"… {text}", file=sys.stderr, flush=True)

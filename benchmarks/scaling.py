@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.inputs import GENERATED, MEGABYTE, Wanted, prepare
 from benchmarks.processes import busy_seconds, part_output, worker_peak_bytes
-from benchmarks.report import load, machine, table
+from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.segments import read_segment, write_repeated
 
 _SUBMIT = (
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _segment(options: argparse.Namespace, scratch: Path) -> Path:
     wanted = Wanted([options.codec], [options.record_size], 16 * MEGABYTE, options.inputs)
-    (made,) = prepare(wanted, GENERATED, _progress)
+    (made,) = prepare(wanted, GENERATED, progress)
     path = scratch / "segment"
     with path.open("wb") as file:
         write_repeated(read_segment(made.path), _SEGMENT_BYTES, file)
@@ -83,7 +83,7 @@ def _scaling(segment: Path, rounds: int) -> tuple[str, ...]:
         for cores, found in rates.items():
             seconds = _part(log_dir, cores, _READS)[0]
             found.append(size / seconds / 1e6)
-            _progress(f"local[{cores}]: {found[-1]:,.0f} MB/s")
+            progress(f"local[{cores}]: {found[-1]:,.0f} MB/s")
     one, two = (statistics.median(found) for found in rates.values())
     ratio = statistics.median(b / a for a, b in zip(*rates.values(), strict=True))
     reached = "reached" if ratio >= _TARGET else "missed"
@@ -93,7 +93,7 @@ def _scaling(segment: Path, rounds: int) -> tuple[str, ...]:
 def _memory(segment: Path, gigabytes: int) -> tuple[str, ...]:
     partitions = gigabytes * 2**30 // _SEGMENT_BYTES
     seconds, worker_bytes, peak_bytes = _part(_log_dir(segment, partitions), 2, 1)
-    _progress(f"{gigabytes} GiB: {worker_bytes / 2**20:,.0f} MiB")
+    progress(f"{gigabytes} GiB: {worker_bytes / 2**20:,.0f} MiB")
     return (
         str(gigabytes),
         f"{worker_bytes / 2**20:,.0f}",
@@ -122,7 +122,7 @@ def _read(log_dir: str, reads: int) -> tuple[float, int]:
             frame = spark.read.format("kafkalog").load(log_dir)
             frame.write.format("noop").mode("overwrite").save()
             taken.append(time.perf_counter() - started)
-            _progress(f"{taken[-1]:.2f} s, processors {busy_seconds() - busy:.2f} s")
+            progress(f"{taken[-1]:.2f} s, processors {busy_seconds() - busy:.2f} s")
         return statistics.median(taken[1:] or taken), worker_peak_bytes()
 
 
@@ -144,18 +144,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="LIST",
         help="sizes to measure memory with (default: 1,4,16)",
     )
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path("build/benchmarks"),
-        metavar="DIR",
-        help="where files are kept for the next time (default: %(default)s)",
-    )
+    inputs_argument(parser)
     return parser.parse_args(arguments)
-
-
-def _progress(text: str) -> None:
-    print(f"… {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from benchmarks.broker_inputs import BrokerMissingError
 from benchmarks.broker_topics import Topic, broker_with
 from benchmarks.inputs import RECORD_SIZES
 from benchmarks.processes import part_output
-from benchmarks.report import load, machine, table
+from benchmarks.report import inputs_argument, load, machine, progress, table
 
 _PROJECT = Path(__file__).parent.parent
 _SUBMIT = (
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.inputs.mkdir(parents=True, exist_ok=True)
     before = load()
     try:
-        with broker_with(topics, options.inputs.resolve(), _progress) as server:
+        with broker_with(topics, options.inputs.resolve(), progress) as server:
             place = {
                 "bootstrap": server.bootstrap,
                 "broker_pid": server.pid,
@@ -126,11 +126,11 @@ def _run_part(options: argparse.Namespace) -> None:
         )
         for topic in _topics(options):
             contest = Contest(spark, place, topic)
-            _progress(f"comparing {topic.label}: {contest.check_rows():,} records are equal")
+            progress(f"comparing {topic.label}: {contest.check_rows():,} records are equal")
             for query in options.queries:
                 timed = contest.run(query, 1 if query in _ONCE else options.rounds)
                 figures = {name: taken.medians() for name, taken in timed.items()}
-                _progress(f"{topic.label}, {_QUERIES[query]}: {figures}")
+                progress(f"{topic.label}, {_QUERIES[query]}: {figures}")
                 found[f"{topic.name} {query}"] = figures
         found["empty"] = empty_source(spark, place, options.rounds).medians()
     print(json.dumps(found))
@@ -242,18 +242,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="LIST",
         help=f"of {','.join(_QUERIES)} (default: all)",
     )
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path("build/benchmarks"),
-        metavar="DIR",
-        help="where the broker is kept for the next time (default: %(default)s)",
-    )
+    inputs_argument(parser, kept="the broker is")
     return parser.parse_args(arguments)
-
-
-def _progress(text: str) -> None:
-    print(f"… {text}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from benchmarks.report import load, table
+from benchmarks.report import inputs_argument, load, table
 from benchmarks.state_inputs import write_inputs
 
 JOB = "kafkalog: jobs/reconstruct_state.py"
@@ -116,13 +116,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
             name, type=int, default=number, metavar="N", help="(default: %(default)s)"
         )
     parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path(tempfile.gettempdir()) / "kafkalog-state",
-        metavar="DIR",
-        help="where inputs are kept (default: %(default)s)",
-    )
+    inputs_argument(parser, Path(tempfile.gettempdir()) / "kafkalog-state")
     parser.add_argument("--contender", choices=tuple(_CONTENDERS), help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 

@@ -17,10 +17,9 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 from benchmarks.processes import Measured, busy_seconds, measured_process
-from benchmarks.report import load, table
+from benchmarks.report import inputs_argument, load, table
 from benchmarks.zookeeper_inputs import Written, write_snapshot
 from tests.broker.class_paths import class_path
 
@@ -138,13 +137,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--znodes", type=int, default=1_000_000, help="(default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=2, help="(default: %(default)s)")
     parser.add_argument("--memory", default="1g", help="of Spark's driver (default: %(default)s)")
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        default=Path("build/benchmarks"),
-        metavar="DIR",
-        help="where files are kept for the next time (default: %(default)s)",
-    )
+    inputs_argument(parser)
     parser.add_argument("--part", choices=list(_PARTS), help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
