@@ -22,13 +22,11 @@ from kafkalog.spark.stream_options import loaded_options, stream_options
 from kafkalog.spark.topics import TopicChoice
 from kafkalog.storage.file_access import use_file_access
 from kafkalog.storage.offset_ranges import OffsetRequest
-from kafkalog.storage.read_plan import SegmentRead
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kafkalog.spark.commit_reading import CommitsRead
-    from kafkalog.spark.partition_views import PartitionRead, ReplicaSetRead
+    from kafkalog.spark.planning import Read
 
 NAME = "kafkalog"
 
@@ -70,9 +68,7 @@ class KafkaLogDataSource(DataSource):
 class ReadGroup(InputPartition):
     """The segments or partitions that one task reads."""
 
-    def __init__(
-        self, reads: tuple[SegmentRead | CommitsRead | PartitionRead | ReplicaSetRead, ...]
-    ) -> None:
+    def __init__(self, reads: tuple[Read, ...]) -> None:
         super().__init__(reads)
         self.reads = reads
 
@@ -100,13 +96,7 @@ class KafkaLogReader(DataSourceReader):
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from kafkalog.spark.commit_reading import CommitsRead, read_commits
-        from kafkalog.spark.partition_views import (
-            ReplicaSetRead,
-            read_partition,
-            read_replica_set,
-        )
-        from kafkalog.spark.reading import read_segment
+        from kafkalog.spark.view_reading import read_view
         from kafkalog.spark.work_log import READ, reported_work
 
         _freeze_imports()
@@ -114,15 +104,7 @@ class KafkaLogReader(DataSourceReader):
         # Without any partition Spark asks for one that is nothing.
         reads = getattr(partition, "reads", ())
         with reported_work(READ, {"reads": str(len(reads))}):
-            for read in reads:
-                if isinstance(read, SegmentRead):
-                    yield from read_segment(read, self._options, self._columns)
-                elif isinstance(read, CommitsRead):
-                    yield from read_commits(read, self._options, self._columns)
-                elif isinstance(read, ReplicaSetRead):
-                    yield from read_replica_set(read, self._options, self._columns)
-                else:
-                    yield from read_partition(read, self._options, self._columns)
+            yield from read_view(reads, self._options, self._columns)
 
 
 _is_frozen = False
