@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from enum import IntEnum
 from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
@@ -23,6 +21,8 @@ from kafkalog.storage.log_dir import find_partitions, input_entries
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.storage.uris import is_inside
+from kafkalog.words import counted as counted
+from kafkalog.words import time_ms
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
 _EPILOG = """\
@@ -52,15 +52,6 @@ ZOOKEEPER_DIRS = InputArgument(
     "A ZOOKEEPER_DIR is a server's dataDir, its folder version-2, or a glob of these; dataDir and\n"
     "dataLogDir are given together. Of several members of an ensemble the newest counts.\n",
 )
-
-
-class ExitCode(IntEnum):
-    """What a job's exit code means."""
-
-    DONE = 0
-    FINDINGS = 1
-    WRONG_ARGUMENTS = 2
-    UNREADABLE_INPUT = 3
 
 
 def job_parser(
@@ -109,14 +100,10 @@ def job_parser(
 
 def argument_time_ms(text: str) -> int:
     """A time on the command line, in milliseconds: such a number, or ISO 8601, UTC by default."""
-    if re.fullmatch(r"[0-9]{1,18}", text):
-        return int(text)
     try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        allowed = "milliseconds since 1970, or a time such as 2026-11-21T12:00:00Z"
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: {allowed}") from None
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+        return time_ms(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_time_argument(
@@ -260,9 +247,3 @@ def _last_words(error: PySparkException | Py4JJavaError) -> tuple[str, str]:
         return type(error).__name__, str(error)
     kind, _, message = lines[-1].removeprefix(prefix).partition(": ")
     return kind, message
-
-
-def counted(count: int, noun: str) -> str:
-    """A number and its noun, for sentences."""
-    plural = noun + ("es" if noun.endswith("ch") else "s")
-    return f"{count:,} {noun if count == 1 else plural}"

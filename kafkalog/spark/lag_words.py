@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Row
 
 from kafkalog.spark.commit_reach import CommitReach
-from kafkalog.spark.job import counted
+from kafkalog.words import counted
 
 
 def lag_words(totals: Row) -> str:

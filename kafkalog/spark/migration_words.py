@@ -11,9 +11,9 @@ from kafkalog.columns.offset_segments import WrittenSegment
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.offset_migration import Move
 from kafkalog.coordination.offsets_replicas import counted_brokers
-from kafkalog.spark.job import counted
 from kafkalog.spark.migration_arguments import directions
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.words import counted
 
 _STORES = {"to_kafka": "Kafka", "to_zookeeper": "ZooKeeper"}
 _REFUSALS = {

@@ -25,13 +25,13 @@ from kafkalog.coordination.offset_migration import Move
 from kafkalog.coordination.zookeeper_commands import OffsetZnode, Shell, offset_commands
 from kafkalog.errors import OptionError
 from kafkalog.messages.commit_records import COMMIT_FORMS, CommitForm, GroupCommit, form_of_magic
-from kafkalog.spark.job import counted
 from kafkalog.spark.migration_arguments import MTIME
 from kafkalog.spark.migration_reading import OffsetStores
 from kafkalog.spark.migration_words import segment_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.output_files import OutputFile, whole_directory
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.words import counted
 
 _ORDER = ("group_id", "topic", "partition")
 

@@ -1,0 +1,76 @@
+"""The arguments that say what is read: the same paths as those of jobs, topics and partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from kafkalog.errors import OptionError
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog
+
+# How a path is written that is read, for help texts.
+LOG_DIRS_MEANING = """\
+\b
+A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a
+glob of these; a path, or a URI such as s3://bucket/path with credentials in the
+environment.
+"""
+_MOST_SHOWN = 20
+
+
+def log_dirs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The argument LOG_DIR..., given to the command as `log_dirs`."""
+    return click.argument(
+        "log_dirs", metavar="LOG_DIR...", nargs=-1, required=True, type=click.Path()
+    )(function)
+
+
+def partition_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options --topic and --partition, given to the command as `topics` and `partitions`."""
+    topic = click.option(
+        "--topic", "topics", metavar="TOPIC", multiple=True, help="Only this topic; repeatable."
+    )
+    partition = click.option(
+        "--partition",
+        "partitions",
+        metavar="N",
+        type=click.IntRange(min=0),
+        multiple=True,
+        help="Only this partition of each topic; repeatable.",
+    )
+    return topic(partition(function))
+
+
+def chosen_logs(
+    log_dirs: Sequence[str], topics: Sequence[str] = (), partitions: Sequence[int] = ()
+) -> list[PartitionLog]:
+    """The logs under the paths, internal topics included; of these topics and partitions, if any
+    are given. A checkpoint file that cannot be read is logged and left aside.
+
+    Raises LogDirError for paths that hold no log, and OptionError for a topic or a partition that
+    none of them has.
+    """
+    found = find_partitions(log_dirs, strict=False)
+    if topics:
+        present = {log.topic for log in found}
+        _refuse_missing("--topic", set(topics) - present, present)
+        found = [log for log in found if log.topic in topics]
+    if partitions:
+        numbers = {log.partition for log in found}
+        _refuse_missing("--partition", set(partitions) - numbers, numbers)
+        found = [log for log in found if log.partition in partitions]
+    return found
+
+
+def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
+    if missing:
+        held = sorted(value for value in present if value is not None)
+        shown = ", ".join(map(str, held[:_MOST_SHOWN])) + (", …" if len(held) > _MOST_SHOWN else "")
+        raise OptionError(
+            option,
+            ",".join(map(str, sorted(missing))),
+            f"what the log directories hold: {shown or 'nothing'}",
+        )

@@ -1,0 +1,93 @@
+"""The command `kafkalog`: its commands, a file each, and how all of them end.
+
+Nothing is imported here that takes long: help and completion answer at once. A command's file is
+imported when it is called, and imports what reads logs inside of its function.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib import import_module
+
+import click
+
+from kafkalog import __version__
+from kafkalog.command_line.terminal import tell_error
+from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.exit_codes import ExitCode
+
+# Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
+COMMANDS = {
+    "completion": "Print what makes a shell complete kafkalog's commands and options.",
+}
+
+_EPILOG = """\
+\b
+Input files are only ever read. `kafkalog COMMAND --help` shows examples.
+
+\b
+Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 unreadable input;
+130 ended by Ctrl-C; 141 nobody reads the output any more.
+"""
+# As shells have it for a process that a signal has ended.
+INTERRUPTED = 128 + signal.SIGINT
+OUTPUT_CLOSED = 128 + signal.SIGPIPE
+
+
+class LazyCommands(click.Group):
+    """A group that imports a command when it is called."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        function = name.replace("-", "_")
+        module = import_module(f"kafkalog.command_line.{function}")
+        command: click.Command = getattr(module, function)
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(context)])
+
+    def invoke(self, context: click.Context) -> int:
+        """Run the command; errors that a user can mend become a line on stderr."""
+        try:
+            code = super().invoke(context)
+            sys.stdout.flush()
+        except OptionError as error:
+            code = tell_error(str(error), ExitCode.WRONG_ARGUMENTS)
+        except BrokenPipeError:
+            _forget_output()
+            code = OUTPUT_CLOSED
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except (KafkaLogError, OSError) as error:
+            code = tell_error(str(error), ExitCode.UNREADABLE_INPUT)
+        context.exit(code or ExitCode.DONE)
+
+
+def _forget_output() -> None:
+    """Keep the interpreter from writing what nobody reads when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.command(
+    cls=LazyCommands,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="kafkalog", message="%(prog)s %(version)s")
+def kafkalog() -> None:
+    """Read Kafka's log files: without a broker, without Spark, without a JVM."""
+
+
+def main() -> None:
+    """Run the command with the process's arguments, and end the process with its exit code."""
+    # Several processes share the cores; threads of a linear algebra library would only be there.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    kafkalog(prog_name="kafkalog")

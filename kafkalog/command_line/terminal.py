@@ -1,0 +1,109 @@
+"""What people see: tables, colour, progress. A pipe gets neither colour nor progress."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import IO, Any
+
+import click
+
+from kafkalog.exit_codes import ExitCode
+
+TABLE_FORMATS = ("text", "json", "csv")
+
+Row = Sequence[object]
+
+
+def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The option `--format` of a command that tells a table."""
+    return click.option(
+        "--format",
+        "table_format",
+        type=click.Choice(TABLE_FORMATS),
+        default=TABLE_FORMATS[0],
+        show_default=True,
+        help="Text for people, JSON lines, or CSV with a header.",
+    )(function)
+
+
+def write_table(
+    names: Sequence[str],
+    rows: Iterable[Row],
+    table_format: str,
+    *,
+    texts: dict[str, Callable[[Any], str]] | None = None,
+) -> None:
+    """Write rows to stdout, as text with a header and numbers to the right, as JSON lines or CSV.
+
+    `texts` are how values of columns are told in text, such as `size_text`; the other formats have
+    the values themselves. None is `-` in text, null in JSON and empty in CSV.
+    """
+    if table_format == "json":
+        for row in rows:
+            click.echo(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False))
+    elif table_format == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(names)
+        writer.writerows(rows)
+    else:
+        _write_aligned(names, list(rows), texts or {})
+
+
+def _write_aligned(
+    names: Sequence[str], rows: list[Row], texts: dict[str, Callable[[Any], str]]
+) -> None:
+    told = [texts.get(name, str) for name in names]
+    cells = [
+        ["-" if value is None else tell(value) for tell, value in zip(told, row, strict=True)]
+        for row in rows
+    ]
+    numeric = [
+        all(isinstance(row[index], int | float | None) for row in rows)
+        for index in range(len(names))
+    ]
+    headers = [name.upper().replace("_", "-") for name in names]
+    widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    for number, line in enumerate([headers, *cells]):
+        padded = [
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(line, widths, numeric, strict=True)
+        ]
+        text = "  ".join(padded).rstrip()
+        click.echo(styled(text, bold=True) if number == 0 else text)
+
+
+def is_coloured(stream: IO[Any]) -> bool:
+    """Whether to write colour: only to a terminal, and not against https://no-color.org."""
+    is_dumb = os.environ.get("TERM") == "dumb"
+    return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
+
+
+def styled(text: str, stream: IO[Any] | None = None, **style: Any) -> str:
+    """The text with click's styles such as `fg="red"` or `bold=True`, where that is wanted."""
+    return click.style(text, **style) if is_coloured(stream or sys.stdout) else text
+
+
+def progress_bar(length: int, label: str = "") -> AbstractContextManager[Any]:
+    """A bar on stderr whose `update(n)` moves it, of `length` bytes in all.
+
+    Nothing is shown if stderr is no terminal.
+    """
+    return click.progressbar(
+        length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=False
+    )
+
+
+def tell(message: str) -> None:
+    """A line on stderr, where it does not mix with the output."""
+    click.echo(message, err=True)
+
+
+def tell_error(message: str, code: ExitCode) -> ExitCode:
+    """One line on stderr that says what is wrong; the exit code that goes with it."""
+    click.echo(f"{styled('error:', sys.stderr, fg='red', bold=True)} {message}", err=True)
+    return code

@@ -1,0 +1,113 @@
+"""The command `kafkalog`: help at once, one line for an error, and exit codes as the jobs have."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog import __version__
+from kafkalog.command_line.main import COMMANDS, kafkalog
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.exit_codes import ExitCode
+
+HEAVY = ("numba", "numpy", "pyarrow", "pyspark", "pandas")
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """What is imported once a command has run."""
+    code = (
+        "import sys, json\n"
+        f"sys.argv = ['kafkalog', *{arguments!r}]\n"
+        "from kafkalog.command_line.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stderr))
+
+
+@pytest.mark.parametrize("arguments", [(), *((name,) for name in COMMANDS)], ids=str)
+def test_help_imports_nothing_that_takes_long(arguments: tuple[str, ...]) -> None:
+    assert modules_after(*arguments, "--help").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_found_and_shows_examples(name: str) -> None:
+    result = CliRunner().invoke(kafkalog, [name, "--help"])
+    assert (result.exit_code, "Examples:" in result.output) == (ExitCode.DONE, True)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert CliRunner().invoke(kafkalog, ["--version"]).output == f"kafkalog {__version__}\n"
+
+
+def test_python_runs_the_package_as_the_command() -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "kafkalog", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"kafkalog {__version__}\n"
+
+
+def test_a_command_that_is_none_is_a_wrong_argument() -> None:
+    result = CliRunner().invoke(kafkalog, ["dmup"])
+    assert (result.exit_code, "dmup" in result.stderr) == (ExitCode.WRONG_ARGUMENTS, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (OptionError("--topic", "x", "a topic"), 2, "option --topic: got 'x', allowed: a topic"),
+        (LogDirError("/nowhere: nothing"), 3, "/nowhere: nothing"),
+        (PermissionError(13, "Permission denied", "/a"), 3, "[Errno 13] Permission denied: '/a'"),
+        (KeyboardInterrupt(), 130, None),
+    ],
+)
+def test_an_error_is_one_line_and_an_exit_code(
+    error: BaseException, code: int, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(context: object) -> None:
+        raise error
+
+    monkeypatch.setattr("kafkalog.command_line.completion.completion.invoke", fail)
+    result = CliRunner().invoke(kafkalog, ["completion", "bash"])
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert result.stderr == ("" if said is None else f"error: {said}\n")
+
+
+def test_output_that_nobody_reads_ends_the_command_quietly() -> None:
+    code = "from kafkalog.command_line.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, "completion", "bash"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait() == 141
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_that_asks_kafkalog(shell: str) -> None:
+    result = CliRunner().invoke(kafkalog, ["completion", shell])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert f"_KAFKALOG_COMPLETE={shell}_complete" in result.stdout
+
+
+def test_bash_completes_a_command_and_an_option() -> None:
+    def completed(*words: str) -> list[str]:
+        environment = {
+            "_KAFKALOG_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("kafkalog", *words)),
+            "COMP_CWORD": str(len(words)),
+        }
+        result = CliRunner().invoke(kafkalog, prog_name="kafkalog", env=environment)
+        return result.output.split()
+
+    assert "plain,completion" in completed("comp")
+    assert "plain,--help" in completed("completion", "--h")
