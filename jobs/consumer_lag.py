@@ -26,7 +26,7 @@ from kafkalog.analysis.zookeeper_groups import (
     zookeeper_leaders,
     zookeeper_topics,
 )
-from kafkalog.spark.commit_reach import commit_reaches, reach_words
+from kafkalog.columns.commit_reach import commit_reaches, reach_words
 from kafkalog.spark.job import (
     ExitCode,
     announced_inputs,
@@ -92,7 +92,7 @@ def run(args: Namespace) -> ExitCode:
         lag = lag_table(views, args).persist()
         path = replace_rows(lag, args.output, "consumer_lag", args.format, inputs)
         (totals,) = lag_totals(lag).collect()
-        reaches = commit_reaches(views.complete_from)
+        reaches = commit_reaches(views.complete_from.collect())
         if args.show and totals.partitions:
             most_behind(lag).show(args.show, truncate=False)
     print(lag_words(totals), reach_words(reaches, args.as_of), sep="\n")

@@ -22,8 +22,8 @@ from kafkalog.analysis.lag_history import (
     newest_statuses,
     status_totals,
 )
+from kafkalog.columns.commit_reach import commit_reaches, reach_words
 from kafkalog.coordination.lag_status import LagStatus
-from kafkalog.spark.commit_reach import commit_reaches, reach_words
 from kafkalog.spark.job import (
     ExitCode,
     announced_inputs,
@@ -83,7 +83,7 @@ def run(args: Namespace) -> ExitCode:
         totals = {row.status: row.groups for row in status_totals(newest).collect()}
         if args.show and totals:
             newest.show(args.show, truncate=False)
-        reaches = commit_reaches(views.complete_from)
+        reaches = commit_reaches(views.complete_from.collect())
     print(
         status_words(totals),
         reach_words(reaches, args.since),

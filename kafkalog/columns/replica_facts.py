@@ -30,6 +30,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.storage.files import InputFile, read_text
 from kafkalog.storage.log_bounds import EndRule, log_bounds
+from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.replica_reads import ReplicaSet
@@ -51,6 +52,12 @@ def live_replicas(logs: Sequence[PartitionLog]) -> list[list[PartitionLog]]:
         if log.topic_partition is not None and _is_served(log):
             found.setdefault(log.topic_partition, []).append(log)
     return list(found.values())
+
+
+def best_logs(logs: Sequence[PartitionLog]) -> list[PartitionLog]:
+    """Of each partition that brokers serve, in layouts with batches, the best replica."""
+    served = [log for log in logs if log.is_live and not is_oldest_layout(log)]
+    return [replicas.best for replicas in replica_sets(served)]
 
 
 def _is_served(log: PartitionLog) -> bool:

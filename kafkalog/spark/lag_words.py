@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row
 
-from kafkalog.spark.commit_reach import CommitReach
+from kafkalog.columns.commit_reach import CommitReach
 from kafkalog.words import counted
 
 

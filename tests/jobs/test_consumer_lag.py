@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from jobs.consumer_lag import main
-from kafkalog.spark.commit_reach import CommitReach
+from kafkalog.columns.commit_reach import CommitReach
 from kafkalog.spark.job import ExitCode
 from kafkalog.spark.lag_words import lag_findings
 from tests.jobs.job_runs import table, written_schema

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kafkalog.columns import lag_columns
 from kafkalog.columns.lag_account import lag_accounts
+from kafkalog.columns.lag_columns import accounts_of_now
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from kafkalog.spark import lag_reading
-from kafkalog.spark.lag_reading import accounts_of_now
 from tests.spark.kafka_logs import write_log
 
 
@@ -35,7 +35,7 @@ def test_a_log_that_loses_a_segment_meanwhile_is_read_as_it_is_then(
         oldest.unlink(missing_ok=True)
         return lag_accounts(*arguments, **settings)
 
-    monkeypatch.setattr(lag_reading, "lag_accounts", after_retention)
+    monkeypatch.setattr(lag_columns, "lag_accounts", after_retention)
     found = accounts_of_now(str(path), np.array([0]), None, read_committed=False)
     assert found is not None
     assert (found.below_log_start.tolist(), found.readable_records.tolist()) == ([1], [1])
@@ -49,6 +49,6 @@ def test_segments_that_are_never_there_are_an_error(
     def gone(*_: Any, **__: Any) -> Any:
         raise FileNotFoundError(str(path))
 
-    monkeypatch.setattr(lag_reading, "lag_accounts", gone)
+    monkeypatch.setattr(lag_columns, "lag_accounts", gone)
     with pytest.raises(FileNotFoundError):
         accounts_of_now(str(path), np.array([0]), None, read_committed=False)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
-
-from pyspark.sql import DataFrame, Row
+from typing import NamedTuple, Protocol
 
 from kafkalog.storage.names import CONSUMER_OFFSETS
+
+
+class CompleteLog(Protocol):
+    """From when on a partition of `__consumer_offsets` has all that counted; of ZooKeeper's commits
+    there is no internal_partition."""
+
+    @property
+    def internal_partition(self) -> int | None: ...
+    @property
+    def complete_from_ms(self) -> int | None: ...
+    @property
+    def damaged_ranges(self) -> int: ...
 
 
 class CommitReach(NamedTuple):
@@ -22,13 +32,12 @@ class CommitReach(NamedTuple):
     missing: tuple[int, ...] = ()
 
 
-def commit_reaches(complete_from: DataFrame) -> list[CommitReach]:
-    """Of each store that there are rows of, as commits_complete_from gives them."""
-    rows = complete_from.collect()
-    numbers = {row.internal_partition for row in rows} - {None}
+def commit_reaches(logs: Sequence[CompleteLog]) -> list[CommitReach]:
+    """Of each store that there are logs of."""
+    numbers = {log.internal_partition for log in logs if log.internal_partition is not None}
     missing = sorted(set(range(max(numbers, default=-1) + 1)) - numbers)
-    in_kafka = [row for row in rows if row.internal_partition is not None]
-    in_zookeeper = [row for row in rows if row.internal_partition is None]
+    in_kafka = [log for log in logs if log.internal_partition is not None]
+    in_zookeeper = [log for log in logs if log.internal_partition is None]
     reaches = []
     if in_kafka:
         reaches.append(_reach(False, in_kafka, missing))
@@ -37,9 +46,9 @@ def commit_reaches(complete_from: DataFrame) -> list[CommitReach]:
     return reaches
 
 
-def _reach(is_zookeeper: bool, rows: Sequence[Row], missing: Sequence[int]) -> CommitReach:
-    times = [row.complete_from_ms for row in rows if row.complete_from_ms is not None]
-    damaged = sum(row.damaged_ranges for row in rows)
+def _reach(is_zookeeper: bool, logs: Sequence[CompleteLog], missing: Sequence[int]) -> CommitReach:
+    times = [log.complete_from_ms for log in logs if log.complete_from_ms is not None]
+    damaged = sum(log.damaged_ranges for log in logs)
     return CommitReach(is_zookeeper, max(times, default=None), damaged, tuple(missing))
 
 
