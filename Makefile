@@ -19,7 +19,7 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all cluster-test package check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all docs cluster-test package check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -71,6 +71,9 @@ test-broker: $(READY) ## Run the tests with a real broker
 
 test-all: $(READY) ## Run all tests, the long ones too
 	$(BIN)/python -m pytest
+
+docs: $(READY) ## Write docs/reference anew: tables, options, help of jobs and commands
+	@$(BIN)/python -m docs.write_reference
 
 cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
 	$(BIN)/python -m pytest -m cluster

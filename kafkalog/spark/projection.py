@@ -22,7 +22,7 @@ KAFKA_COLUMNS = (
 )
 HEADERS = "headers"
 
-_TABLES = {
+VIEW_TABLES = {
     View.RECORDS: "records",
     View.BATCHES: "batches",
     View.BYTE_RANGES: "byte_ranges",
@@ -44,7 +44,7 @@ _TABLES = {
 
 def whole_schema(view: View) -> StructType:
     """All columns that a view can give."""
-    return table_struct(_TABLES[view])
+    return table_struct(VIEW_TABLES[view])
 
 
 def table_struct(table: str) -> StructType:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_TABLES = {
+ZOOKEEPER_VIEW_TABLES = {
     **{view: view.value for view in ZookeeperView},
     ZookeeperView.SESSIONS: "zookeeper_sessions",
     ZookeeperView.FAULTS: "zookeeper_faults",
@@ -39,14 +39,14 @@ class ZookeeperDataSource(DataSource):
 
     def schema(self) -> StructType:
         options = read_zookeeper_options(self.options)
-        whole = table_struct(_TABLES[options.view])
+        whole = table_struct(ZOOKEEPER_VIEW_TABLES[options.view])
         if options.columns is None:
             return whole
         return chosen_columns(options.view.value, whole, options.columns)
 
     def reader(self, schema: StructType) -> ZookeeperReader:
         options = read_zookeeper_options(self.options)
-        whole = table_struct(_TABLES[options.view])
+        whole = table_struct(ZOOKEEPER_VIEW_TABLES[options.view])
         return ZookeeperReader(options, known_columns(options.view.value, whole, schema))
 
 

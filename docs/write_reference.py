@@ -1,0 +1,165 @@
+"""Writes docs/reference from what it describes: `make docs`.
+
+Tables come from schemas/tables, jobs and commands from their --help, options from the sources'
+lists of names. What an option means stands by hand in the pages that the list links to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout, suppress
+from importlib import import_module
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import COMMANDS, kafkalog
+from kafkalog.schemas import table_fields, table_names
+from kafkalog.spark.options import OPTION_NAMES
+from kafkalog.spark.projection import VIEW_TABLES
+from kafkalog.spark.write_options import WRITE_OPTION_NAMES
+from kafkalog.spark.zookeeper_options import ZOOKEEPER_OPTION_NAMES
+from kafkalog.spark.zookeeper_source import ZOOKEEPER_VIEW_TABLES
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "reference"
+JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
+# Tests compare what another width would wrap elsewhere.
+_WIDTH = "100"
+_MADE = "Made by `make docs`: change what it describes, not this page.\n"
+# Which page says what the options of a source mean.
+_OPTION_PAGES = {
+    'reading `format("kafkalog")`': ("options.md#options", OPTION_NAMES),
+    'writing `format("kafkalog")`': ("writing.md#options", WRITE_OPTION_NAMES),
+    '`format("zookeeper")`': ("zookeeper.md#options", ZOOKEEPER_OPTION_NAMES),
+}
+
+
+def reference_pages() -> dict[str, str]:
+    """The text of each page by its name."""
+    return {
+        "tables.md": tables_page(),
+        "options.md": options_page(),
+        "jobs.md": jobs_page(),
+        "command-line.md": command_line_page(),
+    }
+
+
+def tables_page() -> str:
+    """Every view and table: where it comes from, and its columns with types and comments."""
+    givers = table_givers()
+    lines = ["# Views and tables", "", _MADE, "| table | given by |", "|---|---|"]
+    lines += [f"| [`{name}`](#{name}) | {', '.join(givers[name])} |" for name in table_names()]
+    for name in table_names():
+        lines += ["", f"## {name}", "", f"Given by {', '.join(givers[name])}.", ""]
+        lines += ["| column | type | |", "|---|---|---|"]
+        lines += [_column_row(field) for field in table_fields(name)]
+    return "\n".join(lines) + "\n"
+
+
+def table_givers() -> dict[str, list[str]]:
+    """Which views and jobs give a table."""
+    givers: dict[str, list[str]] = {name: [] for name in table_names()}
+    for view, name in VIEW_TABLES.items():
+        givers[name].append(f"view [`{view.value}`](../options.md#views) of `kafkalog`")
+    for zookeeper_view, name in ZOOKEEPER_VIEW_TABLES.items():
+        view_name = zookeeper_view.value
+        givers[name].append(f"view [`{view_name}`](../zookeeper.md#views) of `zookeeper`")
+    for job in JOBS:
+        for name in job_tables(job):
+            givers[name].append(f"[`jobs/{job}.py`](jobs.md#{job})")
+    return givers
+
+
+def job_tables(job: str) -> list[str]:
+    """The tables that a job's docstring names."""
+    text = import_module(f"jobs.{job}").__doc__ or ""
+    words = re.findall(r"\w+", text.partition("\nTable")[2])
+    return [name for name in table_names() if name in words]
+
+
+def _column_row(field: dict[str, Any]) -> str:
+    comment = field["metadata"]["comment"].replace("|", "\\|").replace("<", "&lt;")
+    return f"| `{field['name']}` | {type_text(field['type'])} | {comment} |"
+
+
+def type_text(kind: Any) -> str:
+    """A type as SQL has it: `array<struct<name: string>>`."""
+    if isinstance(kind, str):
+        return {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}.get(
+            kind, kind
+        )
+    if kind["type"] == "array":
+        inner = type_text(kind["elementType"])
+    elif kind["type"] == "map":
+        inner = f"{type_text(kind['keyType'])}, {type_text(kind['valueType'])}"
+    else:
+        inner = ", ".join(f"{part['name']}: {type_text(part['type'])}" for part in kind["fields"])
+    return f"{kind['type']}&lt;{inner}>"
+
+
+def options_page() -> str:
+    """Every option of the sources by name, and where it is explained."""
+    lines = ["# Options by name", "", _MADE]
+    lines += ["Names may be written in any case. What an option means stands where it links to."]
+    lines += ["", "| option | of |", "|---|---|"]
+    names = {name for _, known in _OPTION_PAGES.values() for name in known}
+    for name in sorted(names, key=str.lower):
+        places = [
+            f"[{source}](../{page})"
+            for source, (page, known) in _OPTION_PAGES.items()
+            if name in known
+        ]
+        lines.append(f"| `{name}` | {', '.join(places)} |")
+    return "\n".join(lines) + "\n"
+
+
+def jobs_page() -> str:
+    """The help of every job."""
+    lines = ["# Jobs", "", _MADE, '`make job JOB=<name> ARGS="..."` does the same.', ""]
+    lines += ["| job | its tables |", "|---|---|"]
+    for job in JOBS:
+        tables = ", ".join(f"[`{name}`](tables.md#{name})" for name in job_tables(job))
+        lines.append(f"| [`{job}`](#{job}) | {tables} |")
+    for job in JOBS:
+        lines += ["", f"## {job}", "", "```", job_help(job).rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def job_help(job: str) -> str:
+    """What `python jobs/<job>.py --help` prints."""
+    told, os.environ["COLUMNS"] = StringIO(), _WIDTH
+    with redirect_stdout(told), suppress(SystemExit):
+        import_module(f"jobs.{job}").main(["--help"])
+    return told.getvalue()
+
+
+def command_line_page() -> str:
+    """The help of the command kafkalog and of each of its commands."""
+    lines = ["# The command `kafkalog`", "", _MADE]
+    lines += ["What the commands are for, and what they print: [command line](../command-line.md)."]
+    for name, text in _helps():
+        lines += ["", f"## {name}", "", "```", text.rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _helps() -> Iterator[tuple[str, str]]:
+    for command in ("", *sorted(COMMANDS)):
+        arguments = [*command.split(), "--help"]
+        told = CliRunner().invoke(kafkalog, arguments, prog_name="kafkalog", terminal_width=100)
+        yield f"kafkalog {command}".rstrip(), told.output
+
+
+def main() -> None:
+    """Write the pages that are not up to date."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, text in reference_pages().items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
