@@ -14,7 +14,12 @@ from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_VALUE,
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.format.transaction_marker import (
+    ABORT,
+    COMMIT,
+    TransactionMarker,
+    write_marker,
+)
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
@@ -94,17 +99,12 @@ class CompactableLog:
         if self.source.random() < 0.3:
             epoch = self._epochs[producer] = epoch + 1
             self._sequences[producer] = 0
-        key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 0)
-        record = Record(self.next_offset, self._time(), CREATE_TIME, key, value)
+        marker = TransactionMarker(kind, 0, self._time())
         fields = BatchFields(
-            producer_id=producer,
-            producer_epoch=epoch,
-            is_transactional=True,
-            is_control=True,
-            delete_horizon_ms=self._horizon(),
+            producer_id=producer, producer_epoch=epoch, delete_horizon_ms=self._horizon()
         )
         self.open_transactions.pop(producer, None)
-        self._append(write_batch([record], fields))
+        self._append(write_marker(marker, self.next_offset, fields))
 
     def add_legacy(self, count: int) -> None:
         """Messages of formats 0 and 1."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import COMPRESSION_BITS, LOG_APPEND_TIME_BIT
-from kafkalog.format.record_batch import read_batch
+from kafkalog.format.batch_header import COMPRESSION_BITS, CREATE_TIME, LOG_APPEND_TIME_BIT
+from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
+from kafkalog.format.records import Record
 
 ABORT, COMMIT = 0, 1
 
 _KEY_BYTES, _VALUE_BYTES = 4, 6
+_KEY, _VALUE = struct.Struct(">hh"), struct.Struct(">hi")
+_VERSION = 0
 
 # As brokers write it: attributes, both times, the count of records; the record's length,
 # attributes, deltas and key length; version and type; the value's length, version, coordinator
@@ -50,3 +53,11 @@ def read_marker(batch: bytes) -> TransactionMarker:
         int.from_bytes(value[2:6], "big", signed=True),
         record.timestamp_ms,
     )
+
+
+def write_marker(marker: TransactionMarker, offset: int, fields: BatchFields) -> bytes:
+    """The control batch of a marker at an offset; `fields` name the producer and its epoch."""
+    key = _KEY.pack(_VERSION, marker.type)
+    value = _VALUE.pack(_VERSION, marker.coordinator_epoch)
+    record = Record(offset, marker.timestamp_ms, CREATE_TIME, key, value)
+    return write_batch([record], replace(fields, is_transactional=True, is_control=True))

@@ -20,13 +20,13 @@ _BATCH_BYTES = 64 * 1024
 
 
 class GroupCommit(NamedTuple):
-    """An offset that a group commits for a partition; the time is that of the commit, in
-    milliseconds."""
+    """An offset that a group commits for a partition, None for a tombstone; the time is that of
+    the commit, in milliseconds."""
 
     group_id: str
     topic: str
     partition: int
-    committed_offset: int
+    committed_offset: int | None
     commit_timestamp_ms: int
 
 
@@ -66,7 +66,7 @@ def commit_batches(
     waiting: list[Record] = []
     size = 0
     for offset, commit in zip(count(base_offset), commits):
-        record = _record(commit, form, offset, now_ms)
+        record = commit_record(commit, form, offset, now_ms)
         waiting.append(record)
         size += len(record.key or b"") + len(record.value or b"")
         if size >= _BATCH_BYTES or form.magic < 2:
@@ -76,21 +76,29 @@ def commit_batches(
         yield _batch(waiting, form, leader_epoch)
 
 
-def _record(commit: GroupCommit, form: CommitForm, offset: int, now_ms: int) -> Record:
+def commit_record(commit: GroupCommit, form: CommitForm, offset: int, now_ms: int) -> Record:
+    """The record of a commit at an offset of the topic, written at this time. Raises SchemaError
+    for names that no record can have."""
     key = {"group": commit.group_id, "topic": commit.topic, "partition": commit.partition}
-    value = {
-        "offset": commit.committed_offset,
-        "metadata": "",
-        "commitTimestamp": commit.commit_timestamp_ms,
-    }
     has_time = form.magic > 0
     return Record(
         offset,
         now_ms if has_time else NO_VALUE,
         CREATE_TIME if has_time else NO_TIMESTAMP_TYPE,
         write_record_key(_TOPIC, form.record_type, key),
-        write_record_value(_TOPIC, form.record_type, form.version, value),
+        _value(commit, form),
     )
+
+
+def _value(commit: GroupCommit, form: CommitForm) -> bytes | None:
+    if commit.committed_offset is None:
+        return None
+    fields = {
+        "offset": commit.committed_offset,
+        "metadata": "",
+        "commitTimestamp": commit.commit_timestamp_ms,
+    }
+    return write_record_value(_TOPIC, form.record_type, form.version, fields)
 
 
 def _batch(records: list[Record], form: CommitForm, leader_epoch: int) -> bytes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import struct
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.transaction_marker import ABORT, TransactionMarker, write_marker
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
@@ -66,9 +66,8 @@ def _plain(records: list[Record]) -> list[bytes]:
 
 
 def _abort_marker(offset: int, time_ms: int) -> bytes:
-    key, value = struct.pack(">hh", 0, 0), struct.pack(">hi", 0, 6)
-    fields = BatchFields(producer_id=4712, producer_epoch=0, is_transactional=True, is_control=True)
-    return write_batch([Record(offset, time_ms, 0, key, value)], fields)
+    fields = BatchFields(producer_id=4712, producer_epoch=0)
+    return write_marker(TransactionMarker(ABORT, 6, time_ms), offset, fields)
 
 
 def hand_over(written: AppendedLog, log_dir: Path) -> None:

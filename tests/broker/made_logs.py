@@ -7,14 +7,18 @@ known.
 from __future__ import annotations
 
 import random
-import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafkalog.format.batch_header import CREATE_TIME
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.format.transaction_marker import (
+    ABORT,
+    COMMIT,
+    TransactionMarker,
+    write_marker,
+)
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
 
@@ -78,21 +82,11 @@ class MadeLog:
 
     def end(self, producer: int, kind: int, *, producer_epoch: int = 0) -> MadeBatch:
         """The marker that ends the producer's transaction."""
-        record = Record(
-            self.next_offset,
-            self.start_ms + self.next_offset,
-            CREATE_TIME,
-            struct.pack(">hh", 0, kind),
-            struct.pack(">hi", 0, 6),
-        )
+        marker = TransactionMarker(kind, 6, self.start_ms + self.next_offset)
         fields = BatchFields(
-            leader_epoch=self.epoch,
-            producer_id=producer,
-            producer_epoch=producer_epoch,
-            is_transactional=True,
-            is_control=True,
+            leader_epoch=self.epoch, producer_id=producer, producer_epoch=producer_epoch
         )
-        return self._append(write_batch([record], fields), (), 1)
+        return self._append(write_marker(marker, self.next_offset, fields), (), 1)
 
     def roll(self) -> None:
         """What follows is in a new segment."""

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import random
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +14,12 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Header, Record
 from kafkalog.format.segment_writer import SegmentFiles, write_segment
+from kafkalog.format.transaction_marker import (
+    ABORT,
+    COMMIT,
+    TransactionMarker,
+    write_marker,
+)
 from kafkalog.wire.compression import CompressionType
 
 _FIRST_MS = 1_600_000_000_123
@@ -22,7 +27,6 @@ _APPENDED_MS = 1_650_000_000_456
 _PER_BATCH = 15
 _PER_SEGMENT = 150
 _LEGACY_CODECS = tuple(CompressionType)[:4]
-_ABORT, _COMMIT = 0, 1
 # The offset that a segment beginning with this batch is named by, and the batch.
 _Batch = tuple[int, bytes]
 
@@ -193,9 +197,9 @@ def _transactional_partition() -> WrittenPartition:
     batches = [
         (0, write_batch(loose)),
         (10, write_batch(kept, sent)),
-        (20, _marker(20, _COMMIT)),
+        (20, _marker(20, COMMIT)),
         (21, write_batch(lost, replace(sent, base_sequence=10))),
-        (31, _marker(31, _ABORT)),
+        (31, _marker(31, ABORT)),
     ]
     made = _partition("v2-transactional", batches, (*loose, *kept, *lost), 32)
     return replace(made, committed=(*loose, *kept))
@@ -203,10 +207,8 @@ def _transactional_partition() -> WrittenPartition:
 
 def _marker(offset: int, kind: int) -> bytes:
     """The control batch that ends producer 815's transaction."""
-    key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 6)
-    record = Record(offset, _FIRST_MS, CREATE_TIME, key, value)
-    fields = BatchFields(producer_id=815, producer_epoch=0, is_transactional=True, is_control=True)
-    return write_batch([record], fields)
+    fields = BatchFields(producer_id=815, producer_epoch=0)
+    return write_marker(TransactionMarker(kind, 6, _FIRST_MS), offset, fields)
 
 
 def _batches_legacy(chunk: Sequence[Record], magic: int, codec: CompressionType) -> list[_Batch]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import random
-import struct
 from pathlib import Path
 from typing import Any
 
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.format.transaction_marker import (
+    ABORT,
+    COMMIT,
+    TransactionMarker,
+    write_marker,
+)
 from tests.jobs.state_runs import State, replayed
 
 _KEYS = (None, b"", *(f"key{number}".encode() for number in range(7)))
-_ABORT, _COMMIT = 0, 1
 _PRODUCERS = (71, 72)
 
 
@@ -53,15 +57,13 @@ class GrowingLog:
         if not self._open:
             return
         producer = self._random.choice(sorted(self._open))
-        kind = self._random.choice((_ABORT, _COMMIT))
+        kind = self._random.choice((ABORT, COMMIT))
         offsets = self._open.pop(producer)
-        if kind == _ABORT:
+        if kind == ABORT:
             self._aborted.update(offsets)
-        marker = Record(self.next_offset, 7, 0, struct.pack(">hh", 0, kind), bytes(6))
-        fields = BatchFields(
-            producer_id=producer, producer_epoch=0, is_transactional=True, is_control=True
-        )
-        self._write([marker], fields)
+        fields = BatchFields(producer_id=producer, producer_epoch=0)
+        marker = write_marker(TransactionMarker(kind, 0, 7), self.next_offset, fields)
+        self._write(marker, self.next_offset)
 
     def _roll(self) -> None:
         self._segments.setdefault(self.next_offset, [])
@@ -91,11 +93,11 @@ class GrowingLog:
             }
             for each in records
         ]
-        self._write(records, fields)
+        self._write(write_batch(records, fields), records[-1].offset)
 
-    def _write(self, records: list[Record], fields: BatchFields) -> None:
-        self._segments[max(self._segments)].append(write_batch(records, fields))
-        self.next_offset = records[-1].offset + 1
+    def _write(self, batch: bytes, last_offset: int) -> None:
+        self._segments[max(self._segments)].append(batch)
+        self.next_offset = last_offset + 1
 
     @property
     def last_stable_offset(self) -> int:

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from kafkalog.format.batch_header import CREATE_TIME
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from kafkalog.messages.record_writer import write_record_key, write_record_value
+from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, commit_record
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from tests.spark.kafka_logs import write_log
 
-_COMMIT_TYPE, _COMMIT_VERSION = 1, 3
 _RECORDS_PER_BATCH = 50
 
 
@@ -42,20 +41,14 @@ def write_topic(log_dir: Path, topic: str, times_ms: Sequence[int]) -> None:
 def write_commits(log_dir: Path, commits: Iterable[MadeCommit]) -> None:
     """Partition 0 of `__consumer_offsets`, a batch for each commit, in the order of their times."""
     ordered = sorted(commits, key=lambda commit: commit.time_ms)
-    batches = [write_batch([_record(*place)]) for place in enumerate(ordered)]
+    records = (
+        commit_record(
+            GroupCommit(each.group_id, each.topic, 0, each.committed_offset, each.time_ms),
+            COMMIT_FORMS["2.1"],
+            record_offset,
+            each.time_ms,
+        )
+        for record_offset, each in enumerate(ordered)
+    )
+    batches = [write_batch([record]) for record in records]
     write_log(log_dir, f"{CONSUMER_OFFSETS}-0", {0: batches})
-
-
-def _record(record_offset: int, commit: MadeCommit) -> Record:
-    key = {"group": commit.group_id, "topic": commit.topic, "partition": 0}
-    value = None
-    if commit.committed_offset is not None:
-        fields = {
-            "offset": commit.committed_offset,
-            "leaderEpoch": -1,
-            "metadata": "",
-            "commitTimestamp": commit.time_ms,
-        }
-        value = write_record_value(CONSUMER_OFFSETS, _COMMIT_TYPE, _COMMIT_VERSION, fields)
-    written_key = write_record_key(CONSUMER_OFFSETS, _COMMIT_TYPE, key)
-    return Record(record_offset, commit.time_ms, CREATE_TIME, written_key, value)

@@ -9,7 +9,13 @@ import pytest
 from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Header, Record
-from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
+from kafkalog.format.transaction_marker import (
+    ABORT,
+    COMMIT,
+    TransactionMarker,
+    read_marker,
+    write_marker,
+)
 from kafkalog.wire.compression import CompressionType
 
 START_MS = 1_700_000_000_000
@@ -45,3 +51,10 @@ def test_a_marker_has_the_time_of_its_appending_where_that_counts() -> None:
     batch = control_batch(ABORT, timestamp_type=LOG_APPEND_TIME, max_timestamp_ms=START_MS + 9)
     assert len(batch) == USUAL_BYTES
     assert read_marker(batch) == TransactionMarker(ABORT, 42, START_MS + 9)
+
+
+@pytest.mark.parametrize("kind", [ABORT, COMMIT])
+def test_a_written_marker_has_the_bytes_of_the_usual_one(kind: int) -> None:
+    # F112
+    fields = BatchFields(producer_id=7, producer_epoch=1)
+    assert write_marker(TransactionMarker(kind, 42, START_MS), 5, fields) == control_batch(kind)
