@@ -1,0 +1,187 @@
+"""`kafkalog get-offsets`: what kafka-get-offsets answers, from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument
+from kafkalog.command_line.parallel import in_order, processes_option
+from kafkalog.command_line.terminal import table_format_option, write_table
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.words import time_ms
+
+if TYPE_CHECKING:
+    from kafkalog.storage.partition_log import PartitionLog
+    from kafkalog.storage.replica_reads import ReplicaSet
+
+# kafka-get-offsets takes these numbers for the words.
+_NUMBERS = {
+    "-1": "latest",
+    "-2": "earliest",
+    "-3": "max-timestamp",
+    "-4": "earliest-local",
+    "-5": "latest-tiered",
+}
+_COLUMNS = ("topic", "partition", "offset")
+_Question = Callable[["ReplicaSet"], int | None]
+
+_EPILOG = f"""\
+{LOG_DIRS_MEANING}
+Give the log directories of all brokers for all partitions; of replicas the best one answers.
+A partition without an answer has no line, as with kafka-get-offsets.
+
+\b
+Examples:
+  kafkalog get-offsets /var/lib/kafka/data
+  kafkalog get-offsets /var/lib/kafka/data --time earliest --exclude-internal-topics
+  kafkalog get-offsets /var/lib/kafka/data --time 2026-11-21T12:00:00Z --topic 'shop.*'
+  kafkalog get-offsets /var/lib/kafka/data --topic-partitions 'orders:0-2,clicks:5'
+"""
+
+
+@click.command("get-offsets", epilog=_EPILOG)
+@log_dirs_argument
+@click.option(
+    "--time",
+    "time",
+    metavar="TIME",
+    default="latest",
+    show_default=True,
+    help="latest, earliest, max-timestamp, earliest-local, latest-tiered (of tiered storage that "
+    "is given); or the first record that is as late as a time such as 2026-11-21T12:00:00Z, or "
+    "milliseconds since 1970.",
+)
+@click.option("--topic", metavar="REGEX", help="Only topics whose whole name this matches.")
+@click.option("--partitions", metavar="N,…", help="Only these partitions.")
+@click.option(
+    "--topic-partitions",
+    metavar="PATTERN,…",
+    help="Only what one of these patterns means: a topic's regular expression and, behind a colon, "
+    "N, N-M (without M), N- or -M; either may be left out.",
+)
+@click.option(
+    "--exclude-internal-topics", is_flag=True, help="Without __consumer_offsets and the like."
+)
+@table_format_option
+@processes_option
+def get_offsets(
+    log_dirs: Sequence[str],
+    time: str,
+    topic: str | None,
+    partitions: str | None,
+    topic_partitions: str | None,
+    exclude_internal_topics: bool,
+    table_format: str,
+    processes: int,
+) -> None:
+    """Print offsets of partitions: topic:partition:offset, a line each."""
+    from kafkalog.columns.replica_facts import replica_sets
+    from kafkalog.storage.names import INTERNAL_TOPICS
+
+    question, is_tiered = _question(time)
+    is_chosen = _choice(topic, partitions, topic_partitions)
+    found = [
+        replicas
+        for replicas in replica_sets(_logs(log_dirs, is_tiered=is_tiered))
+        if (key := replicas.best.topic_partition) is not None
+        and not (exclude_internal_topics and key[0] in INTERNAL_TOPICS)
+        and is_chosen(key)
+    ]
+    if not found:
+        raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for")
+    # In the tool's order: by name, in which 10 comes before 2.
+    found.sort(key=lambda replicas: replicas.best.name)
+    rows = in_order(lambda replicas: _row(replicas, question), found, processes=processes)
+    if table_format != "text":
+        write_table(_COLUMNS, rows, table_format)
+        return
+    for name, partition, offset in rows:
+        click.echo(f"{name}:{partition}:{offset}")
+
+
+def _row(replicas: ReplicaSet, question: _Question) -> Iterator[tuple[str | None, int | None, int]]:
+    offset = question(replicas)
+    if offset is not None:
+        yield replicas.best.topic, replicas.best.partition, offset
+
+
+def _question(text: str) -> tuple[_Question, bool]:
+    """What is asked of a partition, and whether of its tiered storage."""
+    from kafkalog.columns import log_offsets
+
+    def of_best(function: Callable[[PartitionLog], int]) -> _Question:
+        return lambda replicas: function(replicas.best)
+
+    def max_timestamp(replicas: ReplicaSet) -> int | None:
+        found = log_offsets.offset_of_max_timestamp(replicas.best)
+        return None if found is None else found.offset
+
+    questions: dict[str, _Question] = {
+        "latest": of_best(log_offsets.latest_offset),
+        "earliest": of_best(log_offsets.earliest_offset),
+        "max-timestamp": max_timestamp,
+        "earliest-local": of_best(log_offsets.earliest_local_offset),
+        "latest-tiered": of_best(lambda log: log_offsets.log_end_offset(log) - 1),
+    }
+    word = _NUMBERS.get(text, text)
+    if word in questions:
+        return questions[word], word == "latest-tiered"
+    try:
+        timestamp_ms = time_ms(text)
+    except ValueError as error:
+        raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
+    return lambda replicas: _offset_for_time(replicas, timestamp_ms), False
+
+
+def _offset_for_time(replicas: ReplicaSet, timestamp_ms: int) -> int | None:
+    from kafkalog.columns.log_offsets import earliest_local_offset, latest_offset
+    from kafkalog.columns.replica_time_lookup import offset_for_time_in_replicas
+
+    start = earliest_local_offset(replicas.best)
+    offset = offset_for_time_in_replicas(replicas, start, timestamp_ms)
+    # What is not on all replicas no consumer can fetch.
+    is_there = offset is not None and offset < latest_offset(replicas.best)
+    return offset if is_there else None
+
+
+def _choice(
+    topic: str | None, partitions: str | None, topic_partitions: str | None
+) -> Callable[[tuple[str, int]], bool]:
+    from kafkalog.command_line.topic_partitions import chosen_by_patterns, topic_pattern
+
+    if topic_partitions is not None:
+        if topic is not None or partitions is not None:
+            allowed = "nothing, where --topic or --partitions are given"
+            raise OptionError("--topic-partitions", topic_partitions, allowed)
+        return chosen_by_patterns("--topic-partitions", topic_partitions)
+    pattern = None if topic is None else topic_pattern("--topic", topic)
+    numbers = None if partitions is None else _numbers(partitions)
+
+    def is_chosen(key: tuple[str, int]) -> bool:
+        is_asked = numbers is None or key[1] in numbers
+        return is_asked and (pattern is None or pattern.matches(key[0]))
+
+    return is_chosen
+
+
+def _numbers(text: str) -> set[int]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise OptionError("--partitions", text, "numbers, separated by commas")
+    return {int(part) for part in parts}
+
+
+def _logs(log_dirs: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
+    """The logs that brokers serve, or those in tiered storage."""
+    from kafkalog.storage.log_dir import find_partitions
+    from kafkalog.storage.oldest_log import is_oldest_layout
+
+    if is_tiered:
+        # By itself: a log's own directory goes on where its tiered storage ends.
+        found = [log for path in log_dirs for log in find_partitions([path], strict=False)]
+        return [log for log in found if log.tiered_topic_id is not None]
+    found = find_partitions(log_dirs, strict=False)
+    return [log for log in found if log.is_live and not is_oldest_layout(log)]

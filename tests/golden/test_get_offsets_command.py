@@ -1,0 +1,130 @@
+"""`kafkalog get-offsets` against every line that kafka-get-offsets printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+
+Unpacked = Callable[[str], Path]
+# What the broker at hand knew no offset of: it tells of the cluster's own topic to nobody.
+OWN_TOPIC = "__cluster_metadata:"
+
+
+def log_dirs(logs: Path) -> list[str]:
+    return sorted(str(path.parent) for path in logs.rglob("meta.properties"))
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(kafkalog, ["get-offsets", *arguments])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def lines(*arguments: str) -> list[str]:
+    code, out, err = run(*arguments, "--processes", "1")
+    assert (code, err) == (0, "")
+    return [line for line in out.splitlines() if not line.startswith(OWN_TOPIC)]
+
+
+@pytest.mark.parametrize(
+    ("name", "times"),
+    [
+        ("kafka44", ("-1", "-2", "-3")),
+        ("kafka39zk", ("-1", "-2", "-3")),
+        ("tiered43", ("-1", "-2", "-3", "-4")),
+    ],
+)
+def test_every_line_is_that_of_the_tool(unpacked: Unpacked, name: str, times: list[str]) -> None:
+    # F146 to F148
+    paths = log_dirs(unpacked(f"{name}.logs"))
+    for time in times:
+        told = unpacked(f"{name}.golden") / "tools" / f"get_offsets_time{time}.txt"
+        assert lines(*paths, "--time", time) == told.read_text().splitlines()
+
+
+def test_the_oldest_tool_printed_the_same_in_an_order_of_its_own(unpacked: Unpacked) -> None:
+    paths = log_dirs(unpacked("kafka010.logs"))
+    for time in ("-1", "-2"):
+        told = unpacked("kafka010.golden") / "tools" / f"get_offsets_time{time}.txt"
+        assert lines(*paths, "--time", time) == sorted(told.read_text().splitlines())
+
+
+def test_of_tiered_storage_the_last_offset_is_that_of_the_tool(unpacked: Unpacked) -> None:
+    store = str(unpacked("tiered43.tiered") / "kafka-tiered-storage")
+    told = unpacked("tiered43.golden") / "tools" / "get_offsets_time-5.txt"
+    assert lines(store, "--time", "latest-tiered") == told.read_text().splitlines()
+    assert len(lines(store, "--time", "-5")) == 3
+
+
+def test_a_time_asks_for_the_first_record_that_is_as_late(unpacked: Unpacked) -> None:
+    # F99; what the admin client was told is compared in test_time_lookups.py.
+    (path,) = log_dirs(unpacked("kafka44.logs"))
+    asked = (path, "--topic", "shop.append.time")
+    assert lines(*asked, "--time", "0") == ["shop.append.time:0:0"]
+    assert lines(*asked, "--time", "2099-01-01T00:00:00Z") == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("--topic-partitions", "shop.idem"), ["shop.idem:0"]),
+        (("--topic-partitions", "shop.m.*:1-"), ["shop.multi-3-part-0:1", "shop.multi-3-part-0:2"]),
+        (("--topic-partitions", "shop.m.*:-1"), ["shop.multi-3-part-0:0"]),
+        (("--topic-partitions", "shop.m.*:1-2"), ["shop.multi-3-part-0:1"]),
+        (
+            ("--topic-partitions", "shop.idem:,shop.m.*:2"),
+            ["shop.idem:0", "shop.multi-3-part-0:2"],
+        ),
+        (("--topic-partitions", ":3", "--exclude-internal-topics"), ["shop.empty:3"]),
+        (("--topic", "shop.idem,shop.raw"), ["shop.idem:0", "shop.raw:0"]),
+        (
+            ("--topic", "shop.m.*", "--partitions", "0,2"),
+            ["shop.multi-3-part-0:0", "shop.multi-3-part-0:2"],
+        ),
+    ],
+    ids=str,
+)
+def test_patterns_mean_what_they_mean_to_the_tool(
+    unpacked: Unpacked, asked: tuple[str, ...], told: list[str]
+) -> None:
+    # F590
+    (path,) = log_dirs(unpacked("kafka44.logs"))
+    found = lines(path, *asked)
+    assert [line.rpartition(":")[0] for line in found] == told
+
+
+def test_json_has_the_same_as_rows(unpacked: Unpacked) -> None:
+    (path,) = log_dirs(unpacked("kafka44.logs"))
+    asked = (path, "--topic", "shop.idem", "--time", "earliest")
+    assert run(*asked, "--format", "json")[1] == (
+        '{"topic": "shop.idem", "partition": 0, "offset": 0}\n'
+    )
+    assert run(*asked, "--format", "csv")[1] == "topic,partition,offset\nshop.idem,0,0\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--time", "soon"), "option --time: got 'soon', allowed: latest, earliest, max-timestamp"),
+        (("--topic", "("), "a regular expression that is read here"),
+        (("--topic-partitions", "a:x"), "TOPIC[:PARTITION]"),
+        (("--topic-partitions", "a", "--topic", "a"), "nothing, where --topic or --partitions"),
+        (("--partitions", "1,b"), "numbers, separated by commas"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_named(unpacked: Unpacked, asked: tuple[str, ...], said: str) -> None:
+    (path,) = log_dirs(unpacked("kafka44.logs"))
+    code, out, err = run(path, *asked)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_without_what_is_asked_for_there_is_no_answer(unpacked: Unpacked) -> None:
+    (path,) = log_dirs(unpacked("kafka44.logs"))
+    code, _, err = run(path, "--topic", "no.such.topic")
+    assert (code, "no partition there is asked for" in err) == (3, True)
