@@ -19,7 +19,7 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs cluster-test package check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all docs cluster-test dist package check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -77,6 +77,10 @@ docs: $(READY) ## Write docs/reference anew: tables, options, help of jobs and c
 
 cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
 	$(BIN)/python -m pytest -m cluster
+
+dist: $(READY) ## Build dist/kafkalog-VERSION.tar.gz and, from that, the wheel to pip install
+	@rm -f dist/kafkalog-*.whl dist/kafkalog-*.tar.gz
+	@$(BIN)/python -m build --no-isolation --outdir dist .
 
 package: $(READY) ## Make what a cluster needs: dist/environment.tar.gz and dist/kafkalog.zip
 	@$(BIN)/python -m kafkalog.spark.packing dist

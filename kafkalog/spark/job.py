@@ -63,10 +63,12 @@ def job_parser(
     inputs: InputArgument = LOG_DIRS,
 ) -> argparse.ArgumentParser:
     """The arguments that every job takes, `mode` being the default of its own."""
+    command = _command(name)
+    example = example.replace(_script(name), command)
     parser = argparse.ArgumentParser(
-        prog=f"jobs/{name}.py",
+        prog=command.removeprefix("python "),
         description=description,
-        epilog=f"example:\n  python jobs/{name}.py {example}\n\n{inputs.meaning}{_EPILOG}",
+        epilog=f"example:\n  {command} {example}\n\n{inputs.meaning}{_EPILOG}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -96,6 +98,16 @@ def job_parser(
         "--fail-on-findings", action="store_true", help="exit with 1 if anything was found"
     )
     return parser
+
+
+def _command(name: str) -> str:
+    """How the job was started, and can be again."""
+    started = f"kafkalog job {name}"
+    return started if sys.argv[0] == started else _script(name)
+
+
+def _script(name: str) -> str:
+    return f"python jobs/{name}.py"
 
 
 def argument_time_ms(text: str) -> int:

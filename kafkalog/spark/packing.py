@@ -24,7 +24,12 @@ from kafkalog.resources import resource
 _PACKAGE = Path(kafkalog.__file__).parent
 # Each is its own module at the top, where Spark looks for sources.
 _SHIMS = {"pyspark_kafkalog": "discovery.py", "pyspark_zookeeper": "zookeeper_discovery.py"}
-_RESOURCES = (("schemas",), ("conf", "spark-defaults.conf"), ("conf", "log4j2.properties"))
+_RESOURCES = (
+    ("schemas",),
+    ("jobs",),
+    ("conf", "spark-defaults.conf"),
+    ("conf", "log4j2.properties"),
+)
 # A cluster's machines have Spark, with its Python half, themselves.
 _OF_SPARK = ("pyspark", "py4j")
 _PROGRAM = "kafkalog"
@@ -49,6 +54,8 @@ def _below(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
         yield name, place.read_bytes()
         return
     for inner in sorted(place.iterdir(), key=lambda entry: entry.name):
+        if inner.name == "__pycache__":
+            continue
         yield from _below(inner, f"{name}/{inner.name}")
 
 

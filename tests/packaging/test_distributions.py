@@ -1,29 +1,19 @@
-"""The wheel: what is in it, and that it works where there is no source tree."""
+"""What `make dist` builds: what is in the wheel, which is built from the sdist, and that it works
+where there is no source tree."""
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from kafkalog import __version__
 from kafkalog.spark.packing import libraries, write_zip
 from tests.conftest import ROOT
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    # Without isolation nothing is downloaded; where hatchling is not installed, pip fetches it.
-    isolation = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    options = ["--no-deps", *isolation, "--wheel-dir", str(folder)]
-    subprocess.run([*pip, "wheel", *options, str(ROOT)], check=True)
-    (built,) = folder.iterdir()
-    return built
 
 
 def names(wheel: Path) -> set[str]:
@@ -47,13 +37,36 @@ SHIMS = {"kafkalog/spark/discovery.py", "kafkalog/spark/zookeeper_discovery.py"}
 def test_the_wheel_holds_the_package_its_data_and_the_shims_and_nothing_else(wheel: Path) -> None:
     expected = {
         *files_below("kafkalog") - SHIMS,
-        *(f"kafkalog/{name}" for name in files_below("schemas")),
+        *(f"kafkalog/{name}" for name in (*files_below("schemas"), *files_below("jobs"))),
         "kafkalog/conf/log4j2.properties",
         "kafkalog/conf/spark-defaults.conf",
         "pyspark_kafkalog/__init__.py",
         "pyspark_zookeeper/__init__.py",
     }
     assert {name for name in names(wheel) if ".dist-info/" not in name} == expected
+
+
+def test_the_sdist_is_the_package_and_what_goes_with_it(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        found = {member.name.partition("/")[2] for member in archive.getmembers()}
+    folders = {*files_below("kafkalog"), *files_below("schemas"), *files_below("jobs")}
+    files = {"README.md", "CHANGELOG.md", "LICENSE", "pyproject.toml", "PKG-INFO", ".gitignore"}
+    settings = {f"conf/{path.name}" for path in (ROOT / "conf").iterdir()}
+    assert found == folders | files | settings
+
+
+def test_the_metadata_say_version_and_command(wheel: Path, sdist: Path) -> None:
+    assert wheel.name == f"kafkalog-{__version__}-py3-none-any.whl"
+    assert sdist.name == f"kafkalog-{__version__}.tar.gz"
+    with zipfile.ZipFile(wheel) as archive:
+        folder = f"kafkalog-{__version__}.dist-info"
+        metadata = archive.read(f"{folder}/METADATA").decode()
+        scripts = archive.read(f"{folder}/entry_points.txt").decode()
+    assert f"\nVersion: {__version__}\n" in metadata
+    assert scripts.split("\n")[:2] == [
+        "[console_scripts]",
+        "kafkalog = kafkalog.command_line.main:main",
+    ]
 
 
 def test_the_wheel_has_three_top_level_folders_and_its_metadata(wheel: Path) -> None:

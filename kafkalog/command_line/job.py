@@ -1,0 +1,56 @@
+"""`kafkalog job`: the Spark jobs that come with the package (docs/decisions/0021)."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+import click
+
+from kafkalog.exit_codes import ExitCode
+from kafkalog.resources import resource
+
+# `kafkalog.spark.job` shows it in a job's help.
+_STARTED_AS = "kafkalog job"
+
+_EPILOG = """\
+\b
+Examples:
+  kafkalog job validate_checksums /var/lib/kafka/data --output /tmp/checked --format parquet
+  kafkalog job consumer_lag --help
+  spark-submit --master yarn $(kafkalog job --spark-submit consumer_lag) LOG_DIR --output DIR
+
+\b
+Jobs need Java 17. Their tables, arguments and exit codes: docs/reference/jobs.md.
+"""
+
+
+def job_names() -> list[str]:
+    """The jobs that there are."""
+    files = (entry.name for entry in resource("jobs").iterdir())
+    return sorted(name.removesuffix(".py") for name in files if name.endswith(".py"))
+
+
+@click.command(
+    epilog=_EPILOG,
+    # What stands behind the job's name is the job's.
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--spark-submit",
+    "is_for_submit",
+    is_flag=True,
+    help="Run nothing: print what to put behind spark-submit, kafkalog's settings and the file.",
+)
+@click.argument("name", type=click.Choice(job_names()), metavar="NAME")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
+    """Run the Spark job NAME with its own ARGUMENTS."""
+    path = str(resource("jobs", f"{name}.py"))
+    if is_for_submit:
+        settings = resource("conf", "spark-defaults.conf")
+        click.echo(" ".join(["--properties-file", str(settings), path, *arguments]))
+        return ExitCode.DONE
+    sys.argv = [f"{_STARTED_AS} {name}", *arguments]
+    code: int = runpy.run_path(path)["main"](arguments)
+    return code
