@@ -19,7 +19,7 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs cluster-test dist package check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all docs notebooks cluster-test dist package check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -74,6 +74,10 @@ test-all: $(READY) ## Run all tests, the long ones too
 
 docs: $(READY) ## Write docs/reference anew: tables, options, help of jobs and commands
 	@$(BIN)/python -m docs.write_reference
+
+notebooks: $(READY) ## Open the notebooks in JupyterLab, which it installs
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,notebooks]'
+	@$(BIN)/jupyter lab --ip=127.0.0.1 $(ARGS) notebooks
 
 cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
 	$(BIN)/python -m pytest -m cluster

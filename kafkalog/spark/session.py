@@ -34,6 +34,8 @@ _LOCAL = {
 }
 
 _USUAL_CORES = 16
+# A cell of a table in a notebook is cut behind as many.
+_CELL_CHARACTERS = 120
 
 
 def default_settings() -> dict[str, str]:
@@ -59,6 +61,16 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
     finally:
         if is_new:
             spark.stop()
+
+
+def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
+    """The session of a notebook: a job's, with Delta, and DataFrames that show themselves as tables
+    at the end of a cell. It is left running."""
+    spark = _session(app_name, with_delta=True)
+    kafkalog.register(spark)
+    spark.conf.set("spark.sql.repl.eagerEval.enabled", True)
+    spark.conf.set("spark.sql.repl.eagerEval.truncate", _CELL_CHARACTERS)
+    return spark
 
 
 def parallelism(spark: SparkSession) -> int:

@@ -36,6 +36,16 @@ def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
     )
 
 
+def described(frame: DataFrame) -> DataFrame:
+    """The columns of a view or table with their types and what its schema says of them, a row each:
+    `column`, `type`, `comment`."""
+    rows = [
+        (field.name, field.dataType.simpleString(), field.metadata.get("comment"))
+        for field in frame.schema
+    ]
+    return frame.sparkSession.createDataFrame(rows, "column string, type string, comment string")
+
+
 def read_table(spark: SparkSession, output: str, table: str, table_format: str) -> DataFrame:
     """A table that is there."""
     reader = spark.read.format(table_format)
