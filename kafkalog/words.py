@@ -25,6 +25,14 @@ def size_text(size: int) -> str:
     return f"{number:.{1 if number < 99.95 else 0}f} {_UNITS[unit]}"
 
 
+def duration_text(length_ms: int) -> str:
+    """A length of time by its largest unit that is there twice: `15 ms`, `90 s`, `36 h`."""
+    for name, unit_ms in (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if length_ms >= 2 * unit_ms:
+            return f"{round(length_ms / unit_ms):,} {name}"
+    return f"{length_ms:,} ms"
+
+
 def time_text(time_ms: int | None) -> str:
     """A time in ISO 8601, UTC: `2026-11-21T12:00:00.000Z`; the number itself where no calendar
     reaches, nothing for None."""

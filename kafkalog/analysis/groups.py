@@ -12,16 +12,18 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafkalog.coordination.group_records import (
+    CLASSIC_RECORD,
+    CURRENT_ASSIGNMENT_RECORDS,
+    DEFAULT_ASSIGNOR,
+    GROUP_RECORDS,
+    MEMBER_RECORDS,
+    REGEX_RECORD,
+    TARGET_RECORDS,
+    TOPOLOGY_RECORD,
+)
+
 GROUP_KEY = ("cluster_id", "internal_partition", "group_id")
-# Record types that tell the same of classic, consumer, share and streams groups.
-_GROUPS = (2, 3, 11, 17)
-_MEMBERS = (5, 10, 19)
-_TARGETS = (6, 12, 20)
-_CURRENT_ASSIGNMENTS = (8, 14, 22)
-_CLASSIC, _REGEX, _TOPOLOGY = 2, 16, 23
-# What members of a group that assigns on the broker ask for is the group's assignor; of those that
-# ask for none, this.
-DEFAULT_ASSIGNOR = "uniform"
 
 
 def latest_group_records(group_metadata: DataFrame, at_ms: int | None = None) -> DataFrame:
@@ -30,7 +32,7 @@ def latest_group_records(group_metadata: DataFrame, at_ms: int | None = None) ->
     records = group_metadata.where("group_id IS NOT NULL AND record_type IS NOT NULL")
     if at_ms is not None:
         records = records.where(F.col("record_timestamp_ms") <= at_ms)
-    expression = F.when(F.col("record_type") == _REGEX, F.col("subscribed_topic_regex"))
+    expression = F.when(F.col("record_type") == REGEX_RECORD, F.col("subscribed_topic_regex"))
     keys = (*GROUP_KEY, "group_type", "record_type", "member_id")
     rest = [name for name in records.columns if name not in keys]
     latest = records.groupBy(*keys, expression.alias("expression")).agg(
@@ -51,7 +53,7 @@ def group_members(latest: DataFrame) -> DataFrame:
 
 
 def _classic_members(latest: DataFrame) -> DataFrame:
-    generations = latest.where((F.col("record_type") == _CLASSIC) & ~F.col("is_tombstone"))
+    generations = latest.where((F.col("record_type") == CLASSIC_RECORD) & ~F.col("is_tombstone"))
     members = generations.select(*GROUP_KEY, "group_type", F.explode("members").alias("member"))
     nothing = F.lit(None)
     return members.select(
@@ -74,13 +76,15 @@ def _other_members(latest: DataFrame) -> DataFrame:
     """Of consumer, share and streams groups, from a record of who a member is and one of what it
     has."""
     who = ("instance_id", "client_id", "client_host", "rack_id", "server_assignor")
-    expressions = latest.where((F.col("record_type") == _REGEX) & ~F.col("is_tombstone")).select(
+    expressions = latest.where(
+        (F.col("record_type") == REGEX_RECORD) & ~F.col("is_tombstone")
+    ).select(
         *GROUP_KEY,
         F.col("subscribed_topic_regex").alias("expression"),
         F.col("subscribed_topics").alias("matched"),
     )
-    is_member = F.col("record_type").isin(*_MEMBERS)
-    has_assignment = F.col("record_type").isin(*_CURRENT_ASSIGNMENTS)
+    is_member = F.col("record_type").isin(*MEMBER_RECORDS)
+    has_assignment = F.col("record_type").isin(*CURRENT_ASSIGNMENT_RECORDS)
     described = F.struct(*who, "subscribed_topics", "subscribed_topic_regex")
     members = (
         latest.where((is_member | has_assignment) & ~F.col("is_tombstone"))
@@ -165,10 +169,12 @@ def _known_groups(latest: DataFrame) -> DataFrame:
         return F.col("record_type").isin(*types) & ~F.col("is_tombstone")
 
     return latest.groupBy(*GROUP_KEY).agg(
-        F.max(F.when(live(*_GROUPS), described)).alias("kind"),
-        F.max(F.when(live(*_TARGETS), F.col("epoch"))).alias("target_epoch"),
-        F.max(F.when(live(_TOPOLOGY), F.col("epoch"))).alias("topology_epoch"),
-        F.max(F.when(live(*_GROUPS), F.col("validated_topology_epoch"))).alias("validated_epoch"),
+        F.max(F.when(live(*GROUP_RECORDS), described)).alias("kind"),
+        F.max(F.when(live(*TARGET_RECORDS), F.col("epoch"))).alias("target_epoch"),
+        F.max(F.when(live(TOPOLOGY_RECORD), F.col("epoch"))).alias("topology_epoch"),
+        F.max(F.when(live(*GROUP_RECORDS), F.col("validated_topology_epoch"))).alias(
+            "validated_epoch"
+        ),
         F.max_by("group_type", "record_offset").alias("last_group_type"),
     )
 

@@ -10,6 +10,7 @@ import click
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.words import time_ms
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -42,6 +43,24 @@ def partition_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Only this partition of each topic; repeatable.",
     )
     return topic(partition(function))
+
+
+class _Time(click.ParamType[int]):
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return time_ms(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def time_option(
+    name: str, parameter: str, meaning: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option that is a time, given to the command in milliseconds."""
+    words = f"{meaning}: such as 2026-11-21T12:00:00Z, or milliseconds since 1970."
+    return click.option(name, parameter, metavar="TIME", type=_Time(), help=words)
 
 
 def chosen_logs(

@@ -20,6 +20,7 @@ from kafkalog.exit_codes import ExitCode
 
 # Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
 COMMANDS = {
+    "groups": "Tell consumer groups, their lag, and who is behind since when.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run one of the Spark jobs, or print what spark-submit needs for it.",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",

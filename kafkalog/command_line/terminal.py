@@ -66,7 +66,11 @@ def _write_aligned(
         all(isinstance(row[index], int | float | None) for row in rows)
         for index in range(len(names))
     ]
-    headers = [name.upper().replace("_", "-") for name in names]
+    # A time that is told in words is not in milliseconds.
+    headers = [
+        (name.removesuffix("_ms") if name in texts else name).upper().replace("_", "-")
+        for name in names
+    ]
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
     for number, line in enumerate([headers, *cells]):
         padded = [

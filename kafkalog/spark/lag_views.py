@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,11 +13,11 @@ from kafkalog.spark.lag_reading import log_places
 from kafkalog.spark.offsets_topic import commits_complete_from
 from kafkalog.spark.topic_views import topic_view
 from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag
-from kafkalog.storage.files import list_directory
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.metadata_snapshots import snapshot_before
-from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, partition_name
-from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.topic_directories import topic_directories
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def lag_views(
         return topic_view(spark, name, topic, logs, log_dirs, mode)
 
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
-    of_directories = spark.createDataFrame(sorted(set(_topics(logs)), key=str), schema)
+    of_directories = spark.createDataFrame(sorted(set(topic_directories(logs)), key=str), schema)
     has_metadata = CLUSTER_METADATA in topics
     views = LagViews(
         view("offset_commits", CONSUMER_OFFSETS),
@@ -96,25 +96,3 @@ def _with_snapshots(messages: DataFrame, logs: Sequence[PartitionLog], mode: str
         return messages
     reader = messages.sparkSession.read.format("kafkalog").option("view", "messages")
     return messages.unionByName(reader.option("mode", mode).load(paths))
-
-
-def _topics(
-    logs: Sequence[PartitionLog],
-) -> Iterator[tuple[str | None, str | None, str | None, bool]]:
-    """The topics that have a directory, and those of which one is about to be deleted."""
-    for log in (*logs, *_being_deleted(logs)):
-        yield log.log_dir.cluster_id, log.topic, topic_id(log), not log.is_live
-
-
-def _being_deleted(logs: Sequence[PartitionLog]) -> list[PartitionLog]:
-    entries = (
-        entry for path in {log.log_dir.path for log in logs} for entry in list_directory(path)
-    )
-    paths = [
-        entry.path
-        for entry in entries
-        if entry.is_directory
-        and (name := partition_name(entry.name)) is not None
-        and name.mark == "delete"
-    ]
-    return find_partitions(paths, strict=False)

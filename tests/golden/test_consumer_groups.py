@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -31,6 +32,7 @@ from kafkalog.analysis.groups import (
     latest_group_records,
     member_partitions,
 )
+from kafkalog.command_line.main import kafkalog
 from kafkalog.spark.lag_views import lag_views
 from tests.golden.groups_as_told import (
     ToldLag,
@@ -47,6 +49,26 @@ SETS = ("kafka44", "kafka39zk", "kafka010")
 WITH_TOOLS = ("kafka44", "kafka39zk")
 Unpacked = Callable[[str], Path]
 Described = Callable[[str], dict[str, dict[str, Any]]]
+
+
+# What `kafkalog groups --verbose` finds out without Spark.
+JUDGED = (
+    *("commit_status", "readable_records", "control_records", "gaps", "below_log_start"),
+    *("ahead_of_log", "damaged", "next_timestamp_ms", "commit_timestamp_ms"),
+)
+PRINTED = {"next_timestamp_ms": "behind_since_ms", "commit_timestamp_ms": "committed_at_ms"}
+
+
+def judged_by_command(*paths: str) -> dict[tuple[str, str, int], tuple[Any, ...]]:
+    """The same by the command, of all groups that have committed or have members."""
+    arguments = ["groups", *paths, "--verbose", "--format", "json", "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, arguments)
+    return {
+        (row["group"], row["topic"], row["partition"]): tuple(
+            row[PRINTED.get(column, column)] for column in JUDGED
+        )
+        for row in map(json.loads, result.stdout.splitlines())
+    }
 
 
 def log_dirs(logs: Path) -> list[Path]:
@@ -191,6 +213,10 @@ def test_every_line_is_the_row_of_job_consumer_lag(
         for row in rows
     }
     assert found == told_lags(unpacked(f"{name}.golden"))
+    assert judged_by_command(*paths) == {
+        (row.group_id, row.topic, row.partition): tuple(row[column] for column in JUDGED)
+        for row in table.collect()
+    }
     states = told_states(unpacked(f"{name}.golden")) if name in WITH_TOOLS else {}
     described = {row.group_id: row for row in rows if row.group_id in states}
     assert {

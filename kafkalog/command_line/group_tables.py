@@ -1,0 +1,160 @@
+"""The tables of `kafkalog groups`, with the columns that kafka-consumer-groups has, and more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+import click
+
+from kafkalog.command_line.group_sources import GroupSources
+from kafkalog.command_line.lag_rows import LagRow
+from kafkalog.command_line.terminal import write_table
+from kafkalog.coordination.group_records import Group, GroupKey, GroupMember, Record
+from kafkalog.words import duration_text, time_text
+
+_OFFSETS = (
+    *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
+    *("consumer_id", "host", "client_id"),
+)
+# What a lag is made of, by the names of table `consumer_lag`.
+_PARTS = (
+    "readable_records",
+    "control_records",
+    "aborted_records",
+    "gaps",
+    "beyond_last_stable",
+    "below_log_start",
+    "in_tiered_storage",
+    "damaged",
+    "ahead_of_log",
+)
+_VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *_PARTS)
+_STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
+_MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
+_LAGGING = (
+    *("group", "to_read", "behind_since_ms", "time_lag_ms", "partitions_behind", "lost"),
+    *("last_commit_ms", "state", "members"),
+)
+_TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"), time_text)
+_TEXTS = {**_TIMES, "time_lag_ms": duration_text}
+
+
+def write_names(groups: Collection[GroupKey], table_format: str) -> None:
+    """The names of groups, a line each."""
+    names = sorted({key.group_id for key in groups})
+    if table_format == "text":
+        for name in names:
+            click.echo(name)
+    else:
+        write_table(("group",), [(name,) for name in names], table_format)
+
+
+def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
+    """A row per group."""
+    rows = [
+        (
+            key.group_id,
+            sources.coordinators.get(key.internal_partition or 0),
+            group.assignor,
+            group.state,
+            group.members,
+            group.group_type,
+        )
+        for key, group in _in_order(sources, groups)
+    ]
+    write_table(_STATES, rows, table_format)
+
+
+def _in_order(
+    sources: GroupSources, groups: Collection[GroupKey]
+) -> Iterable[tuple[GroupKey, Group]]:
+    for key in sorted(groups, key=lambda key: key.group_id):
+        yield key, sources.groups[key]
+
+
+def write_members(
+    sources: GroupSources, groups: Collection[GroupKey], table_format: str, *, verbose: bool
+) -> None:
+    """A row per member."""
+    more = ("current_epoch", "assignment") if verbose else ()
+    members = sorted(sources.members, key=lambda member: (member.group.group_id, member.member_id))
+    rows = [
+        (
+            member.group.group_id,
+            member.member_id,
+            member.instance_id,
+            member.client_host,
+            member.client_id,
+            sum(len(each["partitions"]) for each in member.assigned or ()),
+            *((member.member_epoch, _assignment(member, sources.topic_names)) if verbose else ()),
+        )
+        for member in members
+        if member.group in groups
+    ]
+    write_table((*_MEMBERS, *more), rows, table_format)
+
+
+def _assignment(member: GroupMember, names: dict[str, str]) -> str:
+    """As the tool writes it: `orders:0,1;clicks:3`."""
+
+    def topic(each: Record) -> str:
+        return str(each["topic"] or names.get(each["topic_id"] or "", each["topic_id"]))
+
+    parts = sorted((topic(each), sorted(each["partitions"])) for each in member.assigned or ())
+    return ";".join(f"{name}:{','.join(map(str, numbers))}" for name, numbers in parts)
+
+
+def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -> None:
+    """A row per group, topic and partition; where a commit only waits for the end of its
+    transaction the tool has none."""
+    names = (*_OFFSETS, *(_VERBOSE if verbose else ()))
+    values = [
+        (*_offsets(row), *(_more(row) if verbose else ()))
+        for row in rows
+        if verbose or row.committed_offset is not None or row.member is not None
+    ]
+    write_table(names, values, table_format, texts=_TEXTS)
+
+
+def _offsets(row: LagRow) -> tuple[object, ...]:
+    member = row.member
+    who = member and (member.member_id, member.client_host, member.client_id)
+    account = row.account
+    return (
+        *(row.group.group_id, row.topic, row.partition, row.committed_offset),
+        *(account["high_watermark"], account["lag"], *(who or (None, None, None))),
+    )
+
+
+def _more(row: LagRow) -> tuple[object, ...]:
+    committed_ms = row.commit and row.commit["commit_timestamp_ms"]
+    parts = (row.account[name] for name in _PARTS)
+    return (row.behind_since_ms, row.time_lag_ms, committed_ms, row.status, *parts)
+
+
+def write_lagging(sources: GroupSources, rows: Sequence[LagRow], table_format: str) -> None:
+    """A row per group that is behind or has lost records, who has waited longest first."""
+    by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
+    for row in rows:
+        if row.is_counted and (row.is_behind or row.account["below_log_start"]):
+            by_group[row.group].append(row)
+    found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
+    found.sort(key=lambda values: (values[2] is None, values[2], values[0]))
+    write_table(_LAGGING, found, table_format, texts=_TEXTS)
+
+
+def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[object, ...]:
+    since = [row.behind_since_ms for row in rows if row.behind_since_ms is not None]
+    lags = [row.time_lag_ms for row in rows if row.time_lag_ms is not None]
+    return (
+        group.key.group_id,
+        sum(row.account["readable_records"] for row in rows),
+        min(since, default=None),
+        max(lags, default=None),
+        sum(row.is_behind for row in rows),
+        sum(row.account["below_log_start"] for row in rows),
+        max(row.commit["commit_timestamp_ms"] for row in rows if row.commit is not None),
+        group.state,
+        group.members,
+    )

@@ -1,0 +1,153 @@
+"""`kafkalog groups`: what kafka-consumer-groups tells, from disk, and who is behind since when."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
+from kafkalog.command_line.parallel import processes_option
+from kafkalog.command_line.terminal import table_format_option, tell
+from kafkalog.errors import OptionError
+from kafkalog.words import counted
+
+if TYPE_CHECKING:
+    from kafkalog.command_line.group_sources import GroupSources
+    from kafkalog.command_line.lag_rows import LagRow
+    from kafkalog.coordination.group_records import GroupKey
+
+# Kafka's default of `offsets.retention.minutes`: a week.
+_RETENTION_MINUTES = 7 * 24 * 60
+_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING = "describe", "list", "state", "members", "lagging"
+
+_EPILOG = f"""\
+{LOG_DIRS_MEANING}
+Give the log directories of all brokers: commits are on some, topics on others. LAG is that of
+kafka-consumer-groups, markers and gaps included; TO-READ is how many records there are to read.
+A group is behind since the time of the oldest record that it has not consumed.
+
+\b
+Examples:
+  kafkalog groups /var/lib/kafka/data
+  kafkalog groups /var/lib/kafka/data --lagging
+  kafkalog groups /var/lib/kafka/data --group billing --verbose
+  kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
+  kafkalog groups /var/lib/kafka/data --state --format json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@log_dirs_argument
+@click.option("--describe", "table", flag_value=_DESCRIBE, default=True, help="Offsets and lag.")
+@click.option("--lagging", "table", flag_value=_LAGGING, help="Who is behind, and since when.")
+@click.option("--list", "table", flag_value=_LIST, help="The groups' names.")
+@click.option("--state", "table", flag_value=_STATE, help="States, coordinators, types.")
+@click.option("--members", "table", flag_value=_MEMBERS, help="Members and what they have.")
+@click.option(
+    "--group", "groups", metavar="GROUP", multiple=True, help="Only this group; repeatable."
+)
+@click.option("--all-groups", is_flag=True, help="All of them, as without --group.")
+@click.option("--verbose", is_flag=True, help="More columns: what a lag is made of, times, status.")
+@time_option("--as-of", "as_of", "What was so at a past moment")
+@click.option(
+    "--isolation-level",
+    type=click.Choice(["read_uncommitted", "read_committed"]),
+    default="read_uncommitted",
+    show_default=True,
+    help="What the consumers read.",
+)
+@click.option(
+    "--offsets-retention",
+    metavar="MINUTES",
+    type=click.IntRange(min=0),
+    default=_RETENTION_MINUTES,
+    show_default=True,
+    help="The brokers' offsets.retention.minutes, for the status of commits.",
+)
+@table_format_option
+@processes_option
+def groups(
+    log_dirs: Sequence[str],
+    table: str,
+    groups: Sequence[str],
+    all_groups: bool,
+    verbose: bool,
+    as_of: int | None,
+    isolation_level: str,
+    offsets_retention: int,
+    table_format: str,
+    processes: int,
+) -> None:
+    """Tell consumer groups, their offsets and their lag, now or at a past moment."""
+    from kafkalog.command_line import group_tables
+    from kafkalog.command_line.group_sources import group_sources
+    from kafkalog.command_line.lag_rows import lag_rows
+
+    if all_groups and groups:
+        raise OptionError("--all-groups", "given", "nothing beside --group")
+    sources = group_sources(
+        log_dirs, at_ms=as_of, retention_ms=offsets_retention * 60_000, processes=processes
+    )
+    asked = _asked(sources, groups)
+    _tell_reach(sources, as_of, processes)
+    if table == _LIST:
+        group_tables.write_names(asked, table_format)
+    elif table == _STATE:
+        group_tables.write_states(sources, asked, table_format)
+    elif table == _MEMBERS:
+        group_tables.write_members(sources, asked, table_format, verbose=verbose)
+    else:
+        rows = lag_rows(
+            sources,
+            [place for place in sources.commits.keys() | sources.assigned if place[0] in asked],
+            as_of=as_of,
+            at_ms=time.time_ns() // 1_000_000 if as_of is None else as_of,
+            read_committed=isolation_level == "read_committed",
+            processes=processes,
+        )
+        found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
+        if table == _LAGGING:
+            group_tables.write_lagging(sources, found, table_format)
+        else:
+            group_tables.write_offsets(found, table_format, verbose=verbose)
+        _tell_stale(found, as_of)
+
+
+def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
+    """The groups that are there, those of the names if any are given; share groups have a tool of
+    their own."""
+    live = {
+        key
+        for key, group in sources.groups.items()
+        if group.state != "Dead" and (group.group_type != "share" or key.group_id in names)
+    }
+    missing = set(names) - {key.group_id for key in live}
+    if missing:
+        shown = ", ".join(sorted(key.group_id for key in live)[:20])
+        raise OptionError("--group", ",".join(sorted(missing)), f"groups that are there: {shown}")
+    return {key for key in live if not names or key.group_id in names}
+
+
+def _tell_reach(sources: GroupSources, as_of: int | None, processes: int) -> None:
+    """Say on stderr what the commits do not tell."""
+    from kafkalog.columns.commit_reach import commit_reaches, reach_words
+    from kafkalog.command_line.group_sources import complete_logs
+
+    reaches = commit_reaches(complete_logs(sources.logs, processes))
+    for reach in reaches:
+        earliest = reach.complete_from_ms
+        is_too_early = as_of is not None and earliest is not None and as_of < earliest
+        if reach.damaged_ranges or reach.missing or is_too_early:
+            tell(reach_words([reach], as_of))
+
+
+def _tell_stale(rows: Sequence[LagRow], as_of: int | None) -> None:
+    expired = sum(row.status == "expired" for row in rows)
+    if expired:
+        tell(
+            f"{counted(expired, 'commit')} expired since, and counted all the same: of a copy made "
+            "earlier give --as-of the time of the copy"
+        )

@@ -1,0 +1,50 @@
+"""Rows of the source's views, read by the processes of this machine instead of Spark's tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+
+from kafkalog.command_line.parallel import in_order
+from kafkalog.spark.options import ReadOptions, read_options
+from kafkalog.spark.planning import Read, planned_groups
+from kafkalog.spark.view_reading import read_view
+from kafkalog.storage.partition_log import PartitionLog
+
+_Result = TypeVar("_Result")
+# What is made of the batches of one task, in the process that reads them.
+Reduction = Callable[[Iterator[pa.RecordBatch]], Iterable[_Result]]
+
+
+def view_options(log_dirs: Sequence[str], view: str, **options: str) -> ReadOptions:
+    """The source's options, internal topics included; damage is told on stderr and passed over."""
+    given = {"mode": "PERMISSIVE", "subscribe": "*", **options}
+    return read_options({"paths": json.dumps(list(log_dirs)), "view": view, **given})
+
+
+def reduced_view(
+    options: ReadOptions,
+    columns: tuple[str, ...],
+    reduce: Reduction[_Result],
+    *,
+    processes: int,
+    found: list[PartitionLog] | None = None,
+    on_done: Callable[[int], None] = lambda size: None,
+) -> Iterator[_Result]:
+    """What `reduce` makes of the rows of each task, in the tasks' order.
+
+    `found` are the logs under the paths where they have been listed; `on_done` hears how many bytes
+    a task has read.
+    """
+    groups = planned_groups(options, found)
+
+    def read(reads: tuple[Read, ...]) -> Iterable[_Result]:
+        return reduce(read_view(reads, options, columns))
+
+    def done(reads: tuple[Read, ...]) -> None:
+        on_done(sum(each.size for each in reads))
+
+    yield from in_order(read, groups, processes=processes, on_done=done)

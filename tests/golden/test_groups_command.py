@@ -1,0 +1,183 @@
+"""`kafkalog groups` against every line that kafka-consumer-groups printed of the live brokers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from tests.golden.groups_as_told import (
+    ToldLag,
+    ToldMember,
+    admin_groups,
+    told_lags,
+    told_members,
+    told_states,
+)
+
+Unpacked = Callable[[str], Path]
+SETS = ("kafka44", "kafka39zk", "kafka010")
+WITH_TOOLS = ("kafka44", "kafka39zk")
+SHOP = str(Path(__file__).parents[2] / "examples" / "shop-week")
+# A group of the shop stopped here.
+STOPPED = "2026-11-14T02:00:00.000Z"
+
+
+def log_dirs(logs: Path) -> list[str]:
+    return sorted(str(path.parent) for path in logs.rglob("meta.properties"))
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(kafkalog, ["groups", *arguments, "--processes", "1"])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(*arguments: str) -> list[dict[str, Any]]:
+    code, out, _ = run(*arguments, "--format", "json")
+    assert code == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_line_of_describe_is_that_of_the_tool(unpacked: Unpacked, name: str) -> None:
+    # F310, F322
+    found = {
+        (row["group"], row["topic"], row["partition"]): ToldLag(
+            row["current_offset"],
+            row["log_end_offset"],
+            row["lag"],
+            row["consumer_id"],
+            row["host"],
+            row["client_id"],
+        )
+        for row in rows(*log_dirs(unpacked(f"{name}.logs")))
+    }
+    assert found == told_lags(unpacked(f"{name}.golden"))
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_states_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -> None:
+    # F320, F321, F323
+    told = told_states(unpacked(f"{name}.golden"))
+    found = {row["group"]: row for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--state")}
+    assert {
+        group: (found[group]["assignment_strategy"], found[group]["state"], found[group]["members"])
+        for group in told
+    } == {group: (facts.assignor, facts.state, facts.members) for group, facts in told.items()}
+    # Who led the offsets topic is in KRaft's metadata only.
+    if name == "kafka44":
+        assert {group: found[group]["coordinator_id"] for group in told} == {
+            group: facts.coordinator for group, facts in told.items()
+        }
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_members_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -> None:
+    # F322
+    found: dict[str, list[ToldMember]] = {}
+    for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--members"):
+        who = (row["consumer_id"], row["group_instance_id"], row["host"], row["client_id"])
+        found.setdefault(row["group"], []).append(ToldMember(*who, row["partitions"]))
+    assert found == told_members(unpacked(f"{name}.golden"))
+
+
+def test_assignments_are_written_as_the_tool_writes_them(unpacked: Unpacked) -> None:
+    lines = (unpacked("kafka44.golden") / "tools" / "groups_members.txt").read_text().splitlines()
+    found = rows(*log_dirs(unpacked("kafka44.logs")), "--members", "--verbose")
+    for row in found:
+        (line,) = (
+            line.split()
+            for line in lines
+            if line.startswith(f"{row['group']} {row['consumer_id']}")
+        )
+        assert row["assignment"] in line
+    assert len(found) > 4
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_groups_that_are_listed_are_those_that_the_broker_knew(
+    unpacked: Unpacked, name: str
+) -> None:
+    # F320: deleted and expired ones are not among them.
+    code, out, _ = run(*log_dirs(unpacked(f"{name}.logs")), "--list")
+    assert (code, out.splitlines()) == (0, sorted(admin_groups(unpacked(f"{name}.golden"))))
+
+
+def test_who_is_behind_since_when() -> None:
+    # examples/shop_week.py says what was committed when.
+    (late,) = rows(SHOP, "--lagging")
+    assert (late["group"], late["partitions_behind"], late["lost"]) == ("reports", 3, 0)
+    described = rows(SHOP, "--group", "reports", "--verbose")
+    assert late["to_read"] == sum(row["readable_records"] for row in described)
+    assert late["behind_since_ms"] == min(row["behind_since_ms"] for row in described)
+    code, out, err = run(SHOP, "--lagging")
+    assert code == 0
+    header, line = out.splitlines()
+    assert header.split()[:4] == ["GROUP", "TO-READ", "BEHIND-SINCE", "TIME-LAG"]
+    assert STOPPED in line
+    assert "3 commits expired since" in err
+
+
+def test_at_a_past_moment_the_group_had_what_it_had_committed() -> None:
+    # F312, F324
+    before = rows(SHOP, "--group", "reports", "--as-of", "2026-11-13T12:00:00Z")
+    now = rows(SHOP, "--group", "reports")
+    assert [row["partition"] for row in before] == [0, 1, 2]
+    for one, other in zip(before, now, strict=True):
+        assert one["current_offset"] < other["current_offset"]
+        assert one["log_end_offset"] < other["log_end_offset"]
+
+
+def test_text_is_a_table_with_the_tools_header() -> None:
+    code, out, _ = run(SHOP, "--describe", "--all-groups")
+    assert code == 0
+    assert out.splitlines()[0].split() == [
+        *("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"),
+        *("CONSUMER-ID", "HOST", "CLIENT-ID"),
+    ]
+
+
+def test_csv_has_a_header_and_nothing_for_none() -> None:
+    _, out, _ = run(SHOP, "--format", "csv", "--group", "reports")
+    first = next(csv.DictReader(io.StringIO(out)))
+    assert (first["group"], first["consumer_id"]) == ("reports", "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--group", "nobody"), "option --group: got 'nobody', allowed: groups that are there:"),
+        (("--group", "reports", "--all-groups"), "nothing beside --group"),
+        (("--as-of", "noon"), "'noon' is no time"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_named(asked: tuple[str, ...], said: str) -> None:
+    code, out, err = run(SHOP, *asked)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_without_the_offsets_topic_it_says_what_is_missing() -> None:
+    code, _, err = run(f"{SHOP}/orders-0")
+    assert (code, "no partition of __consumer_offsets there" in err) == (3, True)
+
+
+def test_damage_that_hides_commits_is_told_beside_the_table(tmp_path: Path) -> None:
+    copy = tmp_path / "shop"
+    shutil.copytree(SHOP, copy)
+    (segment, *_) = sorted(copy.glob("__consumer_offsets-0/*.log"))
+    data = bytearray(segment.read_bytes())
+    data[200] ^= 1
+    segment.write_bytes(data)
+    code, out, err = run(str(copy))
+    assert (code, out.count("\n") > 3) == (0, True)
+    assert "1 damaged places in __consumer_offsets hide some" in err
