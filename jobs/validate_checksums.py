@@ -10,11 +10,12 @@ from argparse import Namespace
 from collections.abc import Sequence
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.analysis.checksums import checksum_report, checksum_totals, faults
+from kafkalog.columns.check_totals import CheckTotals
 from kafkalog.errors import KafkaLogError
-from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
+from kafkalog.spark.job import ExitCode, announced_inputs, job_parser, run_job
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -28,34 +29,16 @@ def build(spark: SparkSession, log_dirs: Sequence[str], mode: str) -> DataFrame:
     return reader.option("subscribe", "*").load(list(log_dirs))
 
 
-def verdict(totals: Row) -> str:
-    """One line: how much was checked, and whether it is sound."""
-    checked = (
-        f"checked {counted(totals.segments, 'segment')} of "
-        f"{counted(totals.partitions, 'partition')}, {counted(totals.bytes, 'byte')}, "
-        f"{counted(totals.batches, 'batch')}, {counted(totals.records, 'record')}"
-    )
-    if totals.faults:
-        return (
-            f"DAMAGED: {counted(totals.faults, 'fault')} in "
-            f"{counted(totals.damaged_segments, 'segment')}, "
-            f"{counted(totals.faulty_bytes, 'byte')} faulty, {totals.trailing_bytes:,} trailing; "
-            f"{checked}"
-        )
-    remarks = f", {counted(totals.warnings, 'warning')}" if totals.warnings else ""
-    tail = f", {counted(totals.trailing_bytes, 'byte')} unfinished" if totals.trailing_bytes else ""
-    return f"sound{remarks}{tail}: {checked}"
-
-
 def run(args: Namespace) -> ExitCode:
     """Check, write both tables, and say what was found."""
     inputs = announced_inputs(args)
     with job_session("kafkalog validate_checksums", with_delta=args.format == "delta") as spark:
         ranges = build(spark, inputs, args.mode).persist(StorageLevel.MEMORY_AND_DISK)
         report, found = checksum_report(ranges), faults(ranges)
-        (totals,) = checksum_totals(report).collect()
+        (row,) = checksum_totals(report).collect()
+        totals = CheckTotals(**row.asDict())
         if args.mode == Mode.FAILFAST.value and totals.faults:
-            raise KafkaLogError(f"{verdict(totals)}; no table is written with --mode FAILFAST")
+            raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [
             replace_rows(report, args.output, "checksum_report", args.format, inputs),
             replace_rows(found, args.output, "faults", args.format, inputs),
@@ -63,7 +46,7 @@ def run(args: Namespace) -> ExitCode:
         if args.show and not found.isEmpty():
             places = found.orderBy("topic", "partition", "segment_base_offset", "position")
             places.select(*_SHOWN).show(args.show, truncate=False)
-    print(verdict(totals))
+    print(totals.words())
     print("tables:", *paths)
     return ExitCode.FINDINGS if args.fail_on_findings and totals.faults else ExitCode.DONE
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "groups": "Tell consumer groups, their lag, and who is behind since when.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run one of the Spark jobs, or print what spark-submit needs for it.",
+    "check": "Check checksums, framing, offsets, records and indexes.",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
 }
 

@@ -1,0 +1,102 @@
+"""`kafkalog check`: whether every byte of a log is sound, and every file beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from kafkalog.command_line.inputs import (
+    LOG_DIRS_MEANING,
+    chosen_logs,
+    log_dirs_argument,
+    partition_options,
+)
+from kafkalog.command_line.parallel import processes_option
+from kafkalog.command_line.terminal import (
+    progress_bar,
+    styled,
+    table_format_option,
+    tell,
+    write_table,
+)
+from kafkalog.errors import LogDirError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.words import counted
+
+_SEVERITIES = ("error", "warning", "information")
+_FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
+
+_EPILOG = f"""\
+{LOG_DIRS_MEANING}
+Checked are checksums, framing, offsets from batch to batch and from segment to segment, every
+record; and the indexes, producer snapshots, leader epochs and ids beside the logs. The kinds of
+findings are explained in docs/format.md.
+
+\b
+Examples:
+  kafkalog check /var/lib/kafka/data
+  kafkalog check /var/lib/kafka/data --topic orders --format json
+  kafkalog check '/backup/*/orders-*' --no-indexes || alert
+"""
+
+
+@click.command(epilog=_EPILOG)
+@log_dirs_argument
+@partition_options
+@click.option("--no-indexes", is_flag=True, help="Only the logs, not the files beside them.")
+@click.option(
+    "--severity",
+    type=click.Choice(_SEVERITIES),
+    default="warning",
+    show_default=True,
+    help="Findings from this severity on are listed and lead to exit code 1: error, records are "
+    "lost or an index misleads; warning, something beside the records is wrong; information, legal "
+    "oddities.",
+)
+@click.option(
+    "--show",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="How many findings to list in text; the other formats list all.",
+)
+@table_format_option
+@processes_option
+def check(
+    log_dirs: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    no_indexes: bool,
+    severity: str,
+    show: int,
+    table_format: str,
+    processes: int,
+) -> ExitCode:
+    """Check checksums, framing, offsets, records and indexes; exit with 1 on findings."""
+    from kafkalog.command_line.findings import check_logs
+
+    logs = chosen_logs(log_dirs, topics, partitions)
+    size = sum(segment.size for log in logs for segment in log.segments)
+    if not any(log.segments for log in logs):
+        raise LogDirError(f"{', '.join(log_dirs)}: no segment there to check")
+    passes = 1 if no_indexes else 2
+    with progress_bar(size * passes, "checking") as bar:
+        checked = check_logs(
+            log_dirs, logs, with_indexes=not no_indexes, processes=processes, on_done=bar.update
+        )
+    listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
+    found = [finding for finding in checked.findings if finding.severity in listed]
+    is_text = table_format == "text"
+    shown = found[:show] if is_text else found
+    if shown or not is_text:
+        write_table(_FINDING_COLUMNS, shown, table_format)
+    if len(shown) < len(found):
+        click.echo(f"and {counted(len(found) - len(shown), 'finding')} more: --show {len(found)}")
+    verdict = checked.words()
+    if is_text:
+        click.echo(styled(verdict, fg="red" if found else "green"))
+    else:
+        tell(verdict)
+    return ExitCode.FINDINGS if found else ExitCode.DONE

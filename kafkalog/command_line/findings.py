@@ -1,0 +1,114 @@
+"""What is wrong with logs and the files beside them, as rows.
+
+Rules: docs/format.md F130 to F137 and those about damage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from kafkalog.columns.check_totals import CheckTotals
+from kafkalog.command_line.views import reduced_view, view_options
+from kafkalog.storage.names import segment_file_name
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.temporary_files import CLEANED, DELETED
+from kafkalog.words import counted
+
+_RANGE_COLUMNS = (
+    *("topic", "partition", "file", "position", "length", "verdict"),
+    *("severity", "kind", "detail", "batches", "records"),
+)
+_INDEX_COLUMNS = ("directory", "file", "index_findings")
+# Nothing is missing beside a log that a broker has taken out of use.
+_ON_THEIR_WAY_OUT = (DELETED, CLEANED)
+# A task is done, and progress shown, after so many bytes.
+_TASK_BYTES = 32 * 1024 * 1024
+
+
+class Finding(NamedTuple):
+    """Something wrong at a place; files beside a log have no position."""
+
+    file: str
+    position: int | None
+    length: int | None
+    severity: str
+    kind: str
+    detail: str
+
+
+@dataclass
+class CheckedLogs:
+    """What was found, and how much was looked at."""
+
+    totals: CheckTotals = field(default_factory=CheckTotals)
+    findings: list[Finding] = field(default_factory=list)
+    with_indexes: bool = False
+
+    def words(self) -> str:
+        """One line: how much was checked, and whether it is sound; what is not comes first."""
+        logs = self.totals.words()
+        if not self.with_indexes:
+            return logs
+        found = [finding for finding in self.findings if finding.position is None]
+        errors = sum(finding.severity == "error" for finding in found)
+        warnings = sum(finding.severity == "warning" for finding in found)
+        if not errors + warnings:
+            return f"{logs}; indexes sound"
+        indexes = f"indexes: {counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        return f"{logs}; {indexes}" if self.totals.faults else f"{indexes}; logs {logs}"
+
+
+def check_logs(
+    log_dirs: Sequence[str],
+    logs: list[PartitionLog],
+    *,
+    with_indexes: bool,
+    processes: int,
+    on_done: Callable[[int], None],
+) -> CheckedLogs:
+    """Check these logs under the paths; `on_done` hears how many bytes have been."""
+    checked = CheckedLogs(with_indexes=with_indexes)
+    segments: dict[tuple[object, ...], bool] = {}
+    options = view_options(log_dirs, "byte_ranges", maxPartitionBytes=str(_TASK_BYTES))
+    ranges = reduced_view(
+        options, _RANGE_COLUMNS, _rows, processes=processes, found=logs, on_done=on_done
+    )
+    for row in ranges:
+        checked.totals.add_range(row)
+        segment = (row["topic"], row["partition"], row["file"])
+        segments[segment] = segments.get(segment, False) or row["severity"] == "error"
+        if row["kind"] is not None:
+            checked.findings.append(Finding(*(row[name] for name in Finding._fields)))
+    checked.totals.segments = len(segments)
+    checked.totals.partitions = len({segment[:2] for segment in segments})
+    checked.totals.damaged_segments = sum(segments.values())
+    if with_indexes:
+        options = view_options(log_dirs, "segments", maxPartitionBytes=str(_TASK_BYTES))
+        for row in reduced_view(
+            options, _INDEX_COLUMNS, _rows, processes=processes, found=logs, on_done=on_done
+        ):
+            checked.findings += _index_findings(row)
+    checked.findings.sort(key=lambda finding: (finding.file, finding.position or 0))
+    return checked
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _index_findings(row: dict[str, Any]) -> Iterator[Finding]:
+    name = segment_file_name(os.path.basename(row["file"]))
+    if name is None or name.mark in _ON_THEIR_WAY_OUT:
+        return
+    for finding in row["index_findings"] or ():
+        file = finding["file"]
+        if file.startswith("."):
+            file = name.stem + file + name.mark
+        path = os.path.join(row["directory"], file)
+        yield Finding(path, None, None, finding["severity"], finding["kind"], finding["detail"])

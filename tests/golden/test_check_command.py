@@ -1,0 +1,139 @@
+"""`kafkalog check` on whole logs of real brokers, and on copies that were damaged by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from tests.golden.test_damaged_files import FOUND
+
+Unpacked = Callable[[str], Path]
+SHOP = Path(__file__).parents[2] / "examples" / "shop-week"
+# Of each sort of damage one in every run; the others are told apart by the same readers.
+QUICK = ("bitflip-payload-active", "zero-hole", "middle-segment-missing", "truncated-last-batch")
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    given = ["check", *map(str, arguments), "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, given)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def findings(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
+    code, out, _ = run(*arguments, "--format", "json")
+    return code, [json.loads(line) for line in out.splitlines()]
+
+
+def log_dirs(logs: Path) -> list[Path]:
+    return sorted(path.parent for path in logs.rglob("meta.properties"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["kafka44", pytest.param("kafka39zk", marks=pytest.mark.deep)],
+)
+def test_nothing_is_wrong_with_what_brokers_have_left(unpacked: Unpacked, name: str) -> None:
+    code, out, err = run(*log_dirs(unpacked(f"{name}.logs")))
+    assert (code, err) == (0, "")
+    assert out.startswith("sound: checked ")
+    assert out.endswith("; indexes sound\n")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *QUICK,
+        *(pytest.param(name, marks=pytest.mark.deep) for name in FOUND if name not in QUICK),
+    ],
+)
+def test_every_damage_is_found_where_it_was_done(unpacked: Unpacked, name: str) -> None:
+    copy = unpacked("unclean.logs") / "variants" / name / "log-dirs"
+    topic = "e.z" if name.startswith("compressed") else "e.w"
+    asked = (copy, "--topic", topic, "--no-indexes", "--severity", "information")
+    code, found = findings(*asked)
+    assert [(each["kind"], each["position"]) for each in found] == FOUND[name]
+    assert code == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "kind"),
+    [
+        ("all-indexes-missing", "00000000000000000000.index", "missing"),
+        ("timeindex-garbage", "00000000000000000000.timeindex", "offset"),
+        ("snapshot-garbage", "00000000000000002663.snapshot", "version"),
+        ("epoch-checkpoint-garbage", "leader-epoch-checkpoint", "checkpoint"),
+    ],
+)
+def test_files_beside_a_log_are_checked(
+    unpacked: Unpacked, name: str, file: str, kind: str
+) -> None:
+    # F130 to F136
+    copy = unpacked("unclean.logs") / "variants" / name / "log-dirs"
+    code, found = findings(copy)
+    assert code == 1
+    assert (file, kind) in {(Path(each["file"]).name, each["kind"]) for each in found}
+    assert run(copy, "--no-indexes")[0] == 0
+    assert run(copy)[1].splitlines()[-1].startswith("indexes: ")
+
+
+def test_what_the_cleaner_and_retention_have_left_is_no_finding(unpacked: Unpacked) -> None:
+    # F94: .deleted and .cleaned files have no indexes of their own.
+    copy = unpacked("unclean.logs") / "variants" / "swap-and-cleaned-left" / "log-dirs"
+    assert run(copy)[0] == 0
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    copy = tmp_path / "shop"
+    shutil.copytree(SHOP, copy)
+    segment = copy / "orders-0" / f"{0:020d}.log"
+    data = bytearray(segment.read_bytes())
+    for position in range(5000, 30000, 2500):
+        data[position] ^= 0xFF
+    segment.write_bytes(data)
+    return copy
+
+
+def test_the_verdict_is_the_last_line_and_findings_a_table(damaged: Path) -> None:
+    code, out, err = run(damaged, "--show", 2)
+    header, first, second, more, verdict = out.splitlines()
+    assert (code, err) == (1, "")
+    assert header.split() == ["FILE", "POSITION", "LENGTH", "SEVERITY", "KIND", "DETAIL"]
+    assert all(f"{0:020d}.log" in line for line in (first, second))
+    assert more.startswith("and ")
+    assert verdict.startswith("DAMAGED: ")
+
+
+def test_rows_for_programs_are_on_stdout_and_the_verdict_is_not(damaged: Path) -> None:
+    code, out, err = run(damaged, "--format", "csv", "--severity", "error")
+    assert (code, out.splitlines()[0]) == (1, "file,position,length,severity,kind,detail")
+    assert err.startswith("DAMAGED: ")
+
+
+def test_other_partitions_are_sound(damaged: Path) -> None:
+    code, out, _ = run(damaged, "--topic", "orders", "--partition", 1)
+    assert (code, out.startswith("sound: checked 2 segments of 1 partition,")) == (0, True)
+
+
+def test_several_processes_find_the_same(damaged: Path) -> None:
+    two = CliRunner().invoke(kafkalog, ["check", str(damaged), "--processes", "2"])
+    code, out, _ = run(damaged)
+    assert (two.exit_code, two.stdout) == (code, out)
+
+
+def test_nothing_to_check_is_not_sound(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    code, out, err = run(tmp_path)
+    assert (code, out, "no segment there to check" in err) == (3, "", True)
+
+
+def test_a_topic_that_is_not_there_is_a_wrong_argument() -> None:
+    code, _, err = run(SHOP, "--topic", "nothing")
+    assert (code, "what the log directories hold: " in err) == (2, True)
