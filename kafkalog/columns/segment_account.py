@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
+import numpy as np
+
 from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -36,7 +38,7 @@ from kafkalog.columns.side_file_check import (
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import COMPRESSION_BITS, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.storage.entries import Entry
@@ -180,6 +182,8 @@ class HeaderAccount:
         self._first_ms: int | None = None
         self._latest_ms = NO_VALUE
         self._epochs: list[int] = []
+        # The bytes of batches by the number of their codec.
+        self.codec_bytes: LongArray = np.zeros(COMPRESSION_BITS + 1, dtype=np.int64)
 
     def noted(self, table: LongArray) -> LongArray:
         """The table, once it is taken account of."""
@@ -194,6 +198,7 @@ class HeaderAccount:
             self._latest_ms = max(self._latest_ms, int(sound[:, MAX_TIMESTAMP].max()))
             self._note_first_time(sound)
             self._note_epochs(sound[:, LEADER_EPOCH])
+            np.add.at(self.codec_bytes, sound[:, ATTRIBUTES] & COMPRESSION_BITS, sound[:, SIZE])
         return table
 
     def _note_offsets(self, sound: LongArray) -> None:

@@ -21,6 +21,7 @@ from kafkalog.exit_codes import ExitCode
 # Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
 COMMANDS = {
     "groups": "Tell consumer groups, their lag, and who is behind since when.",
+    "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run one of the Spark jobs, or print what spark-submit needs for it.",
     "check": "Check checksums, framing, offsets, records and indexes.",

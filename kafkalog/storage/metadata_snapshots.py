@@ -28,3 +28,8 @@ def snapshot_before(log: PartitionLog) -> str | None:
         if (match := _SNAPSHOT.fullmatch(entry.name)) is not None
     }
     return ends.get(min((end for end in ends if end >= first_offset), default=-1))
+
+
+def is_metadata_snapshot(file_name: str) -> bool:
+    """Whether a file is a snapshot by its name."""
+    return _SNAPSHOT.fullmatch(file_name) is not None

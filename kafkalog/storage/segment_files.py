@@ -27,7 +27,7 @@ from kafkalog.storage.temporary_files import (
 )
 
 LOG = ".log"
-_MARKED_DIRECTORIES = {
+MARKED_DIRECTORIES = {
     "delete": "the directory is on its way out: its topic or this replica was deleted",
     "stray": "the broker found that the replica does not belong to it any more",
     "future": "a replica that is being moved here and has not caught up yet",
@@ -168,7 +168,7 @@ def _directory_standing(log: PartitionLog) -> str | None:
     name = partition_name(os.path.basename(log.path))
     if name is None:
         return "not in a directory named <topic>-<partition>"
-    return _MARKED_DIRECTORIES[name.mark] if name.mark else None
+    return MARKED_DIRECTORIES[name.mark] if name.mark else None
 
 
 def _covered_offsets(swaps: Sequence[Entry], names: Mapping[str, Entry]) -> tuple[int, int] | None:

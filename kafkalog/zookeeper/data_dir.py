@@ -40,6 +40,13 @@ class DataDir:
         return bool(self.logs) and self.logs[0].zxid <= 1
 
 
+def is_data_dir(path: str) -> bool:
+    """Whether files of ZooKeeper lie in a directory, or in the folder that servers make there."""
+    folder = _folder(path)
+    entries = list_directory(folder) if is_directory(folder) else []
+    return bool(_named(entries, _SNAPSHOT) or _named(entries, _LOG))
+
+
 def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
     """The data directories of the servers that paths or globs name: each a `dataDir`, its folder
     `version-2`, or a file in it. A directory with snapshots only and one with logs only, given

@@ -1,0 +1,100 @@
+"""What lies in log directories beside live segments and the files that belong to them.
+
+Rules: docs/format.md F91 to F94.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.files import list_directory
+from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
+from kafkalog.storage.metadata_snapshots import is_metadata_snapshot
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+    oldest_base_offset,
+    partition_name,
+    segment_file_name,
+    snapshot_offset,
+)
+from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog
+from kafkalog.storage.recovery import LEADER_EPOCHS
+from kafkalog.storage.segment_files import MARKED_DIRECTORIES
+from kafkalog.storage.temporary_files import CLEANED, DELETED, SWAP
+
+_OF_LOG_DIRS = frozenset(
+    {
+        *(META_PROPERTIES, CLEAN_SHUTDOWN, LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS),
+        *(RECOVERY_POINTS, ".lock", "bootstrap.checkpoint", "remote-log-index-cache"),
+    }
+)
+_OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
+_UNKNOWN = "nothing that a broker puts there"
+_MARKED = {
+    DELETED: "removed by retention, the cleaner or a truncation",
+    CLEANED: "a cleaning that was not finished",
+    SWAP: "cleaned, and not yet in its place",
+}
+
+
+class OtherEntry(NamedTuple):
+    """A file or a directory with all that is directly in it: how many bytes, and what it is."""
+
+    path: str
+    size: int
+    what: str
+
+
+def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
+    """Those in the log directories and in the directories of these logs; of logs that were given by
+    their own paths in the latter only."""
+    paths = {log.path for log in logs}
+    for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
+        for entry in list_directory(path):
+            if entry.path not in paths and entry.name not in _OF_LOG_DIRS:
+                yield OtherEntry(entry.path, _size(entry), _what(entry))
+    for path in sorted(paths):
+        yield from _in_partition(path)
+
+
+def side_bytes(log: PartitionLog) -> int:
+    """The bytes of indexes, producer snapshots and the like in a log's directory."""
+    others = {entry.path for entry in _in_partition(log.path)}
+    live = {segment.path for segment in log.segments}
+    return sum(entry.size for entry in list_directory(log.path) if entry.path not in others | live)
+
+
+def _size(entry: Entry) -> int:
+    return (
+        sum(each.size for each in list_directory(entry.path)) if entry.is_directory else entry.size
+    )
+
+
+def _what(entry: Entry) -> str:
+    name = partition_name(entry.name) if entry.is_directory else None
+    return MARKED_DIRECTORIES[name.mark] if name is not None and name.mark else _UNKNOWN
+
+
+def _in_partition(path: str) -> Iterator[OtherEntry]:
+    for entry in list_directory(path):
+        segment_file = None if entry.is_directory else segment_file_name(entry.name)
+        if segment_file is not None and segment_file.mark:
+            yield OtherEntry(entry.path, entry.size, _MARKED[segment_file.mark])
+        elif segment_file is None and (entry.is_directory or not _is_known(entry.name)):
+            is_deleted = _is_known(entry.name.removesuffix(DELETED))
+            what = _MARKED[DELETED] if is_deleted else _UNKNOWN
+            yield OtherEntry(entry.path, _size(entry), what)
+
+
+def _is_known(name: str) -> bool:
+    return (
+        name in _OF_PARTITIONS
+        or snapshot_offset(name) is not None
+        or oldest_base_offset(name) is not None
+        or is_metadata_snapshot(name)
+    )
