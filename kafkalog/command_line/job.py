@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -46,11 +47,19 @@ def job_names() -> list[str]:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
     """Run the Spark job NAME with its own ARGUMENTS."""
-    path = str(resource("jobs", f"{name}.py"))
     if is_for_submit:
         settings = resource("conf", "spark-defaults.conf")
-        click.echo(" ".join(["--properties-file", str(settings), path, *arguments]))
+        click.echo(" ".join(["--properties-file", str(settings), _path(name), *arguments]))
         return ExitCode.DONE
+    return run_job_file(name, arguments)
+
+
+def run_job_file(name: str, arguments: Sequence[str]) -> int:
+    """Run a job in this process; its exit code."""
     sys.argv = [f"{_STARTED_AS} {name}", *arguments]
-    code: int = runpy.run_path(path)["main"](arguments)
+    code: int = runpy.run_path(_path(name))["main"](arguments)
     return code
+
+
+def _path(name: str) -> str:
+    return str(resource("jobs", f"{name}.py"))

@@ -25,6 +25,7 @@ COMMANDS = {
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run one of the Spark jobs, or print what spark-submit needs for it.",
     "check": "Check checksums, framing, offsets, records and indexes.",
+    "report": "Write one HTML page about a cluster, plots and all (needs Java).",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
 }
 

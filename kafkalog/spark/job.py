@@ -61,8 +61,10 @@ def job_parser(
     *,
     mode: Mode = Mode.PERMISSIVE,
     inputs: InputArgument = LOG_DIRS,
+    output: str | None = None,
 ) -> argparse.ArgumentParser:
-    """The arguments that every job takes, `mode` being the default of its own."""
+    """The arguments that every job takes, `mode` being the default of its own; of a job that writes
+    no tables `output` says what it writes."""
     command = _command(name)
     example = example.replace(_script(name), command)
     parser = argparse.ArgumentParser(
@@ -74,19 +76,10 @@ def job_parser(
     parser.add_argument(
         inputs.name, metavar=inputs.metavar, nargs="+", help="what to read, see below"
     )
-    parser.add_argument(
-        "--output", metavar="DIR", required=True, help="where the result tables are written"
-    )
-    parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="delta",
-        help="format of the tables; delta keeps rows of other inputs, parquet and json need no jar "
-        "and replace the whole table (default: delta)",
-    )
-    parser.add_argument(
-        "--show", metavar="N", type=int, default=20, help="rows to show here (default: 20)"
-    )
+    written = output or "the result tables are"
+    parser.add_argument("--output", metavar="DIR", required=True, help=f"where {written} written")
+    if output is None:
+        _add_table_arguments(parser)
     parser.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
@@ -98,6 +91,19 @@ def job_parser(
         "--fail-on-findings", action="store_true", help="exit with 1 if anything was found"
     )
     return parser
+
+
+def _add_table_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="delta",
+        help="format of the tables; delta keeps rows of other inputs, parquet and json need no jar "
+        "and replace the whole table (default: delta)",
+    )
+    parser.add_argument(
+        "--show", metavar="N", type=int, default=20, help="rows to show here (default: 20)"
+    )
 
 
 def _command(name: str) -> str:

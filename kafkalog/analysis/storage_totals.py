@@ -1,0 +1,47 @@
+"""What lies on disk by topic, from view `segments`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+
+def topic_storage(segments: DataFrame) -> DataFrame:
+    """A row per topic: topic, copies (partitions, each replica counted), partitions, segments,
+    bytes, and the first and largest timestamp by the headers."""
+    return segments.groupBy("topic").agg(
+        F.count_distinct("directory").alias("copies"),
+        F.count_distinct("partition").alias("partitions"),
+        F.count("*").alias("segments"),
+        F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
+        F.min("first_timestamp_ms").alias("first_timestamp_ms"),
+        F.max("max_timestamp_ms").alias("max_timestamp_ms"),
+    )
+
+
+def largest_topics(totals: DataFrame, count: int) -> DataFrame:
+    """Those of the most bytes of topic_storage, the largest first."""
+    return totals.orderBy(F.desc("bytes"), "topic").limit(count)
+
+
+def storage_totals(totals: DataFrame) -> DataFrame:
+    """One row: what all topics of topic_storage come to."""
+    sums = ("copies", "segments", "bytes")
+    return totals.agg(
+        F.count("*").alias("topics"),
+        F.coalesce(F.sum("partitions"), F.lit(0)).alias("partitions"),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in sums),
+    )
+
+
+def owners(segments: DataFrame) -> DataFrame:
+    """The clusters and brokers that the files are of: cluster_id, broker_id."""
+    return segments.select("cluster_id", "broker_id").distinct()
+
+
+def shown_topic(topics: Sequence[str | None]) -> Column:
+    """The topic where it is one of these, null for all others."""
+    known = [topic for topic in topics if topic is not None]
+    return F.when(F.col("topic").isin(known), F.col("topic")).alias("shown_topic")

@@ -1,0 +1,1 @@
+"""A cluster's log directories on one HTML page."""

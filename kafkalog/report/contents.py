@@ -1,0 +1,99 @@
+"""What a report tells, as small collected rows; what each has is said where they are made, in
+kafkalog/analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Row
+
+from kafkalog.analysis.batch_totals import TimeGrid
+
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """What is there: owners and largest_topics, and one row of storage_totals."""
+
+    owners: Rows
+    topics: Rows
+    totals: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Sums of batch_totals by topic and stretch of time, by topic and codec, by codec and size;
+    `grid` is None where no batch has a time. `latest_ms` is a time that hardly any is later than.
+    """
+
+    grid: TimeGrid | None
+    latest_ms: int
+    by_time: Rows
+    by_codec: Rows
+    by_size: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """key_totals; whether they have keys or hashes."""
+
+    topics: Rows
+    are_shown: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """The first rows of damage_map, with so many cells, and of first_ranges for them; one row of
+    what all partitions come to."""
+
+    cells: int
+    logs: Rows
+    ranges: Rows
+    totals: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """newest_statuses, the worst first, of at most some groups, and how many there are; lag_series
+    and rebalances of the first of them; how far commits reach back, in words."""
+
+    count: int
+    statuses: Rows
+    series: Rows
+    rebalances: Rows
+    reach: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transactions:
+    """outcomes_by_topic; stable_offset_holders, the first of them, and how many there are."""
+
+    outcomes: Rows
+    holders: Rows
+    held_back: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """retention_times and blocked_topics."""
+
+    times: Rows
+    blocked: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report, of the time `at_ms`; None for what the input does not have."""
+
+    version: str
+    at_ms: int
+    inputs: Sequence[str]
+    storage: Storage
+    batches: Batches
+    keys: Keys
+    damage: Damage
+    groups: Groups | None
+    transactions: Transactions
+    retention: Retention

@@ -1,0 +1,108 @@
+"""The most important of a report in sentences, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import Row
+
+from kafkalog.coordination.lag_status import LagStatus
+from kafkalog.report.contents import Damage, Groups, Report, Transactions
+from kafkalog.report.markup import visible
+from kafkalog.report.plot import moment
+from kafkalog.words import counted, size_text
+
+_MOST = 3
+_WELL = frozenset((LagStatus.OK.value, LagStatus.UNKNOWN.value))
+
+
+def findings(report: Report) -> list[str]:
+    """What somebody should look at; nothing if there is nothing."""
+    found = [*_damage(report.damage), *_transactions(report.transactions)]
+    if report.groups is not None:
+        found += _groups(report.groups)
+    found += [
+        f"a timestamp in the future keeps {visible(row.topic or '?')} from being deleted"
+        for row in report.retention.blocked[:_MOST]
+    ]
+    return found
+
+
+def verdict(report: Report) -> str:
+    """What was read, in a sentence."""
+    totals = report.storage.totals
+    records = sum(row.records for row in report.batches.by_codec)
+    return (
+        f"{counted(totals.segments, 'segment')} of {counted(totals.partitions, 'partition')} "
+        f"of {counted(totals.topics, 'topic')}, {size_text(totals.bytes)}, "
+        f"{counted(records, 'record')}"
+    )
+
+
+def _damage(damage: Damage) -> Iterator[str]:
+    damaged = [row for row in damage.logs if row.errors]
+    for row in damaged[:_MOST]:
+        yield (
+            f"{counted(row.errors, 'damaged range')} in {visible(row.topic or '?')}-{row.partition}"
+            f", {size_text(row.faulty_bytes)} of {size_text(row.bytes)}"
+        )
+    left = damage.totals.damaged_partitions - min(len(damaged), _MOST)
+    if left:
+        yield f"damage in {counted(left, 'partition')} more"
+
+
+def _transactions(transactions: Transactions) -> Iterator[str]:
+    hanging = sum(row.transactions for row in transactions.outcomes if row.outcome == "hanging")
+    if hanging:
+        yield f"{counted(hanging, 'transaction')} hanging: no coordinator will end them"
+    for row in transactions.holders[:_MOST]:
+        holder = row.transactional_id
+        by = visible(holder) if holder is not None else f"producer {row.producer_id}"
+        yield (
+            f"{visible(row.topic or '?')}-{row.partition} is held back by "
+            f"{counted(row.offsets_held_back, 'offset')}: a transaction of {by} is open"
+            + (f" since {moment(row.first_timestamp_ms)}" if row.first_timestamp_ms else "")
+        )
+    left = transactions.held_back - min(len(transactions.holders), _MOST)
+    if left:
+        yield f"open transactions hold back {counted(left, 'partition')} more"
+
+
+def _groups(groups: Groups) -> Iterator[str]:
+    bad = [row for row in groups.statuses if row.status not in _WELL]
+    for row in bad[:_MOST]:
+        since = behind_since([each for each in groups.series if each.group_id == row.group_id])
+        yield (
+            f"group {visible(row.group_id)} is {counted(row.readable_records or 0, 'record')} "
+            f"behind{since}: {row.reason}"
+        )
+    if len(bad) > _MOST:
+        yield f"{counted(len(bad) - _MOST, 'group')} more with a warning or an error"
+
+
+def behind_since(series: list[Row]) -> str:
+    """Since which moment of the series a group has had something left to read, in words."""
+    read_all = [row.at_ms for row in series if row.records == 0]
+    if not series or (read_all and read_all[-1] == series[-1].at_ms):
+        return ""
+    later = [row.at_ms for row in series if not read_all or row.at_ms > read_all[-1]]
+    return f" since {moment(later[0])}" + ("" if read_all else " or earlier")
+
+
+def remarks(report: Report) -> list[str]:
+    """What is worth knowing and no finding: where most bytes are, keys that most records have."""
+    found = []
+    total = report.storage.totals.bytes
+    if report.storage.totals.topics > 1 and total:
+        first = report.storage.topics[0]
+        found.append(
+            f"{visible(first.topic or '?')} is the largest of "
+            f"{report.storage.totals.topics:,} topics, with {100 * first.bytes / total:.0f} % of "
+            "all bytes"
+        )
+    for row in report.keys.topics:
+        most = max((each["count"] for each in row.top_keys), default=0)
+        if row.shown_topic is not None and row.distinct_keys > 1 and most > row.keyed / 2:
+            share = 100 * min(most, row.keyed) / row.keyed
+            found.append(f"one key has {share:.0f} % of the records of {visible(row.shown_topic)}")
+    return found[: _MOST + 1]

@@ -1,0 +1,73 @@
+"""The part of a report about consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from kafkalog.analysis.group_generations import group_generations
+from kafkalog.analysis.lag_history import (
+    HistoryMoments,
+    lag_events,
+    lag_history,
+    newest_statuses,
+)
+from kafkalog.analysis.lag_series import commit_span, lag_series, rebalances
+from kafkalog.columns.commit_reach import commit_reaches, reach_words
+from kafkalog.coordination.burrow import BurrowSettings
+from kafkalog.coordination.lag_status import LagSettings
+from kafkalog.report.contents import Groups
+from kafkalog.report.time_grid import grid_over
+from kafkalog.spark.lag_history_reading import with_statuses
+from kafkalog.spark.lag_views import lag_views
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.names import CONSUMER_OFFSETS
+
+# What a page has room for.
+LISTED = 20
+PLOTTED = 6
+_REBALANCES = 40
+
+
+def history_end(last_commit_ms: int, latest_ms: int, at_ms: int) -> int:
+    """When the history of groups ends: the end of a copy that was made long ago is not now. Rule:
+    docs/report.md F604."""
+    return max(last_commit_ms, min(latest_ms, at_ms))
+
+
+def read_groups(
+    spark: SparkSession, log_dirs: Sequence[str], mode: str, latest_ms: int, at_ms: int
+) -> Groups | None:
+    """The groups that commit to Kafka; None where the input has none. `latest_ms` is a time that
+    hardly any batch is later than, `at_ms` the time of the report."""
+    if all(log.topic != CONSUMER_OFFSETS for log in find_partitions(log_dirs, strict=False)):
+        return None
+    views = lag_views(spark, log_dirs, mode=mode)
+    commits = views.commits.persist()
+    (span,) = commit_span(commits).collect()
+    if not span.commits:
+        return None
+    until_ms = history_end(span.last_ms, latest_ms, at_ms)
+    grid = grid_over(span.first_ms, span.first_ms, until_ms, until_ms)
+    moments = HistoryMoments(0, until_ms, ends_now=True, every_ms=grid.every_ms)
+    burrow = BurrowSettings()
+    judged = with_statuses(
+        lag_events(commits, moments, burrow),
+        views.places,
+        read_committed=False,
+        burrow=burrow,
+        lag=LagSettings(),
+    )
+    history = lag_history(judged, moments, burrow).persist()
+    statuses = newest_statuses(history).persist()
+    listed = statuses.limit(LISTED).collect()
+    plotted = [row.group_id for row in listed[:PLOTTED]]
+    generations = group_generations(views.group_metadata.persist())
+    return Groups(
+        statuses.count(),
+        listed,
+        lag_series(history, plotted).collect(),
+        rebalances(generations, plotted, _REBALANCES).collect(),
+        reach_words(commit_reaches(views.complete_from.collect()), None),
+    )

@@ -1,0 +1,158 @@
+"""Lag of groups over time, transactions, and who holds last stable offsets."""
+
+from __future__ import annotations
+
+from pyspark.sql import Row
+
+from kafkalog.coordination.lag_status import LagStatus
+from kafkalog.report.contents import Groups, Rows, Transactions
+from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
+from kafkalog.report.markup import Markup, element, name, paragraph, section, table
+from kafkalog.report.plot import Section, beside, moment, place, topic_label, topic_order
+from kafkalog.words import counted, duration_text
+
+_OUTCOMES = ("committed", "aborted", "open", "hanging")
+_REASONS = {
+    "recent": "open, and no longer than it may be",
+    "known": "open, and its coordinator knows it",
+    "unknown": "open; the input does not tell what its coordinator knows",
+    "no_transactional_id": "hanging: its coordinator has no such producer",
+    "not_in_transaction": "hanging: its coordinator knows nothing of it here",
+}
+_TITLE = "Consumer groups"
+
+
+def group_section(groups: Groups | None) -> Section:
+    """What groups had left to read at each moment, with their rebalances."""
+    if groups is None:
+        words = "No group has committed an offset in these log directories."
+        return Section(section("groups", _TITLE, paragraph(words)), {})
+    figures: dict[str, Figure] = {}
+    parts: list[str] = [_status_table(groups.statuses)]
+    plots: list[Markup] = []
+    if groups.count > len(groups.statuses):
+        parts.append(paragraph(f"{groups.count - len(groups.statuses):,} groups more."))
+    by_group: dict[str, list[Row]] = {}
+    for row in groups.series:
+        by_group.setdefault(row.group_id, []).append(row)
+    for number, status in enumerate(groups.statuses):
+        rows = by_group.get(status.group_id)
+        if not rows:
+            continue
+        identity = f"lag-{number}"
+        figure = _figure(rows, [row for row in groups.rebalances if _is_of(row, status)])
+        if figure is None:
+            continue
+        figures[identity] = figure
+        place_of = place(identity, "", figure)
+        head = element("h3", "Left to read by ", name(status.group_id))
+        plots.append(element("div", head, place_of))
+    parts.append(beside(*plots))
+    parts.append(
+        paragraph(*(f"{line[:1].upper()}{line[1:]}. " for line in groups.reach.splitlines()))
+    )
+    return Section(section("groups", _TITLE, *parts), figures)
+
+
+def _is_of(row: Row, status: Row) -> bool:
+    return bool(row.group_id == status.group_id)
+
+
+def _status_table(statuses: Rows) -> Markup:
+    heads = ("Group", "Status", "Partitions", "Left to read", "Oldest", "Last commit", "Why")
+    return table(
+        heads,
+        (
+            (
+                *(name(row.group_id), row.status, row.partitions, row.readable_records),
+                "-" if row.time_lag_ms is None else duration_text(max(row.time_lag_ms, 0)),
+                *(
+                    moment(row.last_commit_ms),
+                    None if row.status == LagStatus.OK.value else row.reason,
+                ),
+            )
+            for row in statuses
+        ),
+    )
+
+
+def _figure(rows: Rows, generations: Rows) -> Figure | None:
+    values = [row.records for row in rows]
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    texts = [
+        f"{moment(row.at_ms)}<br>"
+        + ("not known" if row.records is None else f"{counted(row.records, 'record')} left to read")
+        for row in rows
+    ]
+    marks = Marks(
+        "rebalance",
+        [row.at_ms for row in generations],
+        [_generation(row) for row in generations],
+    )
+    line = Series("records left to read", values, texts)
+    return line_over_time([row.at_ms for row in rows], line, marks, "records", max(known))
+
+
+def _generation(row: Row) -> str:
+    words = [moment(row.at_ms), f"generation {row.generation}"]
+    if row.members is not None:
+        words.append(counted(row.members, "member"))
+    if row.state:
+        words.append(row.state)
+    return "<br>".join(words)
+
+
+def transaction_section(transactions: Transactions) -> Section:
+    """How transactions ended, by topic, and which of them hold others back."""
+    title, rows = "Transactions", transactions.outcomes
+    if not rows:
+        empty = paragraph("There are no transactions in these log directories.")
+        return Section(section("transactions", title, empty), {})
+    order = topic_order(rows, lambda row: float(row.transactions))
+    labels = [topic_label(topic) for topic in order]
+    counts = {(row.shown_topic, row.outcome): row.transactions for row in rows}
+    series = []
+    for outcome in _OUTCOMES:
+        values = [counts.get((topic, outcome), 0) for topic in order]
+        texts = [
+            f"{topic}<br>{outcome}: {counted(value, 'transaction')}"
+            for topic, value in zip(labels, values, strict=True)
+        ]
+        if any(values):
+            series.append(Series(outcome, values, texts))
+    figure = horizontal_bars(labels, series, "transactions, counted in each partition")
+    parts = [place("transaction-topics", "Transactions by topic", figure)]
+    parts += _holders(transactions)
+    return Section(section("transactions", title, *parts), {"transaction-topics": figure})
+
+
+def _holders(transactions: Transactions) -> list[Markup]:
+    if not transactions.held_back:
+        return [paragraph("No open transaction keeps a last stable offset back.")]
+    heads = ("Partition", "Held back", "Stable up to", "Held by", "Since", "State")
+    rows = (
+        (
+            name(f"{row.topic}-{row.partition}"),
+            *(row.offsets_held_back, row.last_stable_offset, _holder(row)),
+            moment(row.first_timestamp_ms),
+            _REASONS.get(row.reason, row.outcome or "open"),
+        )
+        for row in transactions.holders
+    )
+    parts = [
+        element("h3", "Who holds the last stable offset"),
+        table(heads, rows),
+        paragraph("read_committed consumers wait in these partitions."),
+    ]
+    left = transactions.held_back - len(transactions.holders)
+    if left:
+        parts.append(paragraph(f"{counted(left, 'partition')} more."))
+    return parts
+
+
+def _holder(row: Row) -> str:
+    if row.transactional_id is None:
+        return f"producer {row.producer_id}"
+    return element("span", name(row.transactional_id), f" (producer {row.producer_id})")

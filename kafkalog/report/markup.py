@@ -1,0 +1,80 @@
+"""HTML whose texts are escaped unless they are markup already; how names from files are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_LONGEST = 80
+# In a plot, where a phone has room for so much beside the bars.
+_LONGEST_LABEL = 22
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *children: str, **attributes: str | None) -> Markup:
+    """An element. Children are escaped unless they are Markup, values of attributes always; an
+    attribute's name may end in "_", and stands without value for "", not at all for None."""
+    given = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{tag}{given}>{joined(children)}</{tag}>")
+
+
+def joined(parts: Iterable[str]) -> Markup:
+    """Parts one behind the other."""
+    return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts))
+
+
+def visible(text: str, longest: int = _LONGEST) -> str:
+    """A text from a file in which nothing is invisible or turns the direction of writing, shortened
+    in the middle."""
+    seen = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+    if len(seen) <= longest:
+        return seen
+    head = (longest - 1) // 2
+    return f"{seen[:head]}…{seen[-(longest - 1 - head) :]}"
+
+
+def name(text: str | None) -> Markup:
+    """A name from a file, kept apart from the text around it; `?` for none."""
+    return element("bdi", "?" if text is None else visible(text), class_="name")
+
+
+def label(text: str | None) -> str:
+    """A name from a file for a plot, which knows some markup itself."""
+    return escape("?" if text is None else visible(text, _LONGEST_LABEL), quote=False)
+
+
+def paragraph(*children: str) -> Markup:
+    """A paragraph."""
+    return element("p", *children)
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> Markup:
+    """A table; numbers to the right, an empty cell for None."""
+    head = element("tr", *(element("th", each) for each in heads))
+    body = (element("tr", *map(_cell, row)) for row in rows)
+    whole = element("table", element("thead", head), element("tbody", *body))
+    return element("div", whole, class_="table")
+
+
+def _cell(value: str | int | None) -> Markup:
+    if value is None:
+        return element("td", "")
+    if isinstance(value, int):
+        return element("td", f"{value:,}", class_="number")
+    return element("td", value)
+
+
+def section(identity: str, title: str, *children: str) -> Markup:
+    """A section of the page, which its table of contents leads to."""
+    return element("section", element("h2", title), *children, id=identity)

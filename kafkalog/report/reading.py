@@ -1,0 +1,184 @@
+"""From log directories to the rows of a report: each part asks its views and collects little."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog import __version__
+from kafkalog.analysis.batch_totals import COLUMNS as BATCH_COLUMNS
+from kafkalog.analysis.batch_totals import TimeGrid, batch_totals, summed, time_spread
+from kafkalog.analysis.damage_map import damage_map, first_ranges
+from kafkalog.analysis.key_skew import COLUMNS as KEY_COLUMNS
+from kafkalog.analysis.key_skew import key_totals
+from kafkalog.analysis.retention import retention_plan
+from kafkalog.analysis.retention_times import blocked_topics, retention_times
+from kafkalog.analysis.storage_totals import (
+    largest_topics,
+    owners,
+    storage_totals,
+    topic_storage,
+)
+from kafkalog.analysis.transaction_totals import outcomes_by_topic, stable_offset_holders
+from kafkalog.analysis.transactions import stable_offset_table, transaction_report
+from kafkalog.errors import OptionError
+from kafkalog.report.contents import (
+    Batches,
+    Damage,
+    Keys,
+    Report,
+    Retention,
+    Storage,
+    Transactions,
+)
+from kafkalog.report.group_reading import read_groups
+from kafkalog.report.time_grid import grid_over
+from kafkalog.spark.transaction_views import transaction_views
+
+# What a page has room for; others are told in sums.
+TOPICS = 12
+PARTITIONS = 24
+RANGES = 5
+HOLDERS = 20
+# A phone's strip has two pixels for each.
+CELLS = 160
+# `transaction.max.timeout.ms` of a broker, by default.
+LONGEST_TRANSACTION_MS = 15 * 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What a report is to be about: log directories, globs resolved; the time it is of; what to do
+    about damage; options with the cluster's settings; whether keys are shown."""
+
+    log_dirs: Sequence[str]
+    at_ms: int
+    mode: str
+    config: Mapping[str, str] = field(default_factory=dict)
+    shows_keys: bool = False
+
+
+def read_report(spark: SparkSession, asked: ReportRequest) -> Report:
+    """The rows of a report. Raises OptionError for log directories of several clusters, and what
+    the views raise."""
+    storage = _storage(_view(spark, asked, "segments"))
+    clusters = sorted({row.cluster_id for row in storage.owners if row.cluster_id is not None})
+    if len(clusters) > 1:
+        raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
+    topics = [row.topic for row in storage.topics]
+    batches = _batches(_view(spark, asked, "batches"), topics)
+    return Report(
+        __version__,
+        asked.at_ms,
+        asked.log_dirs,
+        storage,
+        batches,
+        _keys(spark, asked, topics),
+        _damage(_view(spark, asked, "byte_ranges")),
+        read_groups(spark, asked.log_dirs, asked.mode, batches.latest_ms, asked.at_ms),
+        _transactions(spark, asked, topics),
+        _retention(spark, asked, topics),
+    )
+
+
+def _view(
+    spark: SparkSession,
+    asked: ReportRequest,
+    name: str,
+    topics: str | None = "*",
+    **options: object,
+) -> DataFrame:
+    reader = spark.read.format("kafkalog").option("view", name).option("mode", asked.mode)
+    if topics is not None:
+        reader = reader.option("subscribe", topics)
+    for option, value in options.items():
+        reader = reader.option(option, str(value))
+    return reader.load(list(asked.log_dirs))
+
+
+def _one(frame: DataFrame) -> Row:
+    (row,) = frame.collect()
+    return row
+
+
+def _storage(segments: DataFrame) -> Storage:
+    kept = segments.persist()
+    totals = topic_storage(kept).persist()
+    return Storage(
+        owners(kept).collect(),
+        largest_topics(totals, TOPICS).collect(),
+        _one(storage_totals(totals)),
+    )
+
+
+def _batches(batches: DataFrame, topics: Sequence[str | None]) -> Batches:
+    spread = _one(time_spread(batches.select("max_timestamp_ms")))
+    has_times = spread.least_ms is not None
+    times = (spread.least_ms, spread.low_ms, spread.high_ms, spread.greatest_ms)
+    grid = grid_over(*times) if has_times else TimeGrid(0, 1, 0)
+    totals = batch_totals(batches.select(*BATCH_COLUMNS), topics, grid).persist()
+    return Batches(
+        grid if has_times else None,
+        spread.high_ms or 0,
+        summed(totals, "shown_topic", "stretch").collect(),
+        summed(totals, "shown_topic", "compression").collect(),
+        summed(totals, "compression", "size_from").collect(),
+    )
+
+
+def _keys(spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]) -> Keys:
+    records = _view(spark, asked, "records", None, columns=",".join(KEY_COLUMNS))
+    found = key_totals(records, topics, shows_keys=asked.shows_keys)
+    return Keys(found.collect(), asked.shows_keys)
+
+
+def _damage(byte_ranges: DataFrame) -> Damage:
+    ranges = byte_ranges.persist(StorageLevel.MEMORY_AND_DISK)
+    logs = damage_map(ranges, CELLS).persist()
+    totals = logs.agg(
+        F.count("*").alias("partitions"),
+        F.count_if(F.col("errors") > 0).alias("damaged_partitions"),
+        *(
+            F.coalesce(F.sum(name), F.lit(0)).alias(name)
+            for name in ("bytes", "ranges", "errors", "faulty_bytes", "trailing_bytes")
+        ),
+    )
+    shown = logs.limit(PARTITIONS).collect()
+    of_shown = F.concat_ws("-", "topic", "partition").isin(
+        [f"{row.topic}-{row.partition}" for row in shown if row.ranges]
+    )
+    found = first_ranges(ranges.where(of_shown), RANGES).collect()
+    return Damage(CELLS, shown, found, _one(totals))
+
+
+def _transactions(
+    spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
+) -> Transactions:
+    views = transaction_views(spark, asked.log_dirs, mode=asked.mode, at_ms=asked.at_ms)
+    stable = stable_offset_table(views.stable_offsets).persist()
+    report = transaction_report(
+        views.transactions,
+        stable,
+        views.states,
+        at_ms=asked.at_ms,
+        longest_transaction_ms=LONGEST_TRANSACTION_MS,
+    ).persist()
+    return Transactions(
+        outcomes_by_topic(report, topics).collect(),
+        stable_offset_holders(report, stable).limit(HOLDERS).collect(),
+        stable.where("offsets_held_back > 0").count(),
+    )
+
+
+def _retention(
+    spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
+) -> Retention:
+    view = _view(spark, asked, "retention_plan", nowMs=asked.at_ms, **asked.config)
+    plan = retention_plan(view).persist()
+    return Retention(
+        retention_times(plan, topics).collect(), blocked_topics(plan).limit(TOPICS).collect()
+    )

@@ -1,0 +1,107 @@
+"""What retention frees, and when."""
+
+from __future__ import annotations
+
+from pyspark.sql import Row
+
+from kafkalog.analysis.retention_times import WHEN
+from kafkalog.report.contents import Retention, Rows
+from kafkalog.report.figures import Figure, horizontal_bars
+from kafkalog.report.markup import Markup, element, name, paragraph, section, table
+from kafkalog.report.plot import (
+    OTHERS,
+    Section,
+    byte_unit,
+    bytes_series,
+    moment,
+    place,
+    topic_label,
+    topic_order,
+)
+from kafkalog.words import duration_text, size_text
+
+_WORDS = {
+    "now": "now",
+    "day": "within a day",
+    "week": "within a week",
+    "month": "within 30 days",
+    "later": "later",
+    "stays": "stays",
+    "unknown": "not known",
+}
+_UNKNOWN = (
+    "Log directories do not tell the limits of these topics: ",
+    *(element("code", "--server-properties"), " and ", element("code", "--topic-config")),
+    " give them.",
+)
+_TITLE = "Retention: what goes when"
+
+
+def retention_section(retention: Retention) -> Section:
+    """Bytes by when they go, and the limits that say so."""
+    rows = retention.times
+    known = [row for row in rows if row.when != "unknown"]
+    parts: list[str] = []
+    figures: dict[str, Figure] = {}
+    if not rows:
+        parts.append(paragraph("There is no segment."))
+    elif not any(row.bytes for row in known):
+        parts.append(paragraph("What goes when is not known. ", *_UNKNOWN))
+    else:
+        figures["retention-topics"] = _figure(rows)
+        caption = "Bytes by when retention deletes them"
+        parts += [place("retention-topics", caption, figures["retention-topics"]), _table(known)]
+        if len(known) < len(rows):
+            parts.append(paragraph(*_UNKNOWN))
+    for row in retention.blocked:
+        parts.append(
+            paragraph("A timestamp in the future keeps all of ", name(row.topic), *_until(row))
+        )
+    return Section(section("retention", _TITLE, *parts), figures)
+
+
+def _until(row: Row) -> tuple[str, ...]:
+    return (f", until {moment(row.timestamp_ms)} and its retention time have passed.",)
+
+
+def _figure(rows: Rows) -> Figure:
+    order = topic_order(rows, lambda row: float(row.bytes))
+    labels = [topic_label(topic) for topic in order]
+    sizes = {(row.shown_topic, row.when): row.bytes for row in rows}
+    most = max(sum(sizes.get((topic, when), 0) for when in WHEN) for topic in order)
+    unit, size = byte_unit(most)
+    series = []
+    for when in WHEN:
+        values = [sizes.get((topic, when), 0) for topic in order]
+        if any(values):
+            found = bytes_series(_WORDS[when], values, size, labels)
+            series.append(found._replace(is_rest=when == "unknown"))
+    return horizontal_bars(labels, series, unit)
+
+
+def _table(rows: Rows) -> Markup:
+    heads = ("Topic", "Goes", "Segments", "Bytes", "The first of them", "Policy", "Limits")
+    order = {when: number for number, when in enumerate(WHEN)}
+    in_order = sorted(
+        rows, key=lambda row: (row.shown_topic is None, row.shown_topic or "", order[row.when])
+    )
+    return table(
+        heads,
+        (
+            (
+                OTHERS if row.shown_topic is None else name(row.shown_topic),
+                *(_WORDS[row.when], row.segments, size_text(row.bytes), moment(row.next_ms)),
+                *(row.cleanup_policy or "-", _limits(row)),
+            )
+            for row in in_order
+        ),
+    )
+
+
+def _limits(row: Row) -> str:
+    found = []
+    if row.retention_ms is not None:
+        found.append("no time" if row.retention_ms < 0 else duration_text(row.retention_ms))
+    if row.retention_bytes is not None and row.retention_bytes >= 0:
+        found.append(size_text(row.retention_bytes))
+    return ", ".join(found) or "-"

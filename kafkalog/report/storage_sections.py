@@ -1,0 +1,227 @@
+"""What lies on disk, since when, how it is compressed, and how fast it came."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from pyspark.sql import Row
+
+from kafkalog.analysis.batch_totals import TimeGrid
+from kafkalog.report.contents import Batches, Rows, Storage
+from kafkalog.report.figures import (
+    Figure,
+    Series,
+    areas_over_time,
+    bars,
+    bars_over_time,
+    horizontal_bars,
+)
+from kafkalog.report.markup import Markup, label, name, paragraph, section, table
+from kafkalog.report.plot import (
+    OTHERS,
+    Section,
+    beside,
+    byte_unit,
+    bytes_series,
+    moment,
+    place,
+    series_over_stretches,
+    topic_label,
+    topic_order,
+)
+from kafkalog.report.time_grid import stretch_words
+from kafkalog.words import counted, size_text
+
+# So many topics have colours of their own; more could not be told apart.
+_COLOURED = 6
+
+
+def storage_section(storage: Storage, batches: Batches) -> Section:
+    """Bytes by topic, and when what is there was written."""
+    totals, topics = storage.totals, storage.topics
+    rest = totals.bytes - sum(row.bytes for row in topics)
+    others = totals.topics - len(topics)
+    labels = [label(row.topic) for row in topics] + ([OTHERS] if others else [])
+    values = [row.bytes for row in topics] + ([rest] if others else [])
+    unit, size = byte_unit(max(values, default=0))
+    sizes = bytes_series("on disk", values, size, labels)
+    figures = {"storage-topics": horizontal_bars(labels, [sizes], unit)} if values else {}
+    plots = [place(key, "Bytes of log files by topic", figure) for key, figure in figures.items()]
+    parts: list[Markup] = []
+    if batches.grid is not None:
+        grown = _growth(batches.by_time, batches.grid)
+        figures["storage-time"] = grown
+        plots.append(place("storage-time", "What is on disk now, by when it was written", grown))
+        parts.append(paragraph(_outside(batches.by_time, batches.grid)))
+    parts.append(_topic_table(topics, batches.by_codec))
+    if others:
+        parts.append(
+            paragraph(f"{counted(others, 'topic')} more, with {size_text(rest)} together.")
+        )
+    return Section(section("storage", "Storage", beside(*plots), *parts), figures)
+
+
+def _topic_table(topics: Rows, by_codec: Rows) -> Markup:
+    records = {row.topic: 0 for row in topics}
+    for row in by_codec:
+        if row.shown_topic is not None:
+            records[row.shown_topic] += row.records
+    heads = ("Topic", "Partitions", "Copies", "Segments", "Bytes", "Records", "First", "Latest")
+    return table(
+        heads,
+        (
+            (
+                name(row.topic),
+                *(
+                    row.partitions,
+                    row.copies,
+                    row.segments,
+                    size_text(row.bytes),
+                    records[row.topic],
+                ),
+                *(moment(row.first_timestamp_ms), moment(row.max_timestamp_ms)),
+            )
+            for row in topics
+        ),
+    )
+
+
+def _ends(grid: TimeGrid) -> list[int]:
+    return [grid.begin_ms + grid.every_ms * (number + 1) for number in range(grid.stretches)]
+
+
+def _growth(rows: Rows, grid: TimeGrid) -> Figure:
+    found = series_over_stretches(rows, grid.stretches, lambda row: int(row.bytes), _COLOURED)
+    grown = [(topic, list(accumulate(values))) for topic, values in found]
+    unit, size = byte_unit(sum(values[-1] for _, values in grown))
+    times = [grid.begin_ms, *_ends(grid)]
+    texts = [moment(time) for time in times]
+    series = [
+        bytes_series(topic_label(topic), [0, *values], size, texts) for topic, values in grown
+    ]
+    return areas_over_time(times, series, unit)
+
+
+def _outside(rows: Rows, grid: TimeGrid) -> str:
+    """What the plots over time leave out, in words."""
+    outside = [
+        (sum(row.batches for row in rows if row.stretch == stretch), words)
+        for stretch, words in ((-1, "earlier times or none"), (grid.stretches, "later times"))
+    ]
+    told = " and ".join(
+        f"{counted(count, 'batch')} of {words}" for count, words in outside if count
+    )
+    return f"Not in the plots over time: {told}." if told else "All batches are in the plots."
+
+
+def rate_section(batches: Batches, storage: Storage) -> Section:
+    """Records by stretch of time."""
+    grid = batches.grid
+    if grid is None:
+        empty = paragraph("No batch has a timestamp.")
+        return Section(section("rate", "Produce rate", empty), {})
+    found = series_over_stretches(
+        batches.by_time, grid.stretches, lambda row: int(row.records), _COLOURED
+    )
+    begins = [end - grid.every_ms for end in _ends(grid)]
+    per = stretch_words(grid.every_ms)
+    series = [
+        Series(
+            topic_label(topic),
+            values,
+            [
+                f"{moment(begin)}<br>{topic_label(topic)}: {counted(value, 'record')}"
+                for begin, value in zip(begins, values, strict=True)
+            ],
+            topic is None,
+        )
+        for topic, values in found
+    ]
+    figure = bars_over_time(begins, grid.every_ms, series, f"records per {per}")
+    words = [f"By the largest timestamp of each batch, control records left out, per {per}."]
+    if storage.totals.copies > storage.totals.partitions:
+        words.append("Every copy of a partition counts.")
+    parts = (place("rate-time", f"Records per {per}", figure), paragraph(" ".join(words)))
+    return Section(section("rate", "Produce rate", *parts), {"rate-time": figure})
+
+
+def compression_section(batches: Batches) -> Section:
+    """Codecs, ratios and sizes of batches."""
+    rows = batches.by_codec
+    if not rows:
+        empty = paragraph("There is no batch.")
+        return Section(section("compression", "Compression and batches", empty), {})
+    order = topic_order(rows, lambda row: float(row.uncompressed_bytes))
+    stored, saved = ([_sum(rows, topic, kind) for topic in order] for kind in (0, 1))
+    labels = [topic_label(topic) for topic in order]
+    most = max(map(sum, zip(stored, saved, strict=True)), default=0)
+    unit, size = byte_unit(most)
+    figures = {
+        "compression-topics": horizontal_bars(
+            labels,
+            [
+                bytes_series("in the file", stored, size, labels),
+                bytes_series("saved by compression", saved, size, labels),
+            ],
+            unit,
+        ),
+        "batch-sizes": _size_figure(batches.by_size),
+    }
+    plots = (
+        place("compression-topics", "Bytes uncompressed, by topic", figures["compression-topics"]),
+        place("batch-sizes", "Batches by size in the file", figures["batch-sizes"]),
+    )
+    parts = [beside(*plots), _codec_table(rows, order)]
+    unknown = sum(row.bytes - row.measured_bytes for row in rows)
+    if unknown:
+        parts.append(
+            paragraph(f"{size_text(unknown)} cannot be decompressed, and are left out of ratios.")
+        )
+    return Section(section("compression", "Compression and batches", *parts), figures)
+
+
+def _sum(rows: Rows, topic: str | None, kind: int) -> int:
+    """Of a topic the bytes in the file, or those that compression saves, where it does."""
+    found = [row for row in rows if row.shown_topic == topic]
+    stored: int = sum(row.measured_bytes for row in found)
+    saved = sum(row.uncompressed_bytes for row in found) - stored
+    return max(saved, 0) if kind else stored
+
+
+def _codec_table(rows: Rows, order: list[str | None]) -> Markup:
+    def cells(topic: str | None) -> tuple[str | int | None, ...]:
+        found = sorted((row for row in rows if row.shown_topic == topic), key=_by_batches)
+        batches, stored, measured, uncompressed, records = (
+            sum(row[name_of] for row in found)
+            for name_of in ("batches", "bytes", "measured_bytes", "uncompressed_bytes", "records")
+        )
+        return (
+            *(OTHERS if topic is None else name(topic), batches, size_text(stored)),
+            f"{uncompressed / measured:.2f}" if measured else None,
+            *(size_text(stored // batches), f"{records / batches:,.1f}"),
+            ", ".join(f"{row.compression} {row.batches:,}" for row in found),
+        )
+
+    heads = ("Topic", "Batches", "Bytes", "Ratio", "Bytes per batch", "Records per batch", "Codecs")
+    return table(heads, map(cells, order))
+
+
+def _by_batches(row: Row) -> int:
+    return -int(row.batches)
+
+
+def _size_figure(rows: Rows) -> Figure:
+    sizes = sorted({row.size_from for row in rows})
+    steps = [1 << power for power in range(sizes[0].bit_length() - 1, sizes[-1].bit_length())]
+    codecs = sorted({row.compression for row in rows})
+    counts = {(row.compression, row.size_from): row.batches for row in rows}
+    series = []
+    for codec in codecs:
+        values = [counts.get((codec, step), 0) for step in steps]
+        texts = [
+            f"{codec}, {size_text(step)} to {size_text(2 * step)}: {counted(value, 'batch')}"
+            for step, value in zip(steps, values, strict=True)
+        ]
+        series.append(Series(codec, values, texts))
+    places = [size_text(step).replace(".0 ", " ") for step in steps]
+    return bars(places, series, "batches", "from this size to twice it")

@@ -1,0 +1,204 @@
+"""The page as a file: what it asks for, what names can do in it, how large it gets. Rules:
+docs/report.md F600, F602, F603, F605."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from typing import Any
+
+import plotly.graph_objects
+import plotly.offline
+import pytest
+
+from kafkalog.report.contents import Keys
+from kafkalog.report.damage_section import COLOURINGS, damage_section
+from kafkalog.report.findings import behind_since, findings
+from kafkalog.report.page import page
+from tests.conftest import ROOT
+from tests.unit.report.made_report import (
+    CELLS,
+    damage,
+    damaged_log,
+    report,
+    series,
+    status,
+)
+
+HOSTILE = '</script><script>alert(1)</script><img src="http://127.0.0.1" onerror=alert(2)>\u202e\0'
+BUNDLE = ROOT / "kafkalog" / "report" / "browser" / "plotly-basic.min.js"
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, and the texts of each kind."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        self._open.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() != tag:
+            pass
+
+
+def figures(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text)
+    assert found is not None
+    values: dict[str, Any] = json.loads(found[1])
+    return values
+
+
+def test_the_page_refers_to_nothing_outside_of_itself() -> None:
+    elements = Elements(page(report()))
+    references = [
+        (tag, name, value)
+        for tag, attributes in elements.found
+        for name, value in attributes.items()
+        if name in ("src", "href", "srcset", "data", "action", "poster", "background")
+    ]
+    assert all(tag == "a" and (value or "").startswith("#") for tag, _, value in references)
+    assert not re.search(r"@import|url\(", "".join(elements.texts["style"]))
+    (policy,) = [found["content"] for tag, found in elements.found if "http-equiv" in found]
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; script-src 'nonce-")
+    assert "connect-src" not in policy
+
+
+def test_names_are_text_whatever_stands_in_them() -> None:
+    plain, hostile = (Elements(page(report(name))) for name in ("orders", HOSTILE))
+    assert [tag for tag, _ in hostile.found] == [tag for tag, _ in plain.found]
+    assert all("onerror" not in attributes for _, attributes in hostile.found)
+    shown = "".join(hostile.texts["bdi"])
+    assert "\\u202e" in shown
+    assert "\u202e" not in shown
+    assert "\0" not in shown
+
+
+def test_markup_in_names_is_none_for_plotly_either() -> None:
+    labels = figures(page(report('<a href="x">')))["storage-topics"]["layout"]["yaxis"]["ticktext"]
+    assert labels == ['&lt;a href="x"&gt;']
+
+
+def test_every_figure_is_one_that_plotly_knows() -> None:
+    text = page(report())
+    found = figures(text)
+    places = {attributes.get("id") for _, attributes in Elements(text).found}
+    assert set(found) <= places
+    assert len(found) == 9
+    for figure in found.values():
+        plotly.graph_objects.Figure(figure)
+
+
+def test_the_bundle_is_of_the_major_version_that_the_package_plotly_knows() -> None:
+    version = re.search(r"plotly\.js \(basic - minified\) v(\d+)\.", BUNDLE.read_text()[:200])
+    assert version is not None
+    assert version[1] == plotly.offline.get_plotlyjs_version().partition(".")[0]
+
+
+def test_the_bundle_is_the_one_that_the_decision_names() -> None:
+    decision = (ROOT / "docs" / "decisions" / "0020-a-report-in-one-file.md").read_text()
+    assert sha256(BUNDLE.read_bytes()).hexdigest() in decision
+
+
+def test_keys_are_not_on_the_page_without_being_asked_for() -> None:
+    shown = report("orders")
+    row = shown.keys.topics[0]
+    number = str(0x1234567890)
+    hidden = replace(shown, keys=Keys([_with_item(row, number)], are_shown=False))
+    first, second = page(hidden), page(hidden)
+    assert number not in first
+    # With another secret each time: nobody can look hashes up.
+    assert re.findall(r"<code>([0-9a-f]{8})</code>", first)
+    assert re.findall(r"<code>([0-9a-f]{8})</code>", first) != re.findall(
+        r"<code>([0-9a-f]{8})</code>", second
+    )
+    assert "<code>orders</code>" in page(shown)
+
+
+def _with_item(row: Any, item: str) -> Any:
+    values = row.asDict(recursive=False)
+    values["top_keys"] = [type(row)(item=item, count=30)]
+    return type(row)(**values)
+
+
+def test_one_damaged_batch_in_a_gib_has_a_mark_of_its_own() -> None:
+    markup = damage_section(damage(damaged_log())).markup
+    marks = re.findall(r'<i class="([a-z-]+)" style="flex-grow:(\d+)"', markup)
+    assert marks == [("sound", "80"), ("changed", "1"), ("sound", "79")]
+    style = (BUNDLE.parent / "page.css").read_text()
+    assert ".strip i:not(.sound, .empty) { min-width: 4px;" in style
+    assert all(f".{each.name} {{ background:" in style for each in COLOURINGS)
+
+
+def test_of_several_findings_in_a_cell_the_worst_shows() -> None:
+    log = damaged_log()
+    (mark,) = log.marks
+    kinds = ("leader_epoch", "zeros", "checksum")
+    marks = [type(mark)(**(mark.asDict() | {"kind": kind})) for kind in kinds]
+    markup = damage_section(damage(damaged_log(marks=marks))).markup
+    assert 'class="no-batch" style="flex-grow:1"' in markup
+
+
+@pytest.mark.parametrize("cell", [0, CELLS - 1])
+def test_marks_at_the_ends_leave_the_strip_as_long_as_it_is(cell: int) -> None:
+    log = damaged_log()
+    (mark,) = log.marks
+    moved = type(mark)(**(mark.asDict() | {"cell": cell}))
+    markup = damage_section(damage(damaged_log(marks=[moved]))).markup
+    assert sum(map(int, re.findall(r"flex-grow:(\d+)", markup))) == CELLS
+
+
+def test_the_words_say_what_is_wrong_the_worst_first() -> None:
+    assert findings(report()) == [
+        "1 damaged range in orders-0, 500 B of 1.0 GiB",
+        "orders-0 is held back by 21 offsets: a transaction of orders is open since "
+        "2023-11-14 22:13:20",
+        "group orders is 12,000 records behind since 2023-11-14 23:13:20: no commit since",
+        "a timestamp in the future keeps orders from being deleted",
+    ]
+
+
+def test_a_group_is_behind_since_it_last_had_read_all() -> None:
+    assert behind_since(series("g", 5, 0, 5, 9)) == " since 2023-11-15 00:13:20"
+    assert behind_since(series("g", 5, 6)) == " since 2023-11-14 22:13:20 or earlier"
+    assert behind_since(series("g", 5, 0)) == ""
+    assert behind_since([]) == ""
+
+
+def test_more_groups_than_there_is_room_for_are_told_in_numbers() -> None:
+    shown = report()
+    assert shown.groups is not None
+    many = replace(shown.groups, count=31, statuses=[status(f"g{n}") for n in range(20)])
+    text = page(replace(shown, groups=many))
+    assert "11 groups more." in text
+    assert "17 groups more with a warning or an error" in text
+
+
+def test_a_cluster_without_groups_and_transactions_says_so() -> None:
+    shown = report()
+    nothing = replace(shown.transactions, outcomes=[], holders=[], held_back=0)
+    text = page(replace(shown, groups=None, transactions=nothing))
+    assert "No group has committed an offset in these log directories." in text
+    assert "There are no transactions in these log directories." in text
+    assert not [name for name in figures(text) if name.startswith(("lag", "transaction"))]
+
+
+def test_lag_that_is_not_known_is_a_gap_in_its_line() -> None:
+    shown = report()
+    assert shown.groups is not None
+    known = replace(shown.groups, series=series("orders", 5, None, 3))
+    line = figures(page(replace(shown, groups=known)))["lag-0"]["data"][0]
+    assert (line["y"], line["connectgaps"]) == ([5, None, 3], False)
