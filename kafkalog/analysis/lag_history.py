@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.analysis.groups import GROUP_KEY, offset_storage
 from kafkalog.analysis.lag_times import lag_times
+from kafkalog.analysis.readable import moment
 from kafkalog.coordination.burrow import ERRORS as BURROW_ERRORS
 from kafkalog.coordination.burrow import MS_PER_SECOND, BurrowSettings, Rule, Status
 from kafkalog.coordination.commit_events import EventKind
@@ -158,13 +159,14 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
 
 def newest_statuses(history: DataFrame) -> DataFrame:
     """A row per group by the last rows of its partitions, the worst first: group_id, status (F338),
-    burrow_status (F332), partitions, those with an error, records left to read, the greatest lag in
-    time, the last commit, and the reason of the partition that most is left of."""
+    burrow_status (F332), partitions, those with an error, records left to read, the time of the
+    first of them, the last commit, and the reason of the partition that most is left of."""
     is_error = F.col("status").isin([status.value for status in ERRORS])
     worst = F.max_by(
         F.struct("topic", "partition", "reason"),
         F.struct(_severity("status"), F.coalesce("readable_records", F.lit(-1))),
     )
+    next_record = moment(F.col("next_timestamp_ms"))
     by_group = history.where(F.col("event") == _END).groupBy(*GROUP_KEY)
     found = by_group.agg(
         _worst("status", [status.value for status in ERRORS]).alias("status"),
@@ -172,13 +174,13 @@ def newest_statuses(history: DataFrame) -> DataFrame:
         F.count("*").alias("partitions"),
         F.count_if(is_error).alias("errors"),
         F.sum("readable_records").alias("readable_records"),
-        F.max("time_lag_ms").alias("time_lag_ms"),
-        F.max("commit_timestamp_ms").alias("last_commit_ms"),
+        F.min(F.when(F.col("readable_records") > 0, next_record)).alias("behind_since"),
+        F.max(moment(F.col("commit_timestamp_ms"))).alias("last_commit"),
         worst.alias("worst"),
     )
     return found.orderBy(_severity("status").desc(), F.desc("readable_records"), "group_id").select(
         *("group_id", "status", "burrow_status", "partitions", "errors", "readable_records"),
-        *("time_lag_ms", "last_commit_ms", "worst.topic", "worst.partition", "worst.reason"),
+        *("behind_since", "last_commit", "worst.topic", "worst.partition", "worst.reason"),
     )
 
 

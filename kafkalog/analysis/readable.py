@@ -47,7 +47,7 @@ def _readable(column: Column, field: StructField, names: list[str]) -> Column:
     if isinstance(field.dataType, LongType) and _is_moment(field.name):
         short = field.name.removesuffix("_ms")
         name = field.name if short in names else short
-        return _moment(column).alias(name, metadata=field.metadata)
+        return moment(column).alias(name, metadata=field.metadata)
     return column
 
 
@@ -61,5 +61,6 @@ def _text(column: Column) -> Column:
     return F.when(is_text, text).otherwise(F.concat(F.lit("0x"), F.hex(column)))
 
 
-def _moment(column: Column) -> Column:
-    return F.when(column.between(_FIRST_MS, _LAST_MS), F.timestamp_millis(column))
+def moment(milliseconds: Column) -> Column:
+    """Milliseconds since 1970 as a timestamp; null outside of the years 1 to 9999 (F621)."""
+    return F.when(milliseconds.between(_FIRST_MS, _LAST_MS), F.timestamp_millis(milliseconds))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.lag_history import main
+from kafkalog.analysis.lag_history import newest_statuses
 from kafkalog.spark.job import ExitCode
 from kafkalog.spark.lag_history_arguments import argument_duration_ms
 from tests.golden.groups_as_told import told_lags
@@ -81,6 +83,18 @@ def rows(spark: SparkSession, log_dir: Path, tmp_path_factory: pytest.TempPathFa
     generations = table(spark, output, "group_generations")
     assert generations.schema == written_schema("group_generations")
     return history.orderBy("at_ms", "group_id").collect()
+
+
+def test_a_group_that_is_behind_says_since_when(spark: SparkSession, rows: list[Any]) -> None:
+    newest = newest_statuses(spark.createDataFrame(rows, written_schema("lag_history")))
+    told = {row.group_id: (row.behind_since, row.last_commit) for row in newest.collect()}
+    # The first record that the group has not read, and its last commit.
+    assert told["stopped"] == (moment_at(101), moment_at(100))
+    assert told["steady"] == (None, moment_at(LAST_S))
+
+
+def moment_at(second: int) -> datetime:
+    return datetime.fromtimestamp(at(second) / 1000, UTC).replace(tzinfo=None)
 
 
 def test_every_commit_has_the_lag_of_its_moment(rows: list[Any]) -> None:
