@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from kafkalog.analysis.transactions import (
     open_transactions,
@@ -16,25 +16,17 @@ from kafkalog.analysis.transactions import (
     stable_offset_table,
     transaction_report,
 )
+from kafkalog.coordination.transactional_ids import transaction_words
 from kafkalog.spark.job import (
     ExitCode,
     add_time_argument,
     announced_inputs,
-    counted,
     job_parser,
     run_job,
 )
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
 from kafkalog.spark.transaction_views import transaction_views
-
-
-def verdict(totals: Mapping[str, int], held_back: int) -> str:
-    """How the transactions ended, and how many partitions an open one keeps back."""
-    outcomes = ("committed", "aborted", "open", "hanging")
-    ends = ", ".join(f"{totals.get(outcome, 0):,} {outcome}" for outcome in outcomes)
-    head = f"{counted(sum(totals.values()), 'transaction')}, counted in each partition"
-    return f"{head}: {ends}; {counted(held_back, 'partition')} held back"
 
 
 def run(args: Namespace) -> ExitCode:
@@ -60,7 +52,7 @@ def run(args: Namespace) -> ExitCode:
             print("transactions that have not ended:")
             open_transactions(report).show(args.show, truncate=False)
         held_back = stable.where("offsets_held_back > 0").count()
-    print(verdict(totals, held_back), f"tables: {' '.join(paths)}", sep="\n")
+    print(transaction_words(totals, held_back), f"tables: {' '.join(paths)}", sep="\n")
     is_found = bool(totals.get("hanging"))
     return ExitCode.FINDINGS if args.fail_on_findings and is_found else ExitCode.DONE
 

@@ -82,7 +82,7 @@ def group_sources(
         )
     commits = _commits(log_dirs, offsets_logs, at_ms, processes)
     latest = _latest_records(log_dirs, offsets_logs, at_ms, processes)
-    metadata = _cluster_metadata(log_dirs, logs, at_ms)
+    metadata = cluster_metadata(log_dirs, logs, at_ms)
     topics = _known_topics(logs, metadata)
     members = group_members(latest)
     groups = known_groups(latest, {key for key, _ in commits})
@@ -154,7 +154,7 @@ def _latest_records(
     return kept.records()
 
 
-def _cluster_metadata(
+def cluster_metadata(
     log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
 ) -> ClusterMetadata:
     """What the metadata says, with a snapshot where its log has lost its beginning."""

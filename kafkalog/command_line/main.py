@@ -27,6 +27,7 @@ COMMANDS = {
     "check": "Check checksums, framing, offsets, records and indexes.",
     "report": "Write one HTML page about a cluster, plots and all (needs Java).",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
+    "txns": "Tell transactions: open, hanging, and what they hold back.",
 }
 
 _EPILOG = """\

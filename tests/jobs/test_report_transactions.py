@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.report_transactions import main
+from kafkalog.command_line.main import kafkalog
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.spark.job import ExitCode
 from tests.broker.made_logs import MadeLog
@@ -20,6 +24,21 @@ pytestmark = pytest.mark.spark
 START_MS = 1_700_000_000_000
 MINUTE_MS = 60_000
 Outcome = tuple[int, str, str | None]
+
+
+# What `kafkalog txns` finds out without Spark.
+JUDGED = (
+    *("topic", "partition", "outcome", "reason", "transactional_id", "producer_id"),
+    *("first_offset", "records", "is_stable_offset_holder"),
+)
+
+
+def told_by_command(log_dir: Path, *arguments: object) -> set[tuple[Any, ...]]:
+    """The rows of all transactions, by the command."""
+    given = ["txns", str(log_dir), "--all", "--format", "json", *map(str, arguments)]
+    result = CliRunner().invoke(kafkalog, [*given, "--processes", "1"])
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    return {tuple(row[name] for name in JUDGED) for row in rows}
 
 
 def run(log_dir: Path, output: Path, *arguments: object) -> int:
@@ -59,6 +78,9 @@ def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
     assert all(row.is_stable_offset_holder for row in rows if row.outcome == "open")
     said = capsys.readouterr().out
     assert "3 open, 0 hanging; 3 partitions held back" in said
+    assert told_by_command(unpacked("kafka44.logs") / "log-dirs") == {
+        tuple(row[name] for name in JUDGED) for row in rows
+    }
 
 
 @pytest.fixture

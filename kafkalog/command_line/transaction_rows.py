@@ -1,0 +1,128 @@
+"""Transactions in logs, with the names and states that their coordinators have for them.
+
+Rule: docs/format.md F216.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from kafkalog.command_line.group_sources import cluster_metadata
+from kafkalog.command_line.views import reduced_view, view_options
+from kafkalog.coordination.transactional_ids import (
+    State,
+    TransactionalIds,
+    coordinator_says,
+    open_outcome,
+    transaction_words,
+)
+from kafkalog.storage.names import TRANSACTION_STATE
+from kafkalog.storage.partition_log import PartitionLog
+
+_LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
+_TRANSACTION_COLUMNS = (
+    *_LOG,
+    *("producer_id", "producer_epoch", "outcome", "first_offset", "last_offset", "records"),
+    *("first_timestamp_ms", "last_timestamp_ms", "duration_ms", "coordinator_epoch"),
+)
+_STABLE_COLUMNS = (
+    *_LOG,
+    *("last_stable_offset", "high_watermark", "end_offset", "offsets_held_back"),
+    *("open_transactions", "holder_producer_id", "holder_first_offset"),
+    "holder_last_timestamp_ms",
+)
+_STATE_COLUMNS = (
+    *("cluster_id", "internal_partition", "record_offset", "is_tombstone", "transactional_id"),
+    *("state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "started_ms"),
+)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TransactionRows:
+    """Transactions as rows of view `transactions` with transactional_id, transaction_state, reason
+    and is_stable_offset_holder, an open one's outcome being hanging where no coordinator will end
+    it; rows of view `stable_offsets` with holder_transactional_id; what coordinators know of
+    transactional ids; and who they are, by the partition of `__transaction_state`."""
+
+    transactions: list[Row] = field(default_factory=list)
+    stable_offsets: list[Row] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    coordinators: dict[int, int] = field(default_factory=dict)
+
+    def words(self) -> str:
+        """One line that sums them up."""
+        held_back = sum(row["offsets_held_back"] > 0 for row in self.stable_offsets)
+        return transaction_words(Counter(row["outcome"] for row in self.transactions), held_back)
+
+
+def transaction_rows(
+    log_dirs: Sequence[str],
+    logs: list[PartitionLog],
+    others: list[PartitionLog],
+    *,
+    at_ms: int,
+    longest_ms: int,
+    processes: int,
+) -> TransactionRows:
+    """The transactions of these logs, judged by what coordinators' logs say, which are among the
+    `others` under the paths: if none is, no transaction is called hanging."""
+    states_logs = [log for log in others if log.topic == TRANSACTION_STATE]
+
+    def rows(view: str, columns: tuple[str, ...], found: list[PartitionLog]) -> list[Row]:
+        options = view_options(log_dirs, view, nowMs=str(at_ms))
+        return list(reduced_view(options, columns, _rows, processes=processes, found=found))
+
+    stable_offsets = rows("stable_offsets", _STABLE_COLUMNS, logs)
+    ids = _transactional_ids(log_dirs, states_logs, processes)
+    by_producer = ids.by_producer()
+    for row in stable_offsets:
+        holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
+        row["holder_transactional_id"] = holder and holder["transactional_id"]
+    holders = {_log(row): row["holder_producer_id"] for row in stable_offsets}
+    transactions = rows("transactions", _TRANSACTION_COLUMNS, logs)
+    for row in transactions:
+        state = by_producer.get((row["cluster_id"], row["producer_id"]))
+        is_open = row["outcome"] == "open"
+        row["transactional_id"] = state and state["transactional_id"]
+        row["transaction_state"] = state and state["state"]
+        row["is_stable_offset_holder"] = is_open and holders.get(_log(row)) == row["producer_id"]
+        row["reason"] = None
+        if is_open:
+            said = "unknown"
+            if states_logs:
+                said = coordinator_says(state, row["producer_id"], row["topic"], row["partition"])
+            last_ms = row["last_timestamp_ms"]
+            silent_ms = None if last_ms is None else at_ms - last_ms
+            row["outcome"], row["reason"] = open_outcome(said, silent_ms, longest_ms)
+    metadata = cluster_metadata(log_dirs, others, None)
+    return TransactionRows(
+        transactions, stable_offsets, ids.states(), metadata.leaders_of(TRANSACTION_STATE)
+    )
+
+
+def _transactional_ids(
+    log_dirs: Sequence[str], logs: list[PartitionLog], processes: int
+) -> TransactionalIds:
+    ids = TransactionalIds()
+    if logs:
+        options = view_options(log_dirs, "transaction_states", subscribe=TRANSACTION_STATE)
+        found = reduced_view(options, _STATE_COLUMNS, _rows, processes=processes, found=logs)
+        for record in found:
+            ids.add(record)
+    return ids
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _log(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _LOG)

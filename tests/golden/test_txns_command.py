@@ -1,0 +1,149 @@
+"""`kafkalog txns` against what kafka-transactions listed and the Admin client described."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.format.transaction_marker import ABORT, COMMIT
+from tests.broker.made_logs import MadeLog
+from tests.unit.storage.log_dirs import add_meta_properties
+
+Unpacked = Callable[[str], Path]
+START_MS = 1_700_000_000_000
+# The last batch of the transaction in `hung` that has not ended.
+LAST_MS = START_MS + 13
+MINUTE_MS = 60_000
+
+
+def log_dirs(logs: Path) -> list[str]:
+    return sorted(str(path.parent) for path in logs.rglob("meta.properties"))
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    given = ["txns", *map(str, arguments), "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, given)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(*arguments: object) -> list[dict[str, Any]]:
+    code, out, _ = run(*arguments, "--format", "json")
+    assert code in (0, 1)
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("name", ["kafka44", "kafka39zk"])
+def test_every_line_of_list_is_that_of_the_tool(unpacked: Unpacked, name: str) -> None:
+    lines = (unpacked(f"{name}.golden") / "tools" / "transactions_list.txt").read_text()
+    told = {
+        (words[0], int(words[2]), words[3]): int(words[1])
+        for words in map(str.split, lines.splitlines()[1:])
+    }
+    found = {
+        (row["transactional_id"], row["producer_id"], row["state"]): row["coordinator_id"]
+        for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--list")
+    }
+    assert found.keys() == told.keys()
+    # Who led the topic is in KRaft's metadata only.
+    if name == "kafka44":
+        assert found == told
+
+
+def test_every_id_is_described_as_the_admin_client_described_it(unpacked: Unpacked) -> None:
+    golden = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["transactions"]
+    described = {
+        row["transactional_id"]: row
+        for row in rows(*log_dirs(unpacked("kafka44.logs")), "--describe")
+    }
+    assert described.keys() == golden.keys()
+    for transactional_id, answer in golden.items():
+        row, told = described[transactional_id], answer["describe"]
+        numbers = re.search(r"producerEpoch=(\d+), transactionTimeoutMs=(\d+)", told)
+        partitions = re.search(r"topicPartitions=\[(.*)\]", told)
+        assert numbers is not None
+        assert partitions is not None
+        assert (row["state"], row["producer_id"]) == (answer["state"], answer["producerId"])
+        assert (row["producer_epoch"], row["timeout_ms"]) == tuple(map(int, numbers.groups()))
+        assert set(row["topic_partitions"].split(",")) == set(partitions[1].split(", "))
+
+
+def test_what_is_open_holds_its_partition_back(unpacked: Unpacked) -> None:
+    paths = log_dirs(unpacked("kafka44.logs"))
+    code, out, err = run(*paths)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].endswith("3 open, 0 hanging; 3 partitions held back")
+    held = {
+        (row["topic"], row["partition"]): row["holder_transactional_id"]
+        for row in rows(*paths, "--stable-offsets")
+        if row["offsets_held_back"]
+    }
+    assert held == {
+        ("shop.tx", 1): "shop.tid-hanging",
+        ("shop.tx.out", 0): "shop.tid-pendoff",
+        ("__consumer_offsets", 6): "shop.tid-pendoff",
+    }
+    assert {
+        (row["topic"], row["partition"]): row["transactional_id"] for row in rows(*paths)
+    } == held
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Path:
+    """A log directory whose coordinator knows no producer, with a transaction that has not
+    ended."""
+    log_dir = tmp_path / "logs"
+    log = MadeLog(START_MS)
+    log.add(5, 7, in_transaction=True)
+    log.end(7, COMMIT)
+    log.add(5, 8, in_transaction=True)
+    log.end(8, ABORT)
+    log.add(2, 9, in_transaction=True)
+    log.write(log_dir / "orders-0", 4096)
+    states = MadeLog(START_MS)
+    states.add(1)
+    states.write(log_dir / "__transaction_state-0", 4096)
+    add_meta_properties(log_dir)
+    return log_dir
+
+
+def test_a_hanging_transaction_is_a_finding(hung: Path) -> None:
+    # F216
+    asked = (hung, "--find-hanging", "--max-transaction-timeout", 1, "--at")
+    assert rows(*asked, LAST_MS + MINUTE_MS) == []
+    assert run(*asked, LAST_MS + MINUTE_MS)[0] == 0
+    (row,) = rows(*asked, LAST_MS + MINUTE_MS + 1)
+    assert (row["topic"], row["partition"], row["producer_id"], row["first_offset"]) == (
+        *("orders", 0, 9, 12),
+    )
+    code, out, _ = run(*asked, LAST_MS + MINUTE_MS + 1)
+    assert (code, out.splitlines()[-1]) == (
+        1,
+        "3 transactions, counted in each partition: 1 committed, 1 aborted, 0 open, 1 hanging; "
+        "1 partition held back",
+    )
+
+
+def test_without_the_coordinators_topic_nothing_hangs(hung: Path) -> None:
+    *_, last = rows(hung / "orders-0", "--all")
+    assert (last["outcome"], last["reason"]) == ("open", "unknown")
+    code, _, err = run(hung / "orders-0", "--list")
+    assert (code, "no partition of __transaction_state there" in err) == (3, True)
+
+
+def test_of_one_topic_only_its_transactions_are_told(unpacked: Unpacked) -> None:
+    paths = log_dirs(unpacked("kafka44.logs"))
+    assert {row["topic"] for row in rows(*paths, "--all", "--topic", "shop.tx")} == {"shop.tx"}
+    (row,) = rows(*paths, "--transactional-id", "shop.tid-hanging")
+    assert (row["topic"], row["reason"]) == ("shop.tx", "known")
+
+
+def test_an_id_that_nobody_has_is_a_wrong_argument(unpacked: Unpacked) -> None:
+    code, _, err = run(*log_dirs(unpacked("kafka44.logs")), "--list", "--transactional-id", "x")
+    assert (code, "ids that are there: shop." in err) == (2, True)
