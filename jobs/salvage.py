@@ -17,7 +17,6 @@ from kafkalog.spark.job import (
     announced_inputs,
     exit_code,
     job_parser,
-    refuse_inside,
     run_job,
 )
 from kafkalog.spark.salvage import salvage, salvageable
@@ -25,6 +24,7 @@ from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings, 
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import refuse_other_inputs, replace_rows
 from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.read_directories import refuse_inside
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
 

@@ -18,6 +18,7 @@ from kafkalog.columns.record_metadata import IS_CONTROL, record_schema
 from kafkalog.columns.scan import set_header_rows
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_batches, read_records
+from kafkalog.columns.text_lines import Template, TextFormat, escaped, of_texts
 from kafkalog.columns.window import MemoryWindow, WindowBytes
 from kafkalog.coordination.burrow import BurrowSettings
 from kafkalog.coordination.lag_status import LagSettings
@@ -53,6 +54,7 @@ def compile_kernels() -> None:
     _compile_statuses()
     _compile_commits()
     _compile_encoder()
+    _compile_texts()
     header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
     set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
 
@@ -83,6 +85,12 @@ def _compile_encoder() -> None:
     row = pa.RecordBatch.from_pylist([columns], schema=record_schema(tuple(columns)))
     for _ in BatchEncoder(CompressionType.NONE).batches(row, 0):
         pass
+
+
+def _compile_texts() -> None:
+    """One value, as a line."""
+    value = escaped(of_texts([b"\x1b"]), TextFormat.TEXT)
+    Template().bytes_of("value").lines(1, {}, {"value": value})
 
 
 if __name__ == "__main__":

@@ -72,7 +72,14 @@ def chosen_logs(
     Raises LogDirError for paths that hold no log, and OptionError for a topic or a partition that
     none of them has.
     """
-    found = find_partitions(log_dirs, strict=False)
+    return with_topics(find_partitions(log_dirs, strict=False), topics, partitions)
+
+
+def with_topics(
+    found: list[PartitionLog], topics: Sequence[str], partitions: Sequence[int]
+) -> list[PartitionLog]:
+    """Of the logs those of these topics and partitions, if any are given. Raises OptionError for
+    one that is not among them."""
     if topics:
         present = {log.topic for log in found}
         _refuse_missing("--topic", set(topics) - present, present)

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
@@ -50,7 +50,7 @@ def in_order(
     *,
     processes: int,
     on_done: Callable[[_Item], None] = lambda item: None,
-) -> Iterator[_Result]:
+) -> Generator[_Result, None, None]:
     """What the function yields of each item, in the order of the items, as it comes.
 
     Processes are forks of this one: function and items need not be pickled, results are. An item

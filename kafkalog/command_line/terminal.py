@@ -92,13 +92,15 @@ def styled(text: str, stream: IO[Any] | None = None, **style: Any) -> str:
     return click.style(text, **style) if is_coloured(stream or sys.stdout) else text
 
 
-def progress_bar(length: int, label: str = "") -> AbstractContextManager[Any]:
+def progress_bar(
+    length: int, label: str = "", *, hidden: bool = False
+) -> AbstractContextManager[Any]:
     """A bar on stderr whose `update(n)` moves it, of `length` bytes in all.
 
-    Nothing is shown if stderr is no terminal.
+    Nothing is shown if stderr is no terminal, or if it is to be `hidden`.
     """
     return click.progressbar(
-        length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=False
+        length=length, label=label, file=sys.stderr, hidden=hidden or not sys.stderr.isatty()
     )
 
 

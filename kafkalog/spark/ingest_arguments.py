@@ -7,10 +7,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from kafkalog.errors import OptionError
-from kafkalog.spark.job import argument_time_ms, refuse_inside
+from kafkalog.spark.job import argument_time_ms
 from kafkalog.spark.options import ReadOptions, read_options
 from kafkalog.spark.state_arguments import add_source_arguments, named_as_arguments
 from kafkalog.spark.state_sources import found_sources
+from kafkalog.storage.read_directories import refuse_inside
 from kafkalog.storage.state_positions import StateSource
 
 EXAMPLE = """\

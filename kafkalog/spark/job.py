@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -15,12 +15,10 @@ from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
-from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import find_partitions, input_entries
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
-from kafkalog.storage.uris import is_inside
 from kafkalog.words import counted as counted
 from kafkalog.words import time_ms
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -187,7 +185,7 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
     inputs = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
-    refuse_inside("--output", args.output, _directories_read(inputs, logs))
+    refuse_inside("--output", args.output, directories_read(inputs, logs))
     segments = [segment for log in logs for segment in log.segments]
     size = sum(segment.size for segment in segments)
     print(
@@ -210,27 +208,6 @@ def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
     files = sum(len(data_dir.snapshots) + len(data_dir.logs) for data_dir in found)
     print(f"found {counted(files, 'file')} of {counted(len(found), 'server')}", file=sys.stderr)
     return found
-
-
-def refuse_inside(option: str, path: str, directories: Iterable[str]) -> None:
-    """Raise OptionError for a path to write to that is one of the directories or lies in one.
-
-    A broker does not start with a directory in its log directory that is no partition's.
-    """
-    for directory in directories:
-        if is_inside(path, directory):
-            raise OptionError(option, path, f"a directory outside of {directory}")
-
-
-def _directories_read(inputs: Iterable[Entry], logs: Iterable[PartitionLog]) -> list[str]:
-    """The directories that were given, and those that the given partitions and files are in."""
-    found = dict.fromkeys(entry.path for entry in inputs if entry.is_directory)
-    for log in logs:
-        if log.topic_partition is not None:
-            found[log.path] = None
-        if log.log_dir.broker_id is not None:
-            found[log.log_dir.path] = None
-    return list(found)
 
 
 def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:

@@ -17,7 +17,6 @@ from kafkalog.coordination.kafka_directories import CONSUMER_REGISTRY, TOPIC_REG
 from kafkalog.coordination.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.errors import OptionError
-from kafkalog.spark.job import refuse_inside
 from kafkalog.spark.log_rows import rows_of_logs
 from kafkalog.spark.options import Mode
 from kafkalog.spark.topic_views import topic_view
@@ -26,6 +25,7 @@ from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.read_directories import refuse_inside
 
 _GROUPS_LOOKED_AT = 1000
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from kafkalog.spark.job import refuse_inside
 from kafkalog.spark.zookeeper_lag import ZookeeperInput, zookeeper_input
+from kafkalog.storage.read_directories import refuse_inside
 
 
 def add_zookeeper_arguments(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.errors import LogDirError
-from kafkalog.spark.job import refuse_inside
 from kafkalog.storage.log_dir_names import LogDirNames, log_dir_names
+from kafkalog.storage.read_directories import refuse_inside
 
 
 def given_log_dirs(args: argparse.Namespace) -> list[LogDirNames]:

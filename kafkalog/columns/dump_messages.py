@@ -1,0 +1,69 @@
+"""What control records and records of internal topics say, as byte columns of a dump."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkalog.columns.compiled import LongArray
+from kafkalog.columns.text_kernels import IS_JSON, IS_NULL, IS_TEXT
+from kafkalog.columns.text_lines import (
+    ByteColumn,
+    TextFormat,
+    escaped,
+    of_pieces,
+    spread,
+)
+from kafkalog.messages.dump_text import control_json, control_text, dumped_key, dumped_value
+from kafkalog.messages.internal_records import read_control_record, read_internal_record
+from kafkalog.messages.rendering import may_hold_secrets
+
+_TOMBSTONE = "<DELETE>"
+
+
+def control_texts(
+    key: ByteColumn, value: ByteColumn, is_control: LongArray, text_format: TextFormat
+) -> ByteColumn:
+    """What control records say; nothing in the rows of others."""
+    say = control_text if text_format is TextFormat.TEXT else control_json
+    pieces = {
+        row: say(read_control_record(_bytes_at(key, row), _bytes_at(value, row))).encode()
+        for row in np.flatnonzero(is_control).tolist()
+    }
+    said = spread(pieces, len(is_control))
+    return said if text_format is TextFormat.JSON else escaped(said, text_format)
+
+
+def message_columns(
+    topic: str,
+    payloads: tuple[ByteColumn, ByteColumn],
+    text_format: TextFormat,
+    *,
+    show_secrets: bool,
+) -> tuple[ByteColumn, ByteColumn]:
+    """Keys and values of an internal topic as JSON, not escaped yet. What cannot be read stays as
+    it is, a value that may hold what is secret is left out."""
+    state = IS_JSON if text_format is TextFormat.JSON else IS_TEXT
+    told: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
+    for row in range(len(payloads[0].states)):
+        raw = _bytes_at(payloads[0], row), _bytes_at(payloads[1], row)
+        record = read_internal_record(topic, *raw)
+        if record.reason is not None:
+            is_shown = show_secrets or not may_hold_secrets(record)
+            told.append(((raw[0], IS_TEXT), (raw[1] if is_shown else None, IS_TEXT)))
+            continue
+        value = dumped_value(record, show_secrets=show_secrets)
+        if record.is_tombstone and text_format is TextFormat.TEXT:
+            value = _TOMBSTONE
+        told.append(((_encoded(dumped_key(record)), state), (_encoded(value), state)))
+    keys, values = (of_pieces(side) for side in zip(*told, strict=True))
+    return keys, values
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _bytes_at(column: ByteColumn, row: int) -> bytes | None:
+    if column.states[row] == IS_NULL:
+        return None
+    return column.data[column.borders[row] : column.borders[row + 1]].tobytes()

@@ -1,0 +1,106 @@
+"""Batches or records of a dump as a Parquet file, with the columns of the views of these names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+from pyarrow.parquet import ParquetWriter
+
+from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.fault_details import FaultyRange
+from kafkalog.columns.record_metadata import record_schema
+from kafkalog.columns.segment_reader import read_batches, read_records
+from kafkalog.columns.window import FileWindow
+from kafkalog.command_line.dump_plan import Item, LogItem, planned
+from kafkalog.command_line.dump_request import DumpRequest
+from kafkalog.command_line.dump_run import (
+    Progress,
+    ended,
+    opened_output,
+    record_filter,
+    segment_options,
+)
+from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.terminal import progress_bar, tell
+from kafkalog.exit_codes import ExitCode
+from kafkalog.format.faults import Severity
+from kafkalog.schemas import table_fields
+from kafkalog.storage.renamed_files import opened
+
+# Rows as Arrow's own stream, and what was found on the way.
+_Part = tuple[pa.RecordBatch | None, tuple[str, ...]]
+
+
+def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
+    """Write what is asked for to the output file. Raises what reading files raises."""
+    items = planned(request)
+    progress = Progress()
+    left = 2**63 - 1 if request.limit is None else request.limit
+    parts = in_order(
+        partial(_parts, request=request),
+        items,
+        processes=request.processes if request.limit is None else 1,
+        on_done=lambda item: bar.update(item.size),
+    )
+    with (
+        opened_output(request) as output,
+        ParquetWriter(output, _schema(request), compression="zstd") as writer,
+        progress_bar(sum(item.size for item in items)) as bar,
+    ):
+        for rows, findings in parts:
+            if rows is not None:
+                writer.write_batch(rows.slice(0, left))
+                left -= min(len(rows), left)
+            for finding in findings:
+                tell(finding)
+            progress.findings += len(findings)
+            if not left:
+                break
+    parts.close()
+    return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def _columns(request: DumpRequest) -> tuple[str, ...]:
+    names = tuple(
+        str(field["name"]) for field in table_fields("records" if request.is_deep else "batches")
+    )
+    if request.is_deep and not request.payloads:
+        return tuple(name for name in names if name not in ("key", "value", "headers"))
+    return names
+
+
+def _schema(request: DumpRequest) -> pa.Schema:
+    columns = _columns(request)
+    return record_schema(columns) if request.is_deep else table_schema("batches", columns)
+
+
+def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
+    """The rows of a file, or of a part of it."""
+    if not isinstance(item, LogItem):
+        return
+    read, columns = item.read, _columns(request)
+    options, keep = segment_options(read, request), record_filter(request)
+    constants = {
+        "topic": read.topic,
+        "partition": read.partition,
+        "file": read.path,
+        "brokerId": read.broker_id,
+    }
+    found: list[str] = []
+
+    def on_fault(fault: FaultyRange) -> None:
+        if fault.severity > Severity.INFORMATION:
+            place = f"{read.path}: position {fault.position}, {fault.length} bytes"
+            found.append(f"{place}: {fault.fault.label}: {fault.detail}")
+
+    with opened(read.path) as file:
+        window = FileWindow(file)
+        if request.is_deep:
+            for records in read_records(window, options, columns, constants, on_fault):
+                yield (records if keep is None else keep(records)), ()
+        else:
+            for batches in read_batches(window, options, columns, constants):
+                yield batches, ()
+    yield None, tuple(found)

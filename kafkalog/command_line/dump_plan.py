@@ -1,0 +1,195 @@
+"""Which files a dump is of, in which order, and which of them are told in parts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kafkalog.columns.segment_parts import parts_by_bytes
+from kafkalog.command_line.dump_request import DumpRequest
+from kafkalog.command_line.dump_side_files import KNOWN, kind_of
+from kafkalog.command_line.inputs import with_topics
+from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
+from kafkalog.storage.entries import Entry
+from kafkalog.storage.files import list_directory, matching_entries
+from kafkalog.storage.index_lookup import start_position
+from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.names import any_base_offset, partition_name
+from kafkalog.storage.offset_ranges import OffsetRange
+from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.read_plan import SegmentRead, segment_reads
+from kafkalog.storage.uris import absolute_path
+
+_SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
+_BOOTSTRAP = "bootstrap.checkpoint"
+# What one process tells at a time.
+_PART_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class LogItem:
+    """A log file, or a part of one: `heading` stands above the first part, and batches up to the
+    one at `told_position` are in the parts before."""
+
+    read: SegmentRead
+    heading: str
+    told_position: int = -1
+
+    @property
+    def size(self) -> int:
+        return self.read.size
+
+
+@dataclass(frozen=True)
+class SideItem:
+    """A file beside logs."""
+
+    path: str
+    size: int
+
+
+Item = LogItem | SideItem
+
+
+def planned(request: DumpRequest) -> list[Item]:
+    """The files under the paths, in the order in which they are told.
+
+    Raises LogDirError for a path that is not there or a file that is none of Kafka's, OptionError
+    where nothing is left of what was asked for.
+    """
+    if request.topics or request.partitions:
+        directories = [
+            entry.path
+            for path in request.paths
+            for entry in matching_entries(path)
+            if entry.is_directory
+        ]
+        found = find_partitions(directories, strict=False)
+        with_topics(found, request.topics, request.partitions)
+    items = [item for path in request.paths for item in _under(path, request)]
+    if not items:
+        raise OptionError("PATH", ", ".join(request.paths), "paths with a file to dump")
+    return items
+
+
+def _under(path: str, request: DumpRequest) -> Iterator[Item]:
+    entries = matching_entries(path)
+    if not entries:
+        raise LogDirError(f"{path}: there is no such file or directory")
+    is_glob = [entry.path for entry in entries] != [absolute_path(path)]
+    for entry in entries:
+        if entry.is_directory:
+            yield from _of_directory(entry, request)
+        elif (item := _of_file(entry.path, request)) is not None:
+            yield from item
+        elif not is_glob:
+            raise LogDirError(
+                f"{entry.path}: no file that dump knows by its name: <offset>.log, "
+                f"<offset>-<epoch>.checkpoint, {', '.join(KNOWN)}"
+            )
+
+
+def _of_directory(directory: Entry, request: DumpRequest) -> Iterator[Item]:
+    logs = find_partitions([directory.path], strict=False)
+    is_some = bool(request.topics or request.partitions)
+    if not is_some and directory.path not in [log.path for log in logs]:
+        yield from _files_beside(directory.path, request)
+    for log in logs:
+        if request.topics and log.topic not in request.topics:
+            continue
+        if request.partitions and log.partition not in request.partitions:
+            continue
+        reads = {read.path: read for read in _reads(log, request)}
+        if log.tiered_topic_id is not None:
+            for read in reads.values():
+                yield from _parts_of(read)
+            continue
+        for file in list_directory(log.path):
+            if file.path in reads:
+                yield from _parts_of(reads[file.path])
+            elif any_base_offset(file.name) is None and not file.is_directory:
+                yield from _of_file(file.path, request) or ()
+
+
+def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
+    for file in list_directory(directory):
+        if not file.is_directory:
+            yield from _of_file(file.path, request) or ()
+
+
+def _of_file(path: str, request: DumpRequest) -> list[Item] | None:
+    """What is told of a file, None for a name that is not known."""
+    name = os.path.basename(path)
+    if any_base_offset(name) is not None or name.endswith(".kafka"):
+        logs = find_partitions([path], strict=False)
+        return [item for log in logs for read in _reads(log, request) for item in _parts_of(read)]
+    size = next(entry.size for entry in _listed(path))
+    if _SNAPSHOT.fullmatch(name) or name == _BOOTSTRAP:
+        return (
+            [] if request.asks_for_some else [LogItem(_snapshot_read(path, size), _heading(name))]
+        )
+    if kind_of(path) is not None:
+        return [] if request.logs_only else [SideItem(path, size)]
+    return None
+
+
+def _listed(path: str) -> list[Entry]:
+    directory = os.path.dirname(path)
+    return [entry for entry in list_directory(directory) if entry.path == path]
+
+
+def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:
+    """The segments of a log that can hold asked offsets, none in parts."""
+    for read in _reads(log, request):
+        yield LogItem(read, _heading(os.path.basename(read.path)))
+
+
+def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
+    """The segments that can hold asked offsets; those below the log's start as well, for they are
+    there until they are deleted."""
+    if is_oldest_layout(log):
+        raise UnsupportedFormatError(
+            f"{log.path} has files of Kafka 0.7's layout, which kafka-dump-log does not know "
+            "either: view records of the Spark source reads them"
+        )
+    asked = OffsetRange(request.first_offset, request.end_offset)
+    for read in segment_reads(log, asked):
+        begins = start_position(read.path, read.first_offset) if read.first_offset else 0
+        yield replace(read, start_position=begins)
+
+
+def _snapshot_read(path: str, size: int) -> SegmentRead:
+    """A snapshot of KRaft's metadata, whose offsets are counted from 0 whatever its name says."""
+    name = partition_name(os.path.basename(os.path.dirname(path)))
+    topic = "__cluster_metadata" if name is None else name.topic
+    return SegmentRead(
+        path=path,
+        topic=topic,
+        partition=0 if name is None else name.partition,
+        base_offset=None,
+        next_base_offset=None,
+        size=size,
+        first_offset=0,
+        end_offset=2**63 - 1,
+    )
+
+
+def _parts_of(read: SegmentRead) -> Iterator[LogItem]:
+    heading = _heading(os.path.basename(read.path))
+    before = -1
+    for part in parts_by_bytes(read, _PART_BYTES):
+        yield LogItem(part, heading, before)
+        heading, before = "", part.next_position or -1
+
+
+def _heading(name: str) -> str:
+    snapshot = _SNAPSHOT.fullmatch(name)
+    if snapshot is not None:
+        return f"Snapshot end offset: {int(snapshot['offset'])}, epoch: {int(snapshot['epoch'])}"
+    if name == _BOOTSTRAP:
+        return "KRaft bootstrap snapshot"
+    base_offset = any_base_offset(name)
+    return "" if base_offset is None else f"Log starting offset: {base_offset}"

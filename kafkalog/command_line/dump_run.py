@@ -1,0 +1,216 @@
+"""What `kafkalog dump` does with its plan: files become text on several processes, in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.dump_lines import BATCH_CSV, DumpedFile
+from kafkalog.columns.dump_log import DumpOptions, LogDump, Piece, RecordFilter
+from kafkalog.columns.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
+from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.text_lines import TextFormat
+from kafkalog.columns.window import FileWindow
+from kafkalog.command_line import dump_side_files
+from kafkalog.command_line.dump_plan import Item, LogItem, planned
+from kafkalog.command_line.dump_request import DumpRequest
+from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
+from kafkalog.errors import CorruptDataError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.messages.catalog import topic_families
+from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.renamed_files import opened
+from kafkalog.words import counted
+
+
+@dataclass
+class Progress:
+    """How much has been told."""
+
+    rows: int = 0
+    findings: int = 0
+
+
+def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
+    """Dump what is asked for. Raises what reading files raises."""
+    items = planned(request)
+    progress = Progress()
+    with opened_output(request) as output, _bar(items, request) as bar:
+        output.write(csv_header(request))
+        for piece in _pieces(items, request, bar.update):
+            output.write(for_people(piece, request))
+            progress.findings += len(piece.findings)
+    return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
+    """The exit code, and a line about damage if there was any."""
+    if progress.findings:
+        tell(f"{counted(progress.findings, 'damaged range')} passed over")
+    return ExitCode.FINDINGS if fail_on_findings and progress.findings else ExitCode.DONE
+
+
+@contextmanager
+def opened_output(request: DumpRequest) -> Iterator[BinaryIO]:
+    """Where the dump goes. Raises OptionError for a file in a directory that is read."""
+    if request.output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    refuse_inside("--output", request.output, request.paths)
+    with open(request.output, "wb") as file:
+        yield file
+
+
+def _bar(items: list[Item], request: DumpRequest) -> AbstractContextManager[Any]:
+    # A bar would stand in the middle of what is shown.
+    is_shown = request.output is not None or not sys.stdout.isatty()
+    return progress_bar(sum(item.size for item in items), hidden=not is_shown)
+
+
+def _pieces(
+    items: list[Item], request: DumpRequest, on_bytes: Callable[[int], None]
+) -> Iterator[Piece]:
+    if request.limit is not None:
+        yield from _limited(items, request, request.limit)
+        return
+    told = in_order(
+        partial(item_pieces, request=request),
+        items,
+        processes=request.processes,
+        on_done=lambda item: on_bytes(item.size),
+    )
+    with closing(told):
+        yield from told
+
+
+def _limited(items: list[Item], request: DumpRequest, limit: int) -> Iterator[Piece]:
+    """One after the other: only then is it known how many are left."""
+    left = limit
+    for item in items:
+        for piece in item_pieces(item, replace(request, limit=left)):
+            left -= piece.rows
+            yield piece
+        if not left:
+            return
+
+
+def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
+    """The text of one file, or of a part of it."""
+    is_text = request.output_format == "text"
+    if isinstance(item, LogItem):
+        if is_text and item.told_position < 0:
+            yield heading(item)
+        options = segment_options(item.read, request)
+        with opened(item.read.path) as file:
+            window = FileWindow(file)
+            dump = log_dump(item, request, window, options, told_position=item.told_position)
+            yield from dump.pieces()
+        return
+    if is_text:
+        yield Piece(_encoded(f"Dumping {item.path}\n"))
+    try:
+        for text in dump_side_files.texts(item.path, as_json=not is_text):
+            yield Piece(text)
+    except CorruptDataError as error:
+        said = f"Found invalid bytes in {error}"
+        yield Piece(_encoded(f"{said}\n") if is_text else b"", findings=(said,))
+
+
+def heading(item: LogItem) -> Piece:
+    """What stands above a log file's text."""
+    below = f"{item.heading}\n" if item.heading else ""
+    return Piece(_encoded(f"Dumping {item.read.path}\n{below}"))
+
+
+def log_dump(
+    item: LogItem,
+    request: DumpRequest,
+    window: FileWindow,
+    segment: SegmentOptions,
+    *,
+    told_position: int,
+    is_growing: bool = False,
+) -> LogDump:
+    """How the file is dumped."""
+    read = item.read
+    is_internal = read.topic is not None and read.topic in topic_families()
+    return LogDump(
+        window,
+        segment,
+        DumpedFile(read.path, read.topic, read.partition),
+        dump_options(request),
+        decoded_topic=read.topic if is_internal else None,
+        told_position=told_position,
+        is_growing=is_growing,
+    )
+
+
+def segment_options(read: SegmentRead, request: DumpRequest) -> SegmentOptions:
+    """Which records of the file are read."""
+    return SegmentOptions(
+        base_offset=read.base_offset,
+        next_base_offset=read.next_base_offset,
+        first_offset=read.first_offset,
+        end_offset=read.end_offset,
+        start_position=read.start_position,
+        next_position=read.next_position,
+        timestamps=request.timestamps,
+    )
+
+
+def dump_options(request: DumpRequest) -> DumpOptions:
+    """What is shown of them."""
+    some = DumpOptions() if request.limit is None else DumpOptions(most_rows=request.limit)
+    return replace(
+        some,
+        text_format=TextFormat(request.output_format),
+        is_deep=request.is_deep,
+        payloads=request.payloads,
+        decodes=request.decodes,
+        show_secrets=request.show_secrets,
+        keep=record_filter(request),
+    )
+
+
+def record_filter(request: DumpRequest) -> RecordFilter | None:
+    """Which records are kept, of those that are read; None where all are."""
+    if request.key is None:
+        return None if request.timestamps is None else lambda records: records
+    key = pa.scalar(request.key, pa.binary())
+    return lambda records: records.filter(pc.equal(records.column("key"), key))
+
+
+def csv_header(request: DumpRequest) -> bytes:
+    """The first line of CSV."""
+    if request.output_format != "csv":
+        return b""
+    names = RECORD_CSV if request.payloads else RECORD_CSV_WITHOUT_PAYLOADS
+    return _encoded(",".join(names if request.is_deep else BATCH_CSV) + "\n")
+
+
+def for_people(piece: Piece, request: DumpRequest) -> bytes:
+    """The text; findings in red on a terminal, and on stderr where the text has no place."""
+    if request.output_format == "csv":
+        for finding in piece.findings:
+            tell(finding)
+        return piece.text
+    if not piece.findings or request.output is not None or not is_coloured(sys.stdout):
+        return piece.text
+    text = piece.text
+    for finding in piece.findings:
+        text = text.replace(_encoded(finding), _encoded(styled(finding, fg="red")), 1)
+    return text
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
