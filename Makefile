@@ -4,6 +4,7 @@ PYTHON      ?= python3
 VENV        := .venv
 BIN         := $(VENV)/bin
 READY       := $(VENV)/.ready
+AIRFLOW     := build/airflow/.ready
 LOG_DIRS    ?= examples/log-dirs/*
 OUTPUT      ?= build/tables
 FORMAT      ?= delta
@@ -19,7 +20,7 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs notebooks cluster-test dist package check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test cluster-test dist package check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -69,8 +70,17 @@ test: $(READY) ## Run the tests, a short pass with a real broker included
 test-broker: $(READY) ## Run the tests with a real broker
 	$(BIN)/python -m pytest -m broker
 
-test-all: $(READY) ## Run all tests, the long ones too
+test-all: $(READY) $(AIRFLOW) ## Run all tests, the long ones too
 	$(BIN)/python -m pytest
+
+airflow-test: $(READY) $(AIRFLOW) ## Run the DAGs of examples/airflow in a real Airflow, on loopback
+	$(BIN)/python -m pytest -m airflow
+
+$(AIRFLOW): examples/airflow/requirements.txt examples/airflow/constraints.txt
+	@echo "installing Airflow into build/airflow (some minutes the first time)"
+	@rm -rf build/airflow && $(PYTHON) -m venv build/airflow
+	@build/airflow/bin/pip install --quiet --disable-pip-version-check -r examples/airflow/requirements.txt
+	@touch $(AIRFLOW)
 
 docs: $(READY) ## Write docs/reference anew: tables, options, help of jobs and commands
 	@$(BIN)/python -m docs.write_reference

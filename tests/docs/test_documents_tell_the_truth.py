@@ -14,7 +14,12 @@ from kafkalog.spark.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperVi
 from tests.conftest import ROOT
 
 DOCUMENTS = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("tests/golden/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/**/*.md"),
+        *ROOT.glob("tests/golden/*.md"),
+    ]
 )
 OPTIONS = (ROOT / "docs" / "options.md").read_text()
 ZOOKEEPER = (ROOT / "docs" / "zookeeper.md").read_text()
