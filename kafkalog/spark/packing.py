@@ -38,7 +38,8 @@ _PROGRAM = "kafkalog"
 def sources() -> Iterator[tuple[str, bytes]]:
     """Path and content of each file of the package, as an installation has them."""
     for path in sorted(_PACKAGE.rglob("*")):
-        if path.suffix in (".py", ".typed") and path.name not in _SHIMS.values():
+        is_cache = "__pycache__" in path.parts
+        if path.is_file() and not is_cache and path.name not in _SHIMS.values():
             yield f"{_PROGRAM}/{path.relative_to(_PACKAGE)}", path.read_bytes()
     for module, name in _SHIMS.items():
         shim = _PACKAGE / "spark" / name

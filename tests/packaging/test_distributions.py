@@ -22,11 +22,11 @@ def names(wheel: Path) -> set[str]:
 
 
 def files_below(folder: str) -> set[str]:
-    """The files of a folder of the project, but for what Python and editors leave there."""
+    """The files of a folder of the project, but for what Python leaves there."""
     return {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".py", ".typed", ".json")
+        if path.is_file() and "__pycache__" not in path.parts
     }
 
 
