@@ -91,6 +91,8 @@ class CommitsInEffect:
             return
         table = pa.concat_tables(self._kept).sort_by(_RANK)
         numbered = table.append_column(_ROW, pa.array(range(len(table)), pa.int64()))
-        last = numbered.group_by(list(COMMIT_KEY)).aggregate([(_ROW, "max"), (_WAITS, "any")])
+        last = numbered.group_by(list(COMMIT_KEY), use_threads=False).aggregate(
+            [(_ROW, "max"), (_WAITS, "any")]
+        )
         kept = table.drop_columns([_WAITS]).take(last[f"{_ROW}_max"])
         self._kept = [kept.append_column(_WAITS, last[f"{_WAITS}_any"])]

@@ -12,7 +12,7 @@ from kafkalog.columns.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.columns.complete_from import complete_from
 from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.views import reduced_view, view_options
-from kafkalog.coordination.commit_status import CommitJudge, KnownTopic
+from kafkalog.coordination.commit_status import CommitJudge, KnownTopic, offsets_partitions
 from kafkalog.coordination.group_records import (
     Group,
     GroupKey,
@@ -105,7 +105,7 @@ def group_sources(
         assigned_partitions(members, names),
         coordinators,
         names,
-        CommitJudge(groups, members, topics, partitions, retention_ms),
+        CommitJudge(groups, members, topics, offsets_partitions(groups, partitions), retention_ms),
     )
 
 

@@ -36,6 +36,26 @@ class GroupFacts(NamedTuple):
     offsets_partition: int | None
 
 
+def offsets_partitions(
+    groups: Collection[GroupKey], partitions: Mapping[str | None, Collection[int]]
+) -> dict[GroupKey, int]:
+    """Which partition of `__consumer_offsets` groups belong to, where that can be told.
+
+    `partitions` are those that anything tells of, by cluster: there are as many as the highest
+    says, if none below is missing and most groups lie where that number puts them. F323
+    """
+    found: dict[GroupKey, int] = {}
+    for cluster_id, numbers in partitions.items():
+        count = max(numbers, default=-1) + 1
+        if not count or count != len(set(numbers)):
+            continue
+        own = [key for key in groups if key.cluster_id == cluster_id]
+        places = {key: offsets_partition_of(key.group_id, count) for key in own}
+        if sum(place == key.internal_partition for key, place in places.items()) * 2 > len(own):
+            found |= places
+    return found
+
+
 class CommitJudge:
     """Knows all groups and topics, and tells what becomes of their commits."""
 
@@ -44,19 +64,18 @@ class CommitJudge:
         groups: Mapping[GroupKey, Group],
         members: Iterable[GroupMember],
         topics: Iterable[KnownTopic],
-        partitions: Mapping[str | None, Collection[int]],
+        belongs_to: Mapping[GroupKey, int],
         retention_ms: int,
     ) -> None:
-        """`partitions` are those of `__consumer_offsets` that anything tells of, by cluster."""
+        """`belongs_to` is what `offsets_partitions` tells of the groups."""
         of_groups: dict[GroupKey, list[GroupMember]] = defaultdict(list)
         for member in members:
             of_groups[member.group].append(member)
-        counts = _partition_counts(groups, partitions)
         self._facts = {
             key: GroupFacts(
                 group,
                 _subscribed(of_groups[key]) if key in of_groups else None,
-                _partition_of(key, counts),
+                belongs_to.get(key),
             )
             for key, group in groups.items()
         }
@@ -107,28 +126,6 @@ def _subscribed(members: Iterable[GroupMember]) -> frozenset[str] | None:
             return None
         topics |= member.subscribed_topics
     return frozenset(topics)
-
-
-def _partition_counts(
-    groups: Mapping[GroupKey, Group], partitions: Mapping[str | None, Collection[int]]
-) -> dict[str | None, int]:
-    """How many partitions `__consumer_offsets` has, by cluster, where that can be told."""
-    counts = {}
-    for cluster_id, found in partitions.items():
-        count = max(found, default=-1) + 1
-        own = [key for key in groups if key.cluster_id == cluster_id]
-        fitting = sum(
-            offsets_partition_of(key.group_id, count) == key.internal_partition for key in own
-        )
-        if count and count == len(set(found)) and fitting * 2 > len(own):
-            counts[cluster_id] = count
-    return counts
-
-
-def _partition_of(key: GroupKey, counts: Mapping[str | None, int]) -> int | None:
-    if key.cluster_id not in counts:
-        return None
-    return offsets_partition_of(key.group_id, counts[key.cluster_id])
 
 
 def _base_ms(commit: Mapping[str, Any], facts: GroupFacts) -> int | None:

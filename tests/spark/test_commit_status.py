@@ -16,7 +16,10 @@ from pyspark.sql import functions as F
 
 from kafkalog.analysis.commits import commits_in_effect, with_commit_status
 from kafkalog.analysis.groups import group_members, groups, latest_group_records
+from kafkalog.coordination.commit_status import CommitJudge, KnownTopic
+from kafkalog.coordination.group_records import group_key
 from tests.spark.group_records import commit, frame, group_record
+from tests.spark.plain_groups import plain_commits, plain_groups
 
 pytestmark = pytest.mark.spark
 
@@ -26,11 +29,18 @@ TOPICS = "cluster_id string, topic string, topic_id string, is_deleted boolean"
 CREATED_MS = 1500
 # All lie in 7; g0 is one that belongs there, of the others nobody knows where, but one.
 BELONGS_TO = "CASE group_id WHEN 'g0' THEN 7 WHEN 'moved' THEN 8 END"
+BELONGS = {"g0": 7, "moved": 8}
 KNOWN = ("c", "t", "id-1", False)
 
 
 def committed(spark: SparkSession, *rows: dict[str, Any], at_ms: int | None = None) -> list[Row]:
-    return commits_in_effect(frame(spark, "offset_commits", *rows), at_ms).collect()
+    found = commits_in_effect(frame(spark, "offset_commits", *rows), at_ms).collect()
+    names = ("topic", "partition", "input_path", "committed_offset", "commit_timestamp_ms")
+    assert [
+        (row["has_open_commit"], *(row[name] for name in names))
+        for row in plain_commits(rows, at_ms)
+    ] == [(row.has_open_commit, *(row[name] for name in names)) for row in found]
+    return found
 
 
 def test_a_commit_that_only_waits_is_still_known_by_its_input(spark: SparkSession) -> None:
@@ -81,8 +91,39 @@ def check(spark: SparkSession, *cases: Case, at_ms: int = 50_000) -> None:
     )
     assert found.columns == [*in_effect.columns, "high_watermark", "expires_ms", "commit_status"]
     told = {row.group_id: (row.expires_ms, row.commit_status) for row in found.collect()}
-    assert told == {
+    expected = {
         case.name(number): (case.expires_ms, case.status) for number, case in enumerate(cases)
+    }
+    assert told == expected
+    in_kafka = [row for row in commits if row["internal_partition"] is not None]
+    plain = judged_plainly(in_kafka, records, topics, at_ms)
+    assert plain == {group: expected[group] for group in plain}
+    assert len(plain) == len({row["group_id"] for row in in_kafka})
+
+
+def judged_plainly(
+    commits: list[dict[str, Any]],
+    records: list[dict[str, Any]],
+    topics: list[tuple[Any, ...]],
+    at_ms: int,
+) -> dict[str, tuple[int | None, str]]:
+    """The same by the rules for one machine, which know no groups of ZooKeeper's."""
+    in_effect = plain_commits(tuple(commits))
+    found, members = plain_groups(tuple(records), in_effect)
+    belongs_to = {key: BELONGS.get(key.group_id) for key in found}
+    judge = CommitJudge(
+        found,
+        members,
+        [KnownTopic(*topic) for topic in topics],
+        {key: place for key, place in belongs_to.items() if place is not None},
+        RETENTION_MS,
+    )
+    return {
+        row["group_id"]: (
+            judge.expires_ms(row, group_key(row)),
+            judge.status(row, group_key(row), 1000, at_ms),
+        )
+        for row in in_effect
     }
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 from kafkalog.analysis.commits import commits_in_effect
 from kafkalog.analysis.groups import group_members, groups, latest_group_records
 from tests.spark.group_records import commit, frame, group_record
+from tests.spark.plain_groups import plain_commits, plain_groups
 
 pytestmark = pytest.mark.spark
 
@@ -25,6 +26,10 @@ def described(
     latest = latest_group_records(frame(spark, "group_metadata", *records), at_ms)
     in_effect = commits_in_effect(frame(spark, "offset_commits", *commits), at_ms)
     (row,) = groups(latest, in_effect).collect()
+    plain, _ = plain_groups(records, plain_commits(commits, at_ms), at_ms)
+    (group,) = plain.values()
+    names = [name for name in group._fields if name != "key"]
+    assert group._asdict() == {"key": group.key, **{name: row[name] for name in names}}
     return row
 
 
