@@ -1,5 +1,7 @@
-"""What old consumers have in ZooKeeper and should have: owners, sessions, offsets, topics on their
-way out, broker ids and cluster ids. Report only: nothing is ever changed or deleted.
+"""What old consumers have in ZooKeeper and should have, and who had which partition when.
+
+Owners, sessions, offsets, topics on their way out, broker ids and cluster ids. Report only: nothing
+is ever changed or deleted.
 
 Tables: partition_ownership, consumer_findings, ownership_history.
 """

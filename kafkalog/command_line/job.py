@@ -16,6 +16,10 @@ _STARTED_AS = "kafkalog job"
 
 _EPILOG = """\
 \b
+Jobs:
+{jobs}
+
+\b
 Examples:
   kafkalog job validate_checksums /var/lib/kafka/data --output /tmp/checked --format parquet
   kafkalog job consumer_lag --help
@@ -26,14 +30,29 @@ Jobs need Java 17. Their tables, arguments and exit codes: docs/reference/jobs.m
 """
 
 
-def job_names() -> list[str]:
-    """The jobs that there are."""
-    files = (entry.name for entry in resource("jobs").iterdir())
-    return sorted(name.removesuffix(".py") for name in files if name.endswith(".py"))
+def job_titles() -> dict[str, str]:
+    """The jobs that there are, by name, with what each says of itself in its first line."""
+    files = sorted(resource("jobs").iterdir(), key=lambda entry: entry.name)
+    titles: dict[str, str] = {}
+    for file in files:
+        if file.name.endswith(".py"):
+            with file.open(encoding="utf-8") as text:
+                titles[file.name.removesuffix(".py")] = text.readline().strip('"\n')
+    return titles
+
+
+def _epilog(titles: dict[str, str]) -> str:
+    width = max(map(len, titles))
+    return _EPILOG.format(
+        jobs="\n".join(f"  {name:{width}}  {title}" for name, title in titles.items())
+    )
+
+
+_TITLES = job_titles()
 
 
 @click.command(
-    epilog=_EPILOG,
+    epilog=_epilog(_TITLES),
     # What stands behind the job's name is the job's.
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
@@ -43,7 +62,7 @@ def job_names() -> list[str]:
     is_flag=True,
     help="Run nothing: print what to put behind spark-submit, kafkalog's settings and the file.",
 )
-@click.argument("name", type=click.Choice(job_names()), metavar="NAME")
+@click.argument("name", type=click.Choice(list(_TITLES)), metavar="NAME")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
     """Run the Spark job NAME with its own ARGUMENTS."""
