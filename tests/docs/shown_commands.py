@@ -28,7 +28,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _JOB = re.compile(r"^(?:kafkalog job (\w+)|\.venv/bin/python jobs/(\w+)\.py) ")
 _SECONDS = 240
 # What documents write to; in a test all of these are one directory.
-_WRITTEN_TO = ("/tmp/", "/mnt/new/", "/lake/")
+_WRITTEN_TO = ("/tmp/", "/mnt/new/", "/lake/", "/restore/")
 
 
 class Shown(NamedTuple):
@@ -68,11 +68,13 @@ def _commands(body: str, line: int) -> list[Shown]:
 
 
 def lines_to_copy(document: Path) -> list[Shown]:
-    """The commands of blocks without a name, whose paths stand for the reader's own."""
+    """The commands of blocks without a name, whose paths stand for the reader's own, and Python."""
     text, found = document.read_text(), []
     for block in _BLOCK.finditer(text):
-        if not block[1]:
-            line = text.count("\n", 0, block.start()) + 2
+        line = text.count("\n", 0, block.start()) + 2
+        if block[1] == "python":
+            found.append(Shown(line, True, block[2], None))
+        elif not block[1]:
             body = block[2].replace("\\\n", " ")
             starts = ("kafkalog ", ".venv/bin/python jobs/")
             texts = [row for row in body.splitlines() if row.startswith(starts)]
@@ -94,18 +96,19 @@ def pattern_of(printed: str) -> re.Pattern[str]:
 
 class Reader:
     """Somebody who does what a document shows, in its order; `own_paths` are what they have in
-    place of the paths of a text."""
+    place of the paths of a text, `names` what their session has."""
 
     def __init__(
         self,
         spark: SparkSession | None,
         scratch: Path,
         own_paths: Callable[[str], str] = lambda text: text,
+        **names: Any,
     ) -> None:
         self._spark = spark
         self._scratch = scratch
         self._own_paths = own_paths
-        self._names: dict[str, Any] = {"spark": spark}
+        self._names: dict[str, Any] = {"spark": spark, **names}
         self._code = 0
 
     def does(self, shown: Shown) -> str:
