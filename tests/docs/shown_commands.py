@@ -28,7 +28,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _JOB = re.compile(r"^(?:kafkalog job (\w+)|\.venv/bin/python jobs/(\w+)\.py) ")
 _SECONDS = 240
 # What documents write to; in a test all of these are one directory.
-_WRITTEN_TO = ("/tmp/", "/mnt/new/", "/lake/", "/restore/")
+_WRITTEN_TO = re.compile(r"(?<![\w.-])/(?:tmp|mnt/new|lake|restore)/")
 
 
 class Shown(NamedTuple):
@@ -113,10 +113,7 @@ class Reader:
 
     def does(self, shown: Shown) -> str:
         """What is printed. An error of a command has to be asked for, by `echo $?`."""
-        text = shown.text
-        for place in _WRITTEN_TO:
-            text = text.replace(place, f"{self._scratch}/")
-        text = self._own_paths(text)
+        text = self._own_paths(_WRITTEN_TO.sub(f"{self._scratch}/", shown.text))
         if shown.is_python:
             return self._python(text)
         if text == "echo $?":
