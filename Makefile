@@ -60,6 +60,7 @@ run: $(READY) ## Check the bundled log directories, or those in LOG_DIRS, for da
 	@echo "  make run LOG_DIRS=/var/lib/kafka/data OUTPUT=/tmp/checked"
 	@echo "  $(BIN)/python jobs/validate_checksums.py --help"
 	@echo "  $(BIN)/python examples/first_look.py $(firstword $(wildcard $(LOG_DIRS)))"
+	@echo "  $(BIN)/kafkalog groups examples/shop-week --lagging"
 
 job: $(READY) ## Run any job: make job JOB=validate_checksums ARGS="LOG_DIR --output DIR"
 	@$(BIN)/python jobs/$(JOB).py $(ARGS)
