@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from kafkalog.columns.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.columns.complete_from import complete_from
+from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.parallel import in_order
-from kafkalog.command_line.views import reduced_view, view_options
+from kafkalog.command_line.views import Reduction, reduced_view, view_options
 from kafkalog.coordination.commit_status import CommitJudge, KnownTopic, offsets_partitions
 from kafkalog.coordination.group_records import (
     Group,
@@ -27,13 +28,12 @@ from kafkalog.coordination.group_records import (
 )
 from kafkalog.errors import LogDirError
 from kafkalog.messages.cluster_metadata import ClusterMetadata
-from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.metadata_snapshots import snapshot_before
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_directories import topic_directories
 
+_Result = TypeVar("_Result")
 _RECORD_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
     *("record_offset", "record_timestamp_ms", "is_tombstone", "reason", "epoch"),
@@ -41,7 +41,6 @@ _RECORD_COLUMNS = (
     *("member_state", "instance_id", "client_id", "client_host", "subscribed_topics"),
     *("subscribed_topic_regex", "server_assignor", "assigned", "members"),
 )
-_METADATA_COLUMNS = ("key", "value", "timestampMs")
 
 
 class CompleteLog(NamedTuple):
@@ -50,6 +49,15 @@ class CompleteLog(NamedTuple):
     internal_partition: int | None
     complete_from_ms: int | None
     damaged_ranges: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The paths, how many processes read, and who hears how many bytes have been read."""
+
+    log_dirs: Sequence[str]
+    processes: int
+    on_done: Callable[[int], None] = lambda size: None
 
 
 @dataclass(frozen=True)
@@ -68,21 +76,32 @@ class GroupSources:
     judge: CommitJudge
 
 
-def group_sources(
-    log_dirs: Sequence[str], *, at_ms: int | None, retention_ms: int, processes: int
-) -> GroupSources:
-    """Read it, of now or of a moment. Raises LogDirError where there is no partition of
+def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
+    """All logs under the paths. Raises LogDirError where there is no partition of
     `__consumer_offsets`."""
     logs = find_partitions(log_dirs, strict=False)
-    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
-    if not offsets_logs:
+    if not any(log.topic == CONSUMER_OFFSETS for log in logs):
         raise LogDirError(
             f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
             "groups commit to; give the log directories of all brokers"
         )
-    commits = _commits(log_dirs, offsets_logs, at_ms, processes)
-    latest = _latest_records(log_dirs, offsets_logs, at_ms, processes)
-    metadata = cluster_metadata(log_dirs, logs, at_ms)
+    return logs
+
+
+def bytes_to_read(logs: Sequence[PartitionLog]) -> int:
+    """How many bytes `group_sources` and `complete_logs` will say that they have read."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    return 3 * sum(segment.size for log in offsets_logs for segment in log.segments)
+
+
+def group_sources(
+    reading: Reading, logs: list[PartitionLog], *, at_ms: int | None, retention_ms: int
+) -> GroupSources:
+    """Read what the logs say, of now or of a moment."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    commits = _commits(reading, offsets_logs, at_ms)
+    latest = _latest_records(reading, offsets_logs, at_ms)
+    metadata = cluster_metadata(reading.log_dirs, logs, at_ms)
     topics = _known_topics(logs, metadata)
     members = group_members(latest)
     groups = known_groups(latest, {key for key, _ in commits})
@@ -109,7 +128,7 @@ def group_sources(
     )
 
 
-def complete_logs(logs: Sequence[PartitionLog], processes: int) -> list[CompleteLog]:
+def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[CompleteLog]:
     """How far back the commits of each partition reach."""
 
     def reach(log: PartitionLog) -> Iterator[CompleteLog]:
@@ -117,11 +136,18 @@ def complete_logs(logs: Sequence[PartitionLog], processes: int) -> list[Complete
         yield CompleteLog(log.partition, time_ms, damaged_ranges)
 
     asked = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
-    return list(in_order(reach, asked, processes=processes))
+    return list(
+        in_order(
+            reach,
+            asked,
+            processes=reading.processes,
+            on_done=lambda log: reading.on_done(sum(each.size for each in log.segments)),
+        )
+    )
 
 
 def _commits(
-    log_dirs: Sequence[str], logs: list[PartitionLog], at_ms: int | None, processes: int
+    reading: Reading, logs: list[PartitionLog], at_ms: int | None
 ) -> dict[tuple[GroupKey, TopicPartition], Record]:
     def in_effect(batches: Iterator[pa.RecordBatch]) -> Iterator[list[dict[str, Any]]]:
         kept = CommitsInEffect(at_ms)
@@ -129,16 +155,13 @@ def _commits(
             kept.add(batch)
         yield list(kept.rows())
 
-    options = view_options(log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS)
-    found = reduced_view(options, COMMIT_COLUMNS, in_effect, processes=processes, found=logs)
+    found = _read(reading, logs, "offset_commits", COMMIT_COLUMNS, in_effect)
     return {
         (group_key(row), (row["topic"], row["partition"])): row for rows in found for row in rows
     }
 
 
-def _latest_records(
-    log_dirs: Sequence[str], logs: list[PartitionLog], at_ms: int | None, processes: int
-) -> list[Record]:
+def _latest_records(reading: Reading, logs: list[PartitionLog], at_ms: int | None) -> list[Record]:
     def latest(batches: Iterator[pa.RecordBatch]) -> Iterator[list[Record]]:
         kept = LatestRecords(at_ms)
         for batch in batches:
@@ -146,42 +169,28 @@ def _latest_records(
                 kept.add(row)
         yield kept.records()
 
-    options = view_options(log_dirs, "group_metadata", subscribe=CONSUMER_OFFSETS)
     kept = LatestRecords(at_ms)
-    for records in reduced_view(options, _RECORD_COLUMNS, latest, processes=processes, found=logs):
+    for records in _read(reading, logs, "group_metadata", _RECORD_COLUMNS, latest):
         for record in records:
             kept.add(record)
     return kept.records()
 
 
-def cluster_metadata(
-    log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
-) -> ClusterMetadata:
-    """What the metadata says, with a snapshot where its log has lost its beginning."""
-    metadata = ClusterMetadata()
-    of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
-    snapshots = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
-    if snapshots:
-        metadata.take(_metadata_records(snapshots, None, at_ms))
-    if of_metadata:
-        metadata.take(_metadata_records(log_dirs, of_metadata, at_ms))
-    return metadata
-
-
-def _metadata_records(
-    paths: Sequence[str], found: list[PartitionLog] | None, at_ms: int | None
-) -> Iterator[InternalRecord]:
-    def records(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[bytes | None, bytes | None]]:
-        for batch in batches:
-            for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
-                if at_ms is None or (written_ms is not None and written_ms <= at_ms):
-                    yield key, value
-
-    options = view_options(paths, "records")
-    # One process: the order of the log is what counts.
-    rows = reduced_view(options, _METADATA_COLUMNS, records, processes=1, found=found)
-    for key, value in rows:
-        yield read_internal_record(CLUSTER_METADATA, key, value)
+def _read(
+    reading: Reading,
+    logs: list[PartitionLog],
+    view: str,
+    columns: tuple[str, ...],
+    reduce: Reduction[_Result],
+) -> Iterator[_Result]:
+    return reduced_view(
+        view_options(reading.log_dirs, view, subscribe=CONSUMER_OFFSETS),
+        columns,
+        reduce,
+        processes=reading.processes,
+        found=logs,
+        on_done=reading.on_done,
+    )
 
 
 def _known_topics(logs: Sequence[PartitionLog], metadata: ClusterMetadata) -> list[KnownTopic]:

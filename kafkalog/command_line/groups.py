@@ -10,12 +10,12 @@ import click
 
 from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
 from kafkalog.command_line.parallel import processes_option
-from kafkalog.command_line.terminal import table_format_option, tell
+from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.errors import OptionError
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.group_sources import GroupSources
+    from kafkalog.command_line.group_sources import CompleteLog, GroupSources
     from kafkalog.command_line.lag_rows import LagRow
     from kafkalog.coordination.group_records import GroupKey
 
@@ -83,16 +83,24 @@ def groups(
 ) -> None:
     """Tell consumer groups, their offsets and their lag, now or at a past moment."""
     from kafkalog.command_line import group_tables
-    from kafkalog.command_line.group_sources import group_sources
+    from kafkalog.command_line.group_sources import (
+        Reading,
+        bytes_to_read,
+        complete_logs,
+        group_sources,
+        logs_with_groups,
+    )
     from kafkalog.command_line.lag_rows import lag_rows
 
     if all_groups and groups:
         raise OptionError("--all-groups", "given", "nothing beside --group")
-    sources = group_sources(
-        log_dirs, at_ms=as_of, retention_ms=offsets_retention * 60_000, processes=processes
-    )
+    logs = logs_with_groups(log_dirs)
+    with progress_bar(bytes_to_read(logs), "reading") as bar:
+        reading = Reading(log_dirs, processes, bar.update)
+        sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
+        complete = complete_logs(reading, logs)
     asked = _asked(sources, groups)
-    _tell_reach(sources, as_of, processes)
+    _tell_reach(complete, as_of)
     if table == _LIST:
         group_tables.write_names(asked, table_format)
     elif table == _STATE:
@@ -131,13 +139,11 @@ def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
     return {key for key in live if not names or key.group_id in names}
 
 
-def _tell_reach(sources: GroupSources, as_of: int | None, processes: int) -> None:
+def _tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
     """Say on stderr what the commits do not tell."""
     from kafkalog.columns.commit_reach import commit_reaches, reach_words
-    from kafkalog.command_line.group_sources import complete_logs
 
-    reaches = commit_reaches(complete_logs(sources.logs, processes))
-    for reach in reaches:
+    for reach in commit_reaches(complete):
         earliest = reach.complete_from_ms
         is_too_early = as_of is not None and earliest is not None and as_of < earliest
         if reach.damaged_ranges or reach.missing or is_too_early:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkalog.command_line.group_sources import cluster_metadata
+from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.views import reduced_view, view_options
 from kafkalog.coordination.transactional_ids import (
     State,
