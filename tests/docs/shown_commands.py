@@ -146,7 +146,8 @@ class Reader:
         ran = subprocess.run(
             ["bash", "-c", text],
             cwd=ROOT,
-            env={**os.environ, "PATH": path, "COLUMNS": "160"},
+            # What a line adds to the files of a shell is not for whoever runs the tests.
+            env={**os.environ, "PATH": path, "COLUMNS": "160", "HOME": str(self._scratch)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
