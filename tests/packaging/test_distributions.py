@@ -3,6 +3,7 @@ where there is no source tree."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -67,6 +68,18 @@ def test_the_metadata_say_version_and_command(wheel: Path, sdist: Path) -> None:
         "[console_scripts]",
         "kafkalog = kafkalog.command_line.main:main",
     ]
+
+
+def test_every_extra_for_users_has_a_row_where_installing_is_told(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = archive.read(f"kafkalog-{__version__}.dist-info/METADATA").decode()
+    extras = set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE))
+    page = (ROOT / "docs" / "installing.md").read_text()
+    assert set(re.findall(r"^\| `kafkalog\[(\w+)\]`", page, re.MULTILINE)) == extras - {
+        "bench",
+        "dev",
+    }
+    assert f"kafkalog-{__version__}-py3-none-any.whl" in page
 
 
 def test_the_wheel_has_three_top_level_folders_and_its_metadata(wheel: Path) -> None:
