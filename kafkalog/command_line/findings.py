@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from kafkalog.columns.check_totals import CheckTotals
-from kafkalog.command_line.views import reduced_view, view_options
+from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.temporary_files import CLEANED, DELETED
@@ -76,7 +74,7 @@ def check_logs(
     segments: dict[tuple[object, ...], bool] = {}
     options = view_options(log_dirs, "byte_ranges", maxPartitionBytes=str(_TASK_BYTES))
     ranges = reduced_view(
-        options, _RANGE_COLUMNS, _rows, processes=processes, found=logs, on_done=on_done
+        options, _RANGE_COLUMNS, plain_rows, processes=processes, found=logs, on_done=on_done
     )
     for row in ranges:
         checked.totals.add_range(row)
@@ -90,16 +88,11 @@ def check_logs(
     if with_indexes:
         options = view_options(log_dirs, "segments", maxPartitionBytes=str(_TASK_BYTES))
         for row in reduced_view(
-            options, _INDEX_COLUMNS, _rows, processes=processes, found=logs, on_done=on_done
+            options, _INDEX_COLUMNS, plain_rows, processes=processes, found=logs, on_done=on_done
         ):
             checked.findings += _index_findings(row)
     checked.findings.sort(key=lambda finding: (finding.file, finding.position or 0))
     return checked
-
-
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    for batch in batches:
-        yield from batch.to_pylist()
 
 
 def _index_findings(row: dict[str, Any]) -> Iterator[Finding]:

@@ -121,7 +121,7 @@ def groups(
             group_tables.write_lagging(sources, found, table_format)
         else:
             group_tables.write_offsets(found, table_format, verbose=verbose)
-        _tell_stale(found, as_of)
+        _tell_uncounted(found)
 
 
 def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
@@ -150,8 +150,19 @@ def _tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
             tell(reach_words([reach], as_of))
 
 
-def _tell_stale(rows: Sequence[LagRow], as_of: int | None) -> None:
-    expired = sum(row.status == "expired" for row in rows)
+def _tell_uncounted(rows: Sequence[LagRow]) -> None:
+    """Say on stderr what the lag of the rows leaves out, or counts although it expired."""
+    committed = [row for row in rows if row.committed_offset is not None]
+    unknown = sum(row.account["lag"] is None for row in committed)
+    stale = sum(not row.is_counted for row in committed) - unknown
+    expired = sum(row.status == "expired" for row in committed)
+    if unknown:
+        tell(
+            f"lag not known of {counted(unknown, 'commit')}: the logs of their partitions, or what "
+            "they were then, are not there; give the log directories of all brokers"
+        )
+    if stale:
+        tell(f"{counted(stale, 'stale commit')} not counted as behind: --verbose says why")
     if expired:
         tell(
             f"{counted(expired, 'commit')} expired since, and counted all the same: of a copy made "

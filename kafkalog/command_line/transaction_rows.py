@@ -6,14 +6,12 @@ Rule: docs/format.md F216.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from kafkalog.command_line.cluster_metadata import cluster_metadata
-from kafkalog.command_line.views import reduced_view, view_options
+from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.coordination.transactional_ids import (
     State,
     TransactionalIds,
@@ -77,7 +75,7 @@ def transaction_rows(
 
     def rows(view: str, columns: tuple[str, ...], found: list[PartitionLog]) -> list[Row]:
         options = view_options(log_dirs, view, nowMs=str(at_ms))
-        return list(reduced_view(options, columns, _rows, processes=processes, found=found))
+        return list(reduced_view(options, columns, plain_rows, processes=processes, found=found))
 
     stable_offsets = rows("stable_offsets", _STABLE_COLUMNS, logs)
     ids = _transactional_ids(log_dirs, states_logs, processes)
@@ -113,15 +111,10 @@ def _transactional_ids(
     ids = TransactionalIds()
     if logs:
         options = view_options(log_dirs, "transaction_states", subscribe=TRANSACTION_STATE)
-        found = reduced_view(options, _STATE_COLUMNS, _rows, processes=processes, found=logs)
+        found = reduced_view(options, _STATE_COLUMNS, plain_rows, processes=processes, found=logs)
         for record in found:
             ids.add(record)
     return ids
-
-
-def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
-    for batch in batches:
-        yield from batch.to_pylist()
 
 
 def _log(row: Row) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -48,3 +48,9 @@ def reduced_view(
         on_done(sum(each.size for each in reads))
 
     yield from in_order(read, groups, processes=processes, on_done=done)
+
+
+def plain_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """A reduction that leaves rows as they are, for views with few."""
+    for batch in batches:
+        yield from batch.to_pylist()

@@ -136,6 +136,14 @@ def test_at_a_past_moment_the_group_had_what_it_had_committed() -> None:
         assert one["log_end_offset"] < other["log_end_offset"]
 
 
+def test_logs_that_are_not_in_the_input_are_told() -> None:
+    # As where topics are on brokers that were not given.
+    code, out, err = run(f"{SHOP}/__consumer_offsets-0", "--lagging")
+    assert (code, out) == (0, "no group is known to be behind\n")
+    assert "lag not known of " in err
+    assert "give the log directories of all brokers" in err
+
+
 def test_text_is_a_table_with_the_tools_header() -> None:
     code, out, _ = run(SHOP, "--describe", "--all-groups")
     assert code == 0
