@@ -117,9 +117,6 @@ class LogDump:
             if self._options.is_deep:
                 yield from self._deep(owned)
             else:
-                # Records that cannot be read are damage too.
-                for _ in self._records.batches(owned):
-                    pass
                 yield self._shallow(owned.table)
 
     @property

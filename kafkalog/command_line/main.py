@@ -26,6 +26,7 @@ COMMANDS = {
     "job": "Run one of the Spark jobs, or print what spark-submit needs for it.",
     "check": "Check checksums, framing, offsets, records and indexes.",
     "report": "Write one HTML page about a cluster, plots and all (needs Java).",
+    "find": "Find records by key or value, or tell what was searched without finding any.",
     "dump": "Show the batches of logs, or the records, and what stands in the files beside.",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
     "txns": "Tell transactions: open, hanging, and what they hold back.",

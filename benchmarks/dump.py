@@ -1,0 +1,95 @@
+"""`kafkalog dump --deep` beside kafka-dump-log on the same segments, in the same run.
+
+    python -m benchmarks.dump [--size MIB] [--rounds N] [--codecs none,lz4,zstd]
+
+Both are timed as a user calls them: each run is a process of its own, the start of the JVM and that
+of Python are in it, output goes to a file. Before anything is timed, both have to print as many
+records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.inputs import Wanted, prepare
+from benchmarks.report import inputs_argument, load, machine, progress, table
+from benchmarks.rounds import Contender, measure, ratio
+from tests.broker.class_paths import class_path
+
+_TOOL = "org.apache.kafka.tools.DumpLogSegments"
+# As kafka-run-class.sh starts the tools, but for logging.
+_JAVA = ("java", "-Xmx256M", "-server", "-XX:+UseG1GC", "-Djava.awt.headless=true")
+# What is printed: the tool's options, and ours.
+_WAYS = {
+    "records with keys and values": (("--deep-iteration", "--print-data-log"), ("--deep",)),
+    "records without them": (("--deep-iteration",), ("--deep", "--no-payloads")),
+    "batches": ((), ()),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print the table."""
+    options = _options(arguments)
+    wanted = Wanted(options.codecs.split(","), (options.record_size,), options.size, options.inputs)
+    rows = []
+    for item in prepare(wanted, options.origin, progress):
+        log = options.inputs / f"dump-{item.path.stem}-0" / f"{0:020d}.log"
+        if not log.exists():
+            log.parent.mkdir(parents=True, exist_ok=True)
+            log.hardlink_to(item.path)
+        for way in _WAYS:
+            progress(f"{item.codec}, {way}")
+            rows.append((item.codec, way, *_measured(log, way, options)))
+    print(f"{machine(('pyarrow', 'numba'), 'all')}; {load()}\n")
+    header = ("codec", "printed", "kafka-dump-log s", "kafkalog s", "one process s", "times")
+    print(table(header, rows))
+    return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks.dump", description=__doc__)
+    parser.add_argument("--size", type=int, default=128, help="MiB of values (default: 128)")
+    parser.add_argument("--record-size", type=int, default=100, help="bytes (default: 100)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--codecs", default="none,lz4,zstd", help="default: none,lz4,zstd")
+    parser.add_argument("--origin", default="generated", help="generated, or broker")
+    inputs_argument(parser)
+    options = parser.parse_args(arguments)
+    options.size *= 1024 * 1024
+    return options
+
+
+def _measured(log: Path, way: str, options: argparse.Namespace) -> tuple[str, ...]:
+    theirs, ours = _WAYS[way]
+    output = options.inputs / "dumped"
+    tool = [*_JAVA, "-cp", class_path("tools"), _TOOL, *theirs, "--files", str(log)]
+    command = [sys.executable, "-m", "kafkalog", "dump", *ours, str(log)]
+    mark = b"\nbaseOffset: " if way == "batches" else b"\n| offset: "
+    runs: dict[str, Callable[[], int]] = {
+        "kafka-dump-log": lambda: _run(tool, output, mark),
+        "kafkalog": lambda: _run(command, output, mark),
+        "one process": lambda: _run([*command, "--processes", "1"], output, mark),
+    }
+    expected = runs["kafkalog"]()
+    contenders = [Contender(name, run, expected) for name, run in runs.items()]
+    try:
+        measure(contenders, options.rounds)
+    finally:
+        output.unlink(missing_ok=True)
+    seconds = [f"{contender.median_seconds:.2f}" for contender in contenders]
+    return *seconds, str(ratio(contenders[0], contenders[1]))
+
+
+def _run(command: Sequence[str], output: Path, mark: bytes) -> int:
+    """How many lines of a kind are printed. Counting is part of the time of both, and small."""
+    with output.open("wb") as file:
+        subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, check=True)
+    return output.read_bytes().count(mark)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""What `kafkalog find` looks through, and how it accounts for it. Rules: docs/command-line.md F587
+and F588.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from kafkalog.columns.record_search import SegmentSearch, search_segment, wanted_records
+from kafkalog.command_line.inputs import chosen_logs
+from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.terminal import progress_bar, tell
+from kafkalog.errors import OptionError, UnsupportedFormatError
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.renamed_files import opened
+from kafkalog.wire.murmur2 import partition_of_key
+from kafkalog.words import counted, size_text
+
+Row = tuple[object, ...]
+_Place = tuple[PartitionLog, SegmentFile]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The command's arguments: a key, bytes in the value, or both."""
+
+    topic: str
+    partitions: tuple[int, ...] = ()
+    key: bytes | None = None
+    contained: bytes | None = None
+    by_partitioner: bool = False
+    partition_count: int | None = None
+    limit: int = 1000
+
+
+@dataclass
+class _Account:
+    """What was looked through of one partition."""
+
+    log: PartitionLog
+    segments: list[tuple[SegmentFile, SegmentSearch]] = field(default_factory=list)
+
+    def total(self, name: str) -> int:
+        return sum(getattr(search, name) for _, search in self.segments)
+
+    @property
+    def first_offset(self) -> int | None:
+        return next((s.first_offset for _, s in self.segments if s.first_offset is not None), None)
+
+    @property
+    def end_offset(self) -> int | None:
+        ends = [s.end_offset for _, s in self.segments if s.end_offset is not None]
+        return ends[-1] if ends else None
+
+    @property
+    def is_compacted(self) -> bool:
+        return self.log.topic_partition in self.log.log_dir.cleaner_checkpoints
+
+
+@dataclass
+class Found:
+    """The rows of the three tables, and how many records match."""
+
+    matches: int
+    found: list[Row]
+    searched: list[Row]
+    damages: list[Row]
+
+
+def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
+    """The partitions to look through. Raises OptionError where one that is asked for is not here.
+
+    Which one a partitioner chose depends on how many there are: those here, if nothing else is
+    said.
+    """
+    logs = chosen_logs(log_dirs, [asked.topic], asked.partitions)
+    oldest = next(filter(is_oldest_layout, logs), None)
+    if oldest is not None:
+        raise UnsupportedFormatError(
+            f"{oldest.path} has files of Kafka 0.7's layout, in which records have no keys: view "
+            "records of the Spark source reads them"
+        )
+    if not asked.by_partitioner or asked.key is None:
+        return logs
+    count = asked.partition_count or 1 + max(log.partition or 0 for log in logs)
+    number = partition_of_key(asked.key, count)
+    tell(f"Java's partitioner gives this key partition {number} of {count}: no other is searched")
+    chosen = [log for log in logs if log.partition == number]
+    if not chosen:
+        raise OptionError("--partitioner", "java", f"log directories with {asked.topic}-{number}")
+    return chosen
+
+
+def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int) -> Found:
+    """Look through all segments of the logs; tells on stderr what was searched."""
+    places: list[_Place] = [(log, segment) for log in logs for segment in log.segments]
+    accounts = {log.path: _Account(log) for log in logs}
+    is_shown = not sys.stdout.isatty()
+    with progress_bar(sum(s.size for _, s in places), hidden=not is_shown) as bar:
+        results = in_order(
+            partial(_searched, asked=asked),
+            places,
+            processes=processes,
+            on_done=lambda place: bar.update(place[1].size),
+        )
+        for (log, segment), searched in zip(places, results, strict=True):
+            accounts[log.path].segments.append((segment, searched))
+    found = _found_rows(accounts.values())
+    result = Found(
+        matches=sum(account.total("matches") for account in accounts.values()),
+        found=[row for _, row in found[: asked.limit]],
+        searched=[_searched_row(account) for account in accounts.values()],
+        damages=[row for account in accounts.values() for row in _damage_rows(account)],
+    )
+    _tell(result, accounts.values())
+    return result
+
+
+def _searched(place: _Place, asked: Asked) -> Iterator[SegmentSearch]:
+    log, segment = place
+    wanted = wanted_records(asked.key, asked.contained)
+    with opened(segment.path) as file:
+        yield search_segment(log, segment, file, wanted, asked.limit)
+
+
+def _found_rows(accounts: Iterable[_Account]) -> list[tuple[tuple[int, int], Row]]:
+    rows = []
+    for account in accounts:
+        for segment, searched in account.segments:
+            for record in searched.found:
+                time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
+                place = account.log.topic, account.log.partition, record.offset, time_ms
+                what = record.value_size, str(record.visibility), record.position, segment.path
+                rows.append(((record.timestamp_ms, record.offset), (*place, *what)))
+    return sorted(rows, key=lambda found: found[0], reverse=True)
+
+
+def _searched_row(account: _Account) -> Row:
+    log = account.log
+    return (
+        *(log.topic, log.partition, account.first_offset, account.end_offset, log.log_start),
+        *(len(account.segments), account.total("size"), account.total("records")),
+        *(account.total("matches"), len(_damage_rows(account))),
+        *(sum(d.length for _, s in account.segments for d in s.damages), account.is_compacted),
+    )
+
+
+def _damage_rows(account: _Account) -> list[Row]:
+    place = account.log.topic, account.log.partition
+    return [
+        (*place, segment.path, d.position, d.length, d.fault.label, d.expected_offset)
+        for segment, searched in account.segments
+        for d in searched.damages
+    ]
+
+
+def _tell(result: Found, accounts: Iterable[_Account]) -> None:
+    """The verdict, and what it rests on, on stderr."""
+    for account in accounts:
+        log, first, end = account.log, account.first_offset, account.end_offset
+        offsets = "no offset" if first is None else f"offsets {first} to {(end or 0) - 1}"
+        tell(
+            f"searched {log.name} in {log.path}: {offsets}, "
+            f"{counted(account.total('records'), 'record')} in "
+            f"{counted(len(account.segments), 'segment')}, {size_text(account.total('size'))}"
+        )
+        if first:
+            tell(f"  offsets below {first} are in no file here")
+        if account.is_compacted:
+            tell("  the log is compacted: of a key, older records may have been removed")
+        for _, _, path, position, length, fault, offset in _damage_rows(account):
+            tell(
+                f"  {path}: position {position}, {counted(int(str(length)), 'byte')}: {fault}, "
+                f"which may hide records from offset {offset} on"
+            )
+    if result.matches:
+        tell(f"found {counted(result.matches, 'record')}")
+    elif result.damages:
+        tell("not found, and damage may hide it")
+    else:
+        tell("not found")

@@ -1,0 +1,146 @@
+"""`kafkalog find`: where a record is, and what was searched without finding it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from kafkalog.format.record_batch import write_batch
+from kafkalog.format.records import Record
+from tests.conftest import ROOT
+from tests.golden.fixture_sets import consumed
+
+DAMAGED = ROOT / "examples/log-dirs/damaged"
+
+
+def find(*arguments: object) -> Result:
+    given = ["find", "--processes", "1", *map(str, arguments)]
+    return CliRunner().invoke(kafkalog, given, catch_exceptions=False)
+
+
+def rows(result: Result, kind: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    return [line for line in lines if line["type"] == kind]
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """Two partitions of a topic; the log start checkpoint is 1 in the first."""
+    for partition, keys in enumerate(([b"a", b"b", b"a"], [b"b", b"\xff", None])):
+        directory = tmp_path / f"orders-{partition}"
+        directory.mkdir()
+        records = [
+            Record(
+                offset, 1000 * offset + partition, 0, key, None if offset == 2 else b"value-4711"
+            )
+            for offset, key in enumerate(keys)
+        ]
+        (directory / f"{0:020d}.log").write_bytes(write_batch(records))
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\norders 0 1\n")
+    return tmp_path
+
+
+def test_a_key_is_found_newest_first_with_tombstones_and_what_is_below_the_log_start(
+    log_dir: Path,
+) -> None:
+    # F587.
+    result = find(log_dir, "--topic", "orders", "--key", "a", "--format", "json")
+    assert result.exit_code == ExitCode.DONE
+    found = [
+        (row["partition"], row["offset"], row["timestamp_ms"], row["value_size"], row["visibility"])
+        for row in rows(result, "found")
+    ]
+    assert found == [(0, 2, 2000, None, "visible"), (0, 0, 0, 10, "below log start")]
+    assert [(row["partition"], row["records"]) for row in rows(result, "searched")] == [
+        (0, 3),
+        (1, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "places"),
+    [
+        (["--key", "b"], [(0, 1), (1, 0)]),
+        (["--key", "hex:ff"], [(1, 1)]),
+        (["--key", "b", "--partition", "1"], [(1, 0)]),
+        (["--value-contains", "471"], [(1, 1), (0, 1), (1, 0), (0, 0)]),
+        (["--value-contains", "471", "--limit", "2"], [(1, 1), (0, 1)]),
+        (["--value-contains", "471", "--key", "a"], [(0, 0)]),
+    ],
+)
+def test_records_are_found_by_key_and_value(
+    arguments: list[str], places: list[tuple[int, int]], log_dir: Path
+) -> None:
+    result = find(log_dir, "--topic", "orders", "--format", "json", *arguments)
+    assert [(row["partition"], row["offset"]) for row in rows(result, "found")] == places
+
+
+def test_what_is_not_found_is_accounted_for_with_what_could_hide_it() -> None:
+    result = find(DAMAGED, "--topic", "e.w", "--key", "nobody")
+    assert (result.exit_code, result.stdout) == (ExitCode.FINDINGS, "")
+    said = result.stderr.splitlines()
+    assert said[0].endswith("e.w-0: offsets 0 to 2799, 2,730 records in 7 segments, 358 KiB")
+    assert [line.split(": ", 1)[1] for line in said[1:4]] == [
+        "position 23728, 1,558 bytes: checksum, which may hide records from offset 191 on",
+        "position 7979, 4,096 bytes: zeros, which may hide records from offset 2721 on",
+        "position 12075, 3,879 bytes: garbage, which may hide records from offset 2721 on",
+    ]
+    assert said[-1] == "not found, and damage may hide it"
+
+
+def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir: Path) -> None:
+    # F588. Of Kafka's own test of murmur2: that of "21" is -973932308.
+    number = (-973932308 & 0x7FFFFFFF) % 2
+    result = find(log_dir, "--topic", "orders", "--key", "21", "--partitioner", "java")
+    said = result.stderr.splitlines()
+    assert said[0] == (
+        f"Java's partitioner gives this key partition {number} of 2: no other is searched"
+    )
+    assert [line.split()[1] for line in said if line.startswith("searched")] == [f"orders-{number}"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "a key, or bytes with --value-contains"),
+        (["--value-contains", "x", "--partitioner", "java"], "together with --key"),
+        (["--key", "a", "--partition", "7"], "option --partition: got '7'"),
+        (["--key", "hex:f"], "hex: with hex behind it"),
+    ],
+)
+def test_what_cannot_be_searched_is_said_in_a_line(
+    arguments: list[str], said: str, log_dir: Path
+) -> None:
+    result = find(log_dir, "--topic", "orders", *arguments)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert said in result.stderr
+
+
+def test_visible_are_those_that_a_consumer_of_committed_records_received(
+    unpacked: Callable[[str], Path],
+) -> None:
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    result = find(logs, "--topic", "shop.tx", "--value-contains", "", "--format", "json")
+    visible = {
+        (row["partition"], row["offset"])
+        for row in rows(result, "found")
+        if row["visibility"] == "visible"
+    }
+    # Without values, none was looked for; behind a last stable offset, none was received.
+    received = consumed(golden, "shop.tx", "read_committed")
+    ends = {row["partition"]: row["offset"] for row in received}
+    assert {(partition, offset) for partition, offset in visible if offset <= ends[partition]} == {
+        (row["partition"], row["offset"]) for row in received if row["value"] is not None
+    }
+    assert {row["visibility"] for row in rows(result, "found")} == {
+        "visible",
+        "aborted",
+        "open transaction",
+    }
