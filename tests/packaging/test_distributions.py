@@ -116,10 +116,12 @@ def test_what_tasks_need_is_packed_but_for_spark() -> None:
     assert not {"pyspark", "py4j"} & found
 
 
-def test_the_wheel_is_typed_and_carries_the_licence(wheel: Path) -> None:
+def test_the_wheel_is_typed_and_carries_the_licences(wheel: Path) -> None:
     found = names(wheel)
     assert "kafkalog/py.typed" in found
-    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in found)
+    licences = f"kafkalog-{__version__}.dist-info/licenses"
+    carried = ["LICENSE", "kafkalog/report/browser/plotly-basic.LICENSE"]
+    assert [name for name in carried if f"{licences}/{name}" not in found] == []
 
 
 PROGRAM = """
