@@ -15,6 +15,16 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
+def printable(text: str) -> str:
+    """The text with escapes for what a terminal would act on, and for bytes that are no text: names
+    of groups and of files can be anything."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
 def size_text(size: int) -> str:
     """A number of bytes, three digits or so of it: `15 B`, `1.5 KiB`, `128 MiB`."""
     if size < 1024:

@@ -11,7 +11,7 @@ from kafkalog.command_line.group_sources import GroupSources
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import write_table
 from kafkalog.coordination.group_records import Group, GroupKey, GroupMember, Record
-from kafkalog.words import duration_text, time_text
+from kafkalog.words import duration_text, printable, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -45,7 +45,7 @@ def write_names(groups: Collection[GroupKey], table_format: str) -> None:
     names = sorted({key.group_id for key in groups})
     if table_format == "text":
         for name in names:
-            click.echo(name)
+            click.echo(printable(name))
     else:
         write_table(("group",), [(name,) for name in names], table_format)
 

@@ -18,7 +18,7 @@ from kafkalog.command_line.inputs import (
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.words import counted, size_text
+from kafkalog.words import counted, printable, size_text
 
 if TYPE_CHECKING:
     from kafkalog.storage.other_entries import OtherEntry
@@ -69,7 +69,11 @@ def ls(
     if quick and deep:
         raise OptionError("--quick", "given", "nothing beside --deep")
     logs = chosen_logs(_without_zookeeper(log_dirs), topics, partitions)
-    say = click.echo if table_format == "text" else tell
+    is_text = table_format == "text"
+
+    def say(line: str) -> None:
+        click.echo(printable(line), err=not is_text)
+
     for line in _log_dir_lines(logs):
         say(line)
     size = sum(segment.size for log in logs for segment in log.segments)

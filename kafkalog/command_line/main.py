@@ -6,6 +6,7 @@ imported when it is called, and imports what reads logs inside of its function.
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -99,4 +100,8 @@ def main() -> None:
     """Run the command with the process's arguments, and end the process with its exit code."""
     # Several processes share the cores; threads of a linear algebra library would only be there.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Names of files can be bytes that are no text.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     kafkalog(prog_name="kafkalog")

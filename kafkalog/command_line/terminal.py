@@ -13,6 +13,7 @@ from typing import IO, Any
 import click
 
 from kafkalog.exit_codes import ExitCode
+from kafkalog.words import printable
 
 TABLE_FORMATS = ("text", "json", "csv")
 
@@ -59,7 +60,10 @@ def _write_aligned(
 ) -> None:
     told = [texts.get(name, str) for name in names]
     cells = [
-        ["-" if value is None else tell(value) for tell, value in zip(told, row, strict=True)]
+        [
+            "-" if value is None else printable(tell(value))
+            for tell, value in zip(told, row, strict=True)
+        ]
         for row in rows
     ]
     numeric = [
@@ -105,11 +109,12 @@ def progress_bar(
 
 
 def tell(message: str) -> None:
-    """A line on stderr, where it does not mix with the output."""
-    click.echo(message, err=True)
+    """A line on stderr, or several, where they do not mix with the output."""
+    click.echo("\n".join(map(printable, message.split("\n"))), err=True)
 
 
 def tell_error(message: str, code: ExitCode) -> ExitCode:
     """One line on stderr that says what is wrong; the exit code that goes with it."""
-    click.echo(f"{styled('error:', sys.stderr, fg='red', bold=True)} {message}", err=True)
+    head = styled("error:", sys.stderr, fg="red", bold=True)
+    click.echo(f"{head} {printable(message)}", err=True)
     return code
