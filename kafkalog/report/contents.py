@@ -56,8 +56,9 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """newest_statuses, the worst first, of at most some groups, and how many there are; lag_series
-    and rebalances of the first of them; how far commits reach back, in words."""
+    """newest_statuses with times in milliseconds, the worst first, of at most some groups, and how
+    many there are; lag_series and rebalances of the first of them; how far commits reach back, in
+    words."""
 
     count: int
     statuses: Rows

@@ -17,6 +17,7 @@ PATTERNS = ("", "/", "\\", "x", "-", "|", "+")
 REST_PATTERN = "."
 _INK = "#1f2933"
 _FAINT = "#d5dbe1"
+_AROUND_MS = 30_000
 _BAR_HEIGHT = 26
 _SPARE_HEIGHT = 96
 
@@ -251,7 +252,8 @@ def _axis(*, title: str | None = None, **settings: Any) -> dict[str, Any]:
 
 def _time_axis(times_ms: Sequence[int], spare: float = 0) -> Mapping[str, Any]:
     """`spare` is how much is left free at both ends, of all between them."""
-    begin, end = min(times_ms), max(*times_ms, min(times_ms) + 1)
-    free = round((end - begin) * spare)
+    begin, end = min(times_ms), max(times_ms)
+    # Around a single moment there has to be something, for an axis to have a length.
+    free = round((end - begin) * spare) or (_AROUND_MS if begin == end else 0)
     ends = [plot_time(max(begin - free, 0)), plot_time(end + free)]
     return _axis(type="date", range=ends, nticks=5, showgrid=False, tickangle=0)

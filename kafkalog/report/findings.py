@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql import Row
-
 from kafkalog.coordination.lag_status import LagStatus
 from kafkalog.report.contents import Damage, Groups, Report, Transactions
 from kafkalog.report.markup import visible
@@ -71,22 +69,13 @@ def _transactions(transactions: Transactions) -> Iterator[str]:
 def _groups(groups: Groups) -> Iterator[str]:
     bad = [row for row in groups.statuses if row.status not in _WELL]
     for row in bad[:_MOST]:
-        since = behind_since([each for each in groups.series if each.group_id == row.group_id])
+        since = "" if row.behind_since is None else f" since {moment(row.behind_since)}"
         yield (
             f"group {visible(row.group_id)} is {counted(row.readable_records or 0, 'record')} "
-            f"behind{since}: {row.reason}"
+            f"behind{since}; its last commit was at {moment(row.last_commit)}"
         )
     if len(bad) > _MOST:
         yield f"{counted(len(bad) - _MOST, 'group')} more with a warning or an error"
-
-
-def behind_since(series: list[Row]) -> str:
-    """Since which moment of the series a group has had something left to read, in words."""
-    read_all = [row.at_ms for row in series if row.records == 0]
-    if not series or (read_all and read_all[-1] == series[-1].at_ms):
-        return ""
-    later = [row.at_ms for row in series if not read_all or row.at_ms > read_all[-1]]
-    return f" since {moment(later[0])}" + ("" if read_all else " or earlier")
 
 
 def remarks(report: Report) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kafkalog.analysis.group_generations import group_generations
 from kafkalog.analysis.lag_history import (
@@ -61,7 +62,9 @@ def read_groups(
     )
     history = lag_history(judged, moments, burrow).persist()
     statuses = newest_statuses(history).persist()
-    listed = statuses.limit(LISTED).collect()
+    # As numbers: Python would turn moments into the time zone of this machine.
+    times = {name: F.unix_millis(name) for name in ("behind_since", "last_commit")}
+    listed = statuses.limit(LISTED).withColumns(times).collect()
     plotted = [row.group_id for row in listed[:PLOTTED]]
     generations = group_generations(views.group_metadata.persist())
     return Groups(

@@ -9,7 +9,7 @@ from kafkalog.report.contents import Groups, Rows, Transactions
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table
 from kafkalog.report.plot import Section, beside, moment, place, topic_label, topic_order
-from kafkalog.words import counted, duration_text
+from kafkalog.words import counted
 
 _OUTCOMES = ("committed", "aborted", "open", "hanging")
 _REASONS = {
@@ -59,15 +59,15 @@ def _is_of(row: Row, status: Row) -> bool:
 
 
 def _status_table(statuses: Rows) -> Markup:
-    heads = ("Group", "Status", "Partitions", "Left to read", "Oldest", "Last commit", "Why")
+    heads = ("Group", "Status", "Partitions", "Left to read", "Behind since", "Last commit", "Why")
     return table(
         heads,
         (
             (
                 *(name(row.group_id), row.status, row.partitions, row.readable_records),
-                "-" if row.time_lag_ms is None else duration_text(max(row.time_lag_ms, 0)),
                 *(
-                    moment(row.last_commit_ms),
+                    moment(row.behind_since),
+                    moment(row.last_commit),
                     None if row.status == LagStatus.OK.value else row.reason,
                 ),
             )
@@ -122,8 +122,10 @@ def transaction_section(transactions: Transactions) -> Section:
         ]
         if any(values):
             series.append(Series(outcome, values, texts))
-    figure = horizontal_bars(labels, series, "transactions, counted in each partition")
-    parts = [place("transaction-topics", "Transactions by topic", figure)]
+    figure = horizontal_bars(labels, series, "transactions")
+    parts = [
+        place("transaction-topics", "Transactions by topic, counted in each partition", figure)
+    ]
     parts += _holders(transactions)
     return Section(section("transactions", title, *parts), {"transaction-topics": figure})
 

@@ -25,7 +25,7 @@ class Section(NamedTuple):
 def place(identity: str, caption: str, figure: Figure) -> Markup:
     """Where a figure is drawn; as high as it will be, so that nothing moves when it is."""
     height = f"height:{figure['layout']['height']}px"
-    drawn = element("div", "", id=identity, class_="plot", style=height)
+    drawn = element("div", "", id=identity, class_="drawing", style=height)
     return element("figure", element("figcaption", caption), drawn)
 
 

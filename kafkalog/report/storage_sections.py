@@ -52,7 +52,8 @@ def storage_section(storage: Storage, batches: Batches) -> Section:
         grown = _growth(batches.by_time, batches.grid)
         figures["storage-time"] = grown
         plots.append(place("storage-time", "What is on disk now, by when it was written", grown))
-        parts.append(paragraph(_outside(batches.by_time, batches.grid)))
+        if left_out := _outside(batches.by_time, batches.grid):
+            parts.append(paragraph(left_out))
     parts.append(_topic_table(topics, batches.by_codec))
     if others:
         parts.append(
@@ -111,7 +112,7 @@ def _outside(rows: Rows, grid: TimeGrid) -> str:
     told = " and ".join(
         f"{counted(count, 'batch')} of {words}" for count, words in outside if count
     )
-    return f"Not in the plots over time: {told}." if told else "All batches are in the plots."
+    return f"Not in the plots over time: {told}." if told else ""
 
 
 def rate_section(batches: Batches, storage: Storage) -> Section:

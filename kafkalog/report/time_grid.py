@@ -10,7 +10,8 @@ STRETCHES = (
     *(10, 100, _SECOND, 10 * _SECOND, _MINUTE, 10 * _MINUTE, _HOUR, 6 * _HOUR),
     *(_DAY, 7 * _DAY, 28 * _DAY, 364 * _DAY),
 )
-_MOST_STRETCHES = 96
+# A week has 168 hours.
+_MOST_STRETCHES = 192
 # How far from where nearly all batches are one can be, in widths of where they are: what is further
 # away is a clock gone wrong, and would leave no room for the rest.
 _FENCE = 1

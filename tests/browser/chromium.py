@@ -11,6 +11,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -33,7 +34,18 @@ _ARGUMENTS = (
 )
 
 
-_SHELL = ("sh", "-c", 'exec "$@" 3<&"$IN" 4>&"$OUT"', "sh")
+# The browser reads descriptor 3 and writes descriptor 4, which may be anything here.
+_PIPES = """
+import os, sys
+from fcntl import F_DUPFD, fcntl
+commands, answers = (fcntl(int(number), F_DUPFD, 10) for number in sys.argv[1:3])
+os.dup2(commands, 3)
+os.dup2(answers, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+_WITH_PIPES = (sys.executable, "-c", _PIPES)
 
 
 class Chromium:
@@ -144,9 +156,9 @@ def chromium() -> Iterator[Chromium]:
     assert PROGRAM is not None
     to_browser, from_browser = os.pipe(), os.pipe()
     with TemporaryDirectory() as profile:
-        process = subprocess.Popen(  # the browser reads descriptor 3 and writes 4
-            [*_SHELL, PROGRAM, *_ARGUMENTS, f"--user-data-dir={profile}"],
-            env=os.environ | {"IN": str(to_browser[0]), "OUT": str(from_browser[1])},
+        pipes = str(to_browser[0]), str(from_browser[1])
+        process = subprocess.Popen(
+            [*_WITH_PIPES, *pipes, PROGRAM, *_ARGUMENTS, f"--user-data-dir={profile}"],
             pass_fds=(to_browser[0], from_browser[1]),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

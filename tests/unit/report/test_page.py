@@ -16,7 +16,7 @@ import pytest
 
 from kafkalog.report.contents import Keys
 from kafkalog.report.damage_section import COLOURINGS, damage_section
-from kafkalog.report.findings import behind_since, findings
+from kafkalog.report.findings import findings
 from kafkalog.report.page import page
 from tests.conftest import ROOT
 from tests.unit.report.made_report import (
@@ -166,16 +166,10 @@ def test_the_words_say_what_is_wrong_the_worst_first() -> None:
         "1 damaged range in orders-0, 500 B of 1.0 GiB",
         "orders-0 is held back by 21 offsets: a transaction of orders is open since "
         "2023-11-14 22:13:20",
-        "group orders is 12,000 records behind since 2023-11-14 23:13:20: no commit since",
+        "group orders is 12,000 records behind since 2023-11-14 23:13:20; its last commit was at "
+        "2023-11-14 22:13:20",
         "a timestamp in the future keeps orders from being deleted",
     ]
-
-
-def test_a_group_is_behind_since_it_last_had_read_all() -> None:
-    assert behind_since(series("g", 5, 0, 5, 9)) == " since 2023-11-15 00:13:20"
-    assert behind_since(series("g", 5, 6)) == " since 2023-11-14 22:13:20 or earlier"
-    assert behind_since(series("g", 5, 0)) == ""
-    assert behind_since([]) == ""
 
 
 def test_more_groups_than_there_is_room_for_are_told_in_numbers() -> None:
