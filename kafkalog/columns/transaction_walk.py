@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from kafkalog.columns.batch_table import (
     PRODUCER_ID,
     RECORDS_COUNT,
     SIZE,
+    first_offsets,
 )
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import faulty_range
@@ -29,6 +30,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import CONTROL_BIT, DELETE_HORIZON_BIT, LOG_APPEND_TIME_BIT
 from kafkalog.format.faults import Severity
 from kafkalog.format.producer_snapshot import ProducerEntry
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.log_snapshots import newest_snapshot, snapshot_entries
@@ -42,7 +44,8 @@ class TransactionWalk:
 
     Payloads are not read unless checksums are to be checked. Iterate over `ended()` once. Then
     `still_open` are those without a marker, `log_end` is the offset after the last sound batch,
-    and `damages` are the places where a marker may be hidden.
+    `damages` are the places where a marker may be hidden, and `ends_damaged` says that there is
+    damage behind that batch.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class TransactionWalk:
         self.still_open = OpenTransactions(entries)
         self.log_end = log_bounds(log, EndRule.LOG_END).start_offset
         self.damages: list[CorruptDataError] = []
+        self.ends_damaged = False
 
     def ended(self) -> Iterator[Transaction]:
         """The transactions that have a marker, in the order of their markers."""
@@ -105,11 +109,23 @@ class TransactionWalk:
         found.bytes += row[SIZE]
 
     def _note_damage(self, file: InputFile, segment: SegmentFile, table: LongArray) -> None:
-        for row in table[np.flatnonzero(table[:, FAULT])].tolist():
-            ends_log = row[POSITION] + row[SIZE] == file.size and segment.next_base_offset is None
-            fault = faulty_range(row, ends_log=ends_log)
-            if fault.severity >= Severity.ERROR:
-                self.damages.append(_located(file, row, fault.fault.label, fault.detail))
+        # Without its checksum only an end before its beginning tells that a header is damaged.
+        is_sound = (table[:, FAULT] == 0) & (table[:, LAST_OFFSET] >= first_offsets(table))
+        last_sound = int(np.flatnonzero(is_sound).max(initial=-1))
+        if last_sound >= 0:
+            self.ends_damaged = False
+        for number in np.flatnonzero(~is_sound).tolist():
+            row = table[number].tolist()
+            is_damage = not row[FAULT] or self._is_damage(file, segment, row)
+            self.ends_damaged |= is_damage and number > last_sound
+
+    def _is_damage(self, file: InputFile, segment: SegmentFile, row: list[int]) -> bool:
+        ends_log = row[POSITION] + row[SIZE] == file.size and segment.next_base_offset is None
+        fault = faulty_range(row, ends_log=ends_log)
+        if fault.severity < Severity.ERROR:
+            return False
+        self.damages.append(_located(file, row, fault.fault.label, fault.detail))
+        return True
 
 
 def _located(file: InputFile, row: list[int], fault: str, detail: str) -> CorruptDataError:
@@ -130,7 +146,8 @@ class StableOffset:
 
     That is the high watermark, or the log end where `high_watermark` is None, not being known.
     `holders` are the open transactions, the oldest first. `damage` is the first place behind the
-    newest sound snapshot that may hide the end of one.
+    newest sound snapshot that may hide the end of one. `ends_damaged` says that headers show damage
+    at the end of the log: it may have gone on.
     """
 
     offset: int
@@ -138,6 +155,15 @@ class StableOffset:
     high_watermark: int | None
     holders: tuple[Transaction, ...] = ()
     damage: CorruptDataError | None = None
+    ends_damaged: bool = False
+
+    @property
+    def read_end(self) -> int:
+        """Up to where committed records are read: where nothing but damage keeps from the end, as
+        far as everybody reads, so that the damage is told or another replica has what it hides."""
+        if self.offset < self.end_offset or not self.ends_damaged:
+            return self.offset
+        return LARGEST_OFFSET if self.high_watermark is None else self.high_watermark
 
 
 def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> StableOffset:
@@ -167,7 +193,8 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
     end = walk.log_end if high_watermark is None else min(high_watermark, walk.log_end)
     is_held = looks_for_damage and walk.still_open.by_producer
     damage = _first_damage(log, offset) if is_held else None
-    return _stable(start, end, high_watermark, walk.still_open, above, damage)
+    stable = _stable(start, end, high_watermark, walk.still_open, above, damage)
+    return replace(stable, ends_damaged=walk.ends_damaged)
 
 
 def _first_damage(log: PartitionLog, start_offset: int) -> CorruptDataError | None:

@@ -50,7 +50,7 @@ def committed_read(
     if whole is not None and log.tiered_topic_id is None:
         # Small enough for every task: the segments can be listed there again.
         for_tasks = [(replace(log, segments=()), agreed_end) for log, agreed_end in for_tasks]
-    return CommittedRead(tuple(for_tasks), stable.offset, stable.end_offset)
+    return CommittedRead(tuple(for_tasks), stable.read_end, stable.end_offset)
 
 
 def _hiding(damage: CorruptDataError) -> CorruptDataError:

@@ -21,7 +21,8 @@ LEAST_PART_BYTES = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CommittedRead:
-    """That only records of committed transactions are wanted, of offsets below `stable_offset`.
+    """That only records of committed transactions are wanted, of offsets below `stable_offset`,
+    which is the largest there is where damage hides how far the log went on.
 
     `logs` are the replicas in which to look for the ends of transactions, the one that is read
     first, and up to where each of them is of its lineage; one without segments has those that are

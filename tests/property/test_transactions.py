@@ -162,3 +162,25 @@ def test_failfast_reads_all_or_says_what_is_wrong(
     except CorruptDataError:
         return
     assert read == replay.expected
+
+
+# A bit of the base offset, of the length, of the magic byte, and the sign of the last offset's
+# delta: by its headers alone the log ends before that batch.
+@pytest.mark.parametrize(("at", "bit"), [(3, 0), (8, 7), (16, 2), (23, 7)])
+def test_a_damaged_header_at_the_end_of_a_log_is_told_or_filled_by_a_replica(
+    at: int, bit: int, folders: Path
+) -> None:
+    # F212, F214.
+    replay = replayed([("data", 11, 2), ("end", 11, COMMIT, False), ("plain", 1)])
+    sound, damaged = (_written(replay, folders) for _ in range(2))
+    path = damaged / f"{0:020d}.log"
+    content = bytearray(path.read_bytes())
+    content[replay.log.batches[-1].position + at] ^= 1 << bit
+    path.write_bytes(content)
+    with pytest.raises(CorruptDataError):
+        _offsets(damaged)
+    assert _offsets(damaged, mode="DROPMALFORMED") == replay.expected[:-1]
+    for broker, partition in enumerate([damaged, sound]):
+        (partition.parent / "meta.properties").write_text(f"version=0\nbroker.id={broker}\n")
+    both = committed_options([damaged.parent, sound.parent])
+    assert [offset for (offset,) in committed_rows(both, columns=("offset",))] == replay.expected
