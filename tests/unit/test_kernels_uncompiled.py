@@ -25,7 +25,17 @@ FEW_SETS = ("-k", "not (golden and (kafka44 or kafka39zk or kafka010))")
 
 def run_uncompiled(profile: str, *arguments: str) -> str:
     """What pytest prints, once all tests have passed."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-rfs",
+        "--show-capture=no",
+        "-p",
+        "no:cacheprovider",
+        *arguments,
+    ]
     settings = {"KAFKALOG_KERNELS": "plain", "HYPOTHESIS_PROFILE": profile}
     result = subprocess.run(
         command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False
