@@ -75,6 +75,17 @@ def planned(request: DumpRequest) -> list[Item]:
     return items
 
 
+def directories_of(request: DumpRequest) -> Iterator[str]:
+    """The directories that are read, and the partitions' own where files of theirs are."""
+    for path in request.paths:
+        for entry in matching_entries(path):
+            directory = os.path.dirname(entry.path)
+            if entry.is_directory:
+                yield entry.path
+            elif partition_name(os.path.basename(directory)) is not None:
+                yield directory
+
+
 def _under(path: str, request: DumpRequest) -> Iterator[Item]:
     entries = matching_entries(path)
     if not entries:

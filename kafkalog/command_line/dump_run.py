@@ -19,7 +19,7 @@ from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.text_lines import TextFormat
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line import dump_side_files
-from kafkalog.command_line.dump_plan import Item, LogItem, planned
+from kafkalog.command_line.dump_plan import Item, LogItem, directories_of, planned
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
@@ -66,7 +66,7 @@ def opened_output(request: DumpRequest) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    refuse_inside("--output", request.output, request.paths)
+    refuse_inside("--output", request.output, directories_of(request))
     with open(request.output, "wb") as file:
         yield file
 

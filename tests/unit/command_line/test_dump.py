@@ -20,6 +20,7 @@ from kafkalog.format.records import Record
 from tests.conftest import ROOT
 
 EXAMPLES = ROOT / "examples/log-dirs"
+SEGMENT = EXAMPLES / f"kafka-4.4/shop.codec-zstd-0/{0:020d}.log"
 FIRST_MS = 1_700_000_000_000
 
 
@@ -213,6 +214,11 @@ def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
         (["--key", "hex:zz", EXAMPLES / "kafka-4.4"], 2, "hex: with hex behind it"),
         (["--format", "parquet", EXAMPLES / "kafka-4.4"], 2, "with --output FILE"),
         (["--output", EXAMPLES / "kafka-4.4/x", EXAMPLES / "kafka-4.4"], 2, "outside of"),
+        (
+            ["--output", SEGMENT.parent / "x", SEGMENT],
+            2,
+            "a directory outside of",
+        ),
         (["/nowhere"], 3, "there is no such file or directory"),
         ([ROOT / "pyproject.toml"], 3, "no file that dump knows"),
     ],
