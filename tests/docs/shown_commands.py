@@ -28,7 +28,7 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _JOB = re.compile(r"^(?:kafkalog job (\w+)|\.venv/bin/python jobs/(\w+)\.py) ")
 _SECONDS = 240
 # What documents write to; in a test all of these are one directory.
-_WRITTEN_TO = re.compile(r"(?<![\w.-])/(?:tmp|mnt/new|lake|restore)/")
+_WRITTEN_TO = re.compile(r"(?<![\w.-])/(?:tmp|mnt/(new)|(lake)|(restore))/")
 
 
 class Shown(NamedTuple):
@@ -113,7 +113,7 @@ class Reader:
 
     def does(self, shown: Shown) -> str:
         """What is printed. An error of a command has to be asked for, by `echo $?`."""
-        text = self._own_paths(_WRITTEN_TO.sub(f"{self._scratch}/", shown.text))
+        text = self._own_paths(_WRITTEN_TO.sub(self._scratch_for, shown.text))
         if shown.is_python:
             return self._python(text)
         if text == "echo $?":
@@ -123,6 +123,9 @@ class Reader:
         job = _JOB.match(text)
         printed = self._job(job[1] or job[2], text[job.end() :]) if job else self._shell(text)
         return printed.replace(f"{self._scratch}/", "/tmp/")
+
+    def _scratch_for(self, place: re.Match[str]) -> str:
+        return f"{self._scratch / (place[1] or place[2] or place[3] or '')}/"
 
     def ends(self) -> None:
         """Nothing may be left to ask for."""
