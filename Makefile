@@ -20,7 +20,7 @@ export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test cluster-test dist package check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package check format bench bench-spark clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -71,7 +71,7 @@ test: $(READY) ## Run the tests, a short pass with a real broker included
 test-broker: $(READY) ## Run the tests with a real broker
 	$(BIN)/python -m pytest -m broker
 
-test-all: $(READY) $(AIRFLOW) ## Run all tests, the long ones too
+test-all: $(READY) $(AIRFLOW) chromium ## Run all tests, the long ones too
 	$(BIN)/python -m pytest
 
 airflow-test: $(READY) $(AIRFLOW) ## Run the DAGs of examples/airflow in a real Airflow, on loopback
@@ -89,6 +89,18 @@ docs: $(READY) ## Write docs/reference anew: tables, options, help of jobs and c
 notebooks: $(READY) ## Open the notebooks in JupyterLab, which it installs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,notebooks]'
 	@$(BIN)/jupyter lab --ip=127.0.0.1 $(ARGS) notebooks
+
+browser: $(READY) chromium ## Run the tests of the report in a headless chromium
+	$(BIN)/python -m pytest -m browser
+
+chromium: ## Install chromium where that is possible; without it browser tests are left out
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then \
+	    echo "installing chromium"; \
+	    apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
+	  else \
+	    echo "chromium is missing: sudo apt-get install -y chromium"; \
+	  fi; }
 
 cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
 	$(BIN)/python -m pytest -m cluster

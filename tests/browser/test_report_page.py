@@ -1,0 +1,153 @@
+"""The report in a real browser: everything drawn, nothing overlaps, nothing is fetched.
+
+`make browser` installs chromium where it can. With KAFKALOG_SCREENSHOTS=DIR the pictures are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.report import main
+from tests.browser.chromium import PROGRAM, Chromium, chromium
+from tests.spark.kafka_logs import EXAMPLES
+from tests.unit.report.made_report import report as made_report
+from tests.unit.report.test_page import HOSTILE
+
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.browser,
+    pytest.mark.spark,
+    pytest.mark.skipif(PROGRAM is None, reason="no chromium: `make browser` installs it"),
+    pytest.mark.timeout(900),
+]
+
+DRAWN = "document.documentElement?.dataset.drawnMs"
+SIZES = {"desktop": (1200, 900, False), "phone": (390, 844, True)}
+SOURCES = ("damaged", "shop-week", "kafka44", "kafka39zk", "kafka08", "hostile")
+# What takes its place on the page for itself.
+BOXES = """
+[...document.querySelectorAll(`h1, h2, h3, p, dl, nav, .drawing, figcaption, .table, .strip,
+  .strip-head, .ranges, ul.legend, .findings, .remarks, footer`)].map((each) => {
+  const box = each.getBoundingClientRect();
+  return { name: each.id || each.className || each.tagName, left: box.left, right: box.right,
+           top: box.top, bottom: box.bottom };
+}).filter((box) => box.bottom > box.top)
+"""
+# What a plot's marks, axis labels and legend reach over its place by, in pixels.
+OVERHANGS = """
+[...document.querySelectorAll(".drawing")].map((plot) => {
+  const place = plot.getBoundingClientRect();
+  const parts = [...plot.querySelectorAll(".main-svg text, .legend")];
+  const boxes = parts.map((part) => part.getBoundingClientRect()).filter((box) => box.width);
+  return Math.max(0, ...boxes.map((box) => {
+    return Math.max(place.left - box.left, box.right - place.right,
+                    place.top - box.top, box.bottom - place.bottom);
+  }));
+})
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def pages(
+    spark: SparkSession,
+    unpacked: Callable[[str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Path]:
+    """The pages about what there is, and one in which every name is markup."""
+    from kafkalog.report.writing import write_report
+
+    found = {}
+    for name in SOURCES:
+        folder = tmp_path_factory.mktemp(f"report-{name}")
+        found[name] = folder / "report.html"
+        if name == "hostile":
+            write_report(made_report(HOSTILE), str(folder))
+            continue
+        examples = {"damaged": EXAMPLES / name, "shop-week": EXAMPLES.parent / name}
+        if (log_dir := examples.get(name)) is None:
+            log_dir = unpacked(f"{name}.logs") / "log-dirs"
+        assert main([str(log_dir), "--output", str(folder)]) == 0
+    return found
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_page_is_drawn_without_complaints_and_requests_and_nothing_overlaps(
+    browser: Chromium, pages: dict[str, Path], source: str, size: str
+) -> None:
+    width, height, is_phone = SIZES[size]
+    browser.size(width, height, is_phone=is_phone)
+    browser.open(pages[source], until=DRAWN)
+    assert browser.complaints() == []
+    assert browser.requests() == [pages[source].as_uri()]
+    assert browser.value("document.documentElement.scrollWidth") == width
+    plots = browser.value("Object.keys(JSON.parse(document.getElementById('figures').text))")
+    drawn = "[...document.querySelectorAll('.drawing:has(.main-svg)')]"
+    assert browser.value(f"{drawn}.map((each) => each.id).sort()") == sorted(plots)
+    assert_apart(browser.value(BOXES), width)
+    assert [pixels for pixels in browser.value(OVERHANGS) if pixels > 1] == []
+    keep(browser, f"{source}-{size}.png")
+
+
+def assert_apart(boxes: list[dict[str, Any]], width: int) -> None:
+    """No two boxes share more than an edge, and none leaves the page."""
+    assert [box for box in boxes if box["left"] < 0 or box["right"] > width + 1] == []
+    for one, other in combinations(boxes, 2):
+        across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+        down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+        assert across <= 1 or down <= 1, (one, other)
+
+
+def keep(browser: Chromium, name: str) -> None:
+    folder = os.environ.get("KAFKALOG_SCREENSHOTS")
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        browser.screenshot(Path(folder) / name)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_mark_of_one_batch_is_wide_enough_to_be_seen(
+    browser: Chromium, pages: dict[str, Path], size: str
+) -> None:
+    # F600: of the partition of a GiB that made_report makes up.
+    width, height, is_phone = SIZES[size]
+    browser.size(width, height, is_phone=is_phone)
+    browser.open(pages["hostile"], until=DRAWN)
+    mark = "document.querySelector('.strip .changed').getBoundingClientRect()"
+    assert browser.value(f"{mark}.width") >= 4
+    strip = "document.querySelector('.strip').getBoundingClientRect()"
+    middle = browser.value(f"({mark}.left - {strip}.left) / {strip}.width")
+    assert middle == pytest.approx(0.5, abs=0.02)
+
+
+def test_names_that_are_markup_do_nothing(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.size(1200, 900, is_phone=False)
+    browser.open(pages["hostile"], until=DRAWN)
+    assert browser.value("document.images.length") == 0
+    assert browser.value("document.scripts.length") == 3
+
+
+def test_on_paper_plots_are_as_wide_as_the_paper(
+    browser: Chromium, pages: dict[str, Path], tmp_path: Path
+) -> None:
+    browser.size(1200, 900, is_phone=False)
+    browser.open(pages["kafka44"], until=DRAWN)
+    browser.printed(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
+    widths = browser.value(
+        "[...document.querySelectorAll('.drawing .main-svg')].map((each) => each.clientWidth)"
+    )
+    assert widths and max(widths) <= 1180

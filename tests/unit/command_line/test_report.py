@@ -1,0 +1,54 @@
+"""`kafkalog report`, as far as it comes without Java."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line import report
+from kafkalog.exit_codes import ExitCode
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The arguments that the job was started with, each time; it does nothing else."""
+    calls: list[list[str]] = []
+
+    def start(name: str, arguments: list[str]) -> int:
+        calls.append([name, *arguments])
+        return ExitCode.DONE
+
+    monkeypatch.setattr(report, "run_job_file", start)
+    return calls
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(report.report, arguments, standalone_mode=False)
+    code: int = result.return_value
+    return code, result.stderr
+
+
+def test_without_java_it_says_what_to_install(
+    started: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    code, said = run("/logs")
+    assert code == ExitCode.UNREADABLE_INPUT
+    assert "apt-get install openjdk-17-jre-headless" in said
+    assert said.count("\n") == 1
+    assert started == []
+
+
+def test_java_is_looked_for_where_spark_does(
+    started: list[list[str]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.touch(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert run("/logs", "/more", "--at", "5", "--show-keys") == (ExitCode.DONE, "")
+    given = ["report", "--at", "5", "--output", ".", "--show-keys", "--", "/logs", "/more"]
+    assert started == [given]
