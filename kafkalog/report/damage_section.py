@@ -146,7 +146,8 @@ def _ranges(row: Row, found: list[Row]) -> Markup:
         element(
             "li",
             element("b", each.kind.replace("_", " ")),
-            f" {counted(each.length, 'byte')} at position {each.position:,} of ",
+            f" {counted(each.length, 'byte')}" if each.length else "",
+            f" at position {each.position:,} of ",
             name(each.file.rpartition("/")[2]),
             f": {each.detail}" if each.detail else "",
         )

@@ -20,7 +20,7 @@ def findings(report: Report) -> list[str]:
     if report.groups is not None:
         found += _groups(report.groups)
     found += [
-        f"a timestamp in the future keeps {visible(row.topic or '?')} from being deleted"
+        f"a timestamp in the future keeps retention from segments of {visible(row.topic or '?')}"
         for row in report.retention.blocked[:_MOST]
     ]
     return found

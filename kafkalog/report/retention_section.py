@@ -29,8 +29,12 @@ _WORDS = {
     "stays": "stays",
     "unknown": "not known",
 }
+_BLOCKED = (
+    "Timestamps in the future keep segments of these topics, and all behind them, until they and "
+    "the retention time have passed:"
+)
 _UNKNOWN = (
-    "Log directories do not tell the limits of these topics: ",
+    "log directories do not tell the limits of these topics; ",
     *(element("code", "--server-properties"), " and ", element("code", "--topic-config")),
     " give them.",
 )
@@ -46,22 +50,20 @@ def retention_section(retention: Retention) -> Section:
     if not rows:
         parts.append(paragraph("There is no segment."))
     elif not any(row.bytes for row in known):
-        parts.append(paragraph("What goes when is not known. ", *_UNKNOWN))
+        parts.append(paragraph("What goes when is not known: ", *_UNKNOWN))
     else:
         figures["retention-topics"] = _figure(rows)
         caption = "Bytes by when retention deletes them"
         parts += [place("retention-topics", caption, figures["retention-topics"]), _table(known)]
         if len(known) < len(rows):
-            parts.append(paragraph(*_UNKNOWN))
-    for row in retention.blocked:
-        parts.append(
-            paragraph("A timestamp in the future keeps all of ", name(row.topic), *_until(row))
-        )
+            parts.append(paragraph("Of what is not known: ", *_UNKNOWN))
+    if retention.blocked:
+        parts += [paragraph(_BLOCKED), element("ul", *map(_blocked, retention.blocked))]
     return Section(section("retention", _TITLE, *parts), figures)
 
 
-def _until(row: Row) -> tuple[str, ...]:
-    return (f", until {moment(row.timestamp_ms)} and its retention time have passed.",)
+def _blocked(row: Row) -> Markup:
+    return element("li", name(row.topic), f": {moment(row.timestamp_ms)}")
 
 
 def _figure(rows: Rows) -> Figure:

@@ -168,7 +168,7 @@ def test_the_words_say_what_is_wrong_the_worst_first() -> None:
         "2023-11-14 22:13:20",
         "group orders is 12,000 records behind since 2023-11-14 23:13:20; its last commit was at "
         "2023-11-14 22:13:20",
-        "a timestamp in the future keeps orders from being deleted",
+        "a timestamp in the future keeps retention from segments of orders",
     ]
 
 
