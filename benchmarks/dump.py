@@ -18,6 +18,8 @@ from pathlib import Path
 from benchmarks.inputs import Wanted, prepare
 from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import Contender, measure, ratio
+from kafkalog.storage.files import InputFile
+from kafkalog.storage.side_files import rebuild_side_files
 from tests.broker.class_paths import class_path
 
 _TOOL = "org.apache.kafka.tools.DumpLogSegments"
@@ -41,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not log.exists():
             log.parent.mkdir(parents=True, exist_ok=True)
             log.hardlink_to(item.path)
+            with InputFile(str(log)) as source:
+                log.with_suffix(".index").write_bytes(rebuild_side_files(source, 0).index)
         for way in _WAYS:
             progress(f"{item.codec}, {way}")
             rows.append((item.codec, way, *_measured(log, way, options)))
