@@ -1,10 +1,10 @@
 """`kafkalog dump --deep` beside kafka-dump-log on the same segments, in the same run.
 
-    python -m benchmarks.dump [--size MIB] [--rounds N] [--codecs none,lz4,zstd]
+    python -m benchmarks.dump [--size MIB] [--segments N] [--rounds N] [--codecs none,lz4,zstd]
 
-Both are timed as a user calls them: each run is a process of its own, the start of the JVM and that
-of Python are in it, output goes to a file. Before anything is timed, both have to print as many
-records.
+Both are timed as a user calls them: each run is a process of its own for all segments, the start of
+the JVM and that of Python are in it, output goes to a file. Before anything is timed, both have to
+print as many records.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.inputs import Wanted, prepare
@@ -39,25 +40,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = Wanted(options.codecs.split(","), (options.record_size,), options.size, options.inputs)
     rows = []
     for item in prepare(wanted, options.origin, progress):
-        log = options.inputs / f"dump-{item.path.stem}-0" / f"{0:020d}.log"
-        if not log.exists():
-            log.parent.mkdir(parents=True, exist_ok=True)
-            log.hardlink_to(item.path)
-            with InputFile(str(log)) as source:
-                log.with_suffix(".index").write_bytes(rebuild_side_files(source, 0).index)
+        logs = [_segment(item.path, number, options.inputs) for number in range(options.segments)]
         for way in _WAYS:
             progress(f"{item.codec}, {way}")
-            rows.append((item.codec, way, *_measured(log, way, options)))
+            rows.append((item.codec, way, *_measured(logs, way, options)))
     print(f"{machine(('pyarrow', 'numba'), 'all')}; {load()}\n")
     header = ("codec", "printed", "kafka-dump-log s", "kafkalog s", "one process s", "times")
     print(table(header, rows))
     return 0
 
 
+def _segment(path: Path, partition: int, inputs: Path) -> Path:
+    """The segment as one of a partition of its own, with an index, as brokers make it."""
+    log = inputs / f"dump-{path.stem}-{partition}" / f"{0:020d}.log"
+    if not log.exists():
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.hardlink_to(path)
+        with InputFile(str(log)) as source:
+            log.with_suffix(".index").write_bytes(rebuild_side_files(source, 0).index)
+    return log
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.dump", description=__doc__)
     parser.add_argument("--size", type=int, default=128, help="MiB of values (default: 128)")
     parser.add_argument("--record-size", type=int, default=100, help="bytes (default: 100)")
+    parser.add_argument("--segments", type=int, default=1, help="how many (default: 1)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--codecs", default="none,lz4,zstd", help="default: none,lz4,zstd")
     parser.add_argument("--origin", default="generated", help="generated, or broker")
@@ -67,19 +75,24 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _measured(log: Path, way: str, options: argparse.Namespace) -> tuple[str, ...]:
+def _measured(logs: Sequence[Path], way: str, options: argparse.Namespace) -> tuple[str, ...]:
     theirs, ours = _WAYS[way]
     output = options.inputs / "dumped"
-    tool = [*_JAVA, "-cp", class_path("tools"), _TOOL, *theirs, "--files", str(log)]
-    command = [sys.executable, "-m", "kafkalog", "dump", *ours, str(log)]
+    tool = [*_JAVA, "-cp", class_path("tools"), _TOOL, *theirs, "--files", ",".join(map(str, logs))]
+    command = [sys.executable, "-m", "kafkalog", "dump", *ours, *map(str, logs)]
     mark = b"\nbaseOffset: " if way == "batches" else b"\n| offset: "
-    runs: dict[str, Callable[[], int]] = {
-        "kafka-dump-log": lambda: _run(tool, output, mark),
-        "kafkalog": lambda: _run(command, output, mark),
-        "one process": lambda: _run([*command, "--processes", "1"], output, mark),
+    commands = {
+        "kafka-dump-log": tool,
+        "kafkalog": command,
+        "one process": [*command, "--processes", "1"],
     }
-    expected = runs["kafkalog"]()
-    contenders = [Contender(name, run, expected) for name, run in runs.items()]
+    counts, contenders = set(), []
+    for name, line in commands.items():
+        size = _run(line, output)
+        counts.add(output.read_bytes().count(mark))
+        contenders.append(Contender(name, partial(_run, line, output), size))
+    if len(counts) != 1:
+        raise SystemExit(f"{way}: not as many records: {sorted(counts)}")
     try:
         measure(contenders, options.rounds)
     finally:
@@ -88,11 +101,11 @@ def _measured(log: Path, way: str, options: argparse.Namespace) -> tuple[str, ..
     return *seconds, str(ratio(contenders[0], contenders[1]))
 
 
-def _run(command: Sequence[str], output: Path, mark: bytes) -> int:
-    """How many lines of a kind are printed. Counting is part of the time of both, and small."""
+def _run(command: Sequence[str], output: Path) -> int:
+    """How many bytes are printed."""
     with output.open("wb") as file:
         subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, check=True)
-    return output.read_bytes().count(mark)
+    return output.stat().st_size
 
 
 if __name__ == "__main__":
