@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kafkalog.columns.arrays import integers
 from kafkalog.columns.batch_columns import BatchColumns
 from kafkalog.columns.batch_table import ATTRIBUTES, IS_BATCH, MAGIC
 from kafkalog.columns.compiled import LongArray
@@ -90,10 +91,11 @@ class DumpedFile:
 
 def numbers_of(array: pa.Array) -> LongArray:
     """The integers or booleans of a column, NO_VALUE for null."""
-    filled = array.cast(pa.int64()).fill_null(NO_VALUE)
-    return np.frombuffer(filled.buffers()[1], dtype=np.int64)[
-        filled.offset : filled.offset + len(filled)
-    ]
+    numbers = integers(array.cast(pa.int64()))
+    if not array.null_count:
+        return numbers
+    # Not by fill_null: for a value in Python pyarrow imports pandas, a quarter of the start-up.
+    return np.where(integers(array.is_valid().cast(pa.int8())), numbers, NO_VALUE)
 
 
 def with_fields(template: Template, names: Sequence[str], text_format: TextFormat) -> Template:
