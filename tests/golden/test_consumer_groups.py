@@ -188,9 +188,8 @@ def test_the_epochs_of_consumer_groups_are_those_printed(
     assert len(told) == 3
 
 
-@pytest.mark.parametrize(
-    "name", [SETS[0], *(pytest.param(name, marks=pytest.mark.deep) for name in SETS[1:])]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("name", SETS)
 def test_every_line_is_the_row_of_job_consumer_lag(
     spark: SparkSession, unpacked: Unpacked, tmp_path: Path, name: str
 ) -> None:
@@ -302,6 +301,7 @@ def test_topics_are_those_the_admin_client_listed_and_one_on_its_way_out(
     assert (gone.topic, {gone.topic_id}) == (deleted, ids)
 
 
+@pytest.mark.deep
 def test_metadata_without_its_beginning_goes_on_from_a_snapshot(
     spark: SparkSession, unpacked: Unpacked, tmp_path: Path
 ) -> None:

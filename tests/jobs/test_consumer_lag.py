@@ -126,6 +126,7 @@ def test_a_past_moment_has_its_commits_and_its_log_end(
     assert (found["gone"].committed_offset, found["gone"].lag) == (10, 341)
 
 
+@pytest.mark.deep
 def test_of_a_moment_that_the_log_has_lost_nothing_is_told(
     spark: SparkSession, log_dir: Path, tmp_path: Path
 ) -> None:
@@ -137,6 +138,7 @@ def test_of_a_moment_that_the_log_has_lost_nothing_is_told(
     assert (late.time_lag_ms, late.log_start_offset) == (None, LOG_START)
 
 
+@pytest.mark.deep
 def test_now_ages_are_as_of_now_and_commits_expire(
     spark: SparkSession, log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -171,6 +171,7 @@ def test_what_is_written_goes_on_where_the_logs_end(
     }
 
 
+@pytest.mark.deep
 def test_groups_whose_partition_was_not_given_are_neither_compared_nor_moved(
     spark: SparkSession,
     run: Run,

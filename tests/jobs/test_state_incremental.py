@@ -153,6 +153,7 @@ def test_an_old_copy_of_the_log_brings_no_deleted_key_back(
     assert state_in(spark, output, "delta") == log.state("read_uncommitted")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_range_that_was_read_before_changes_nothing(
     keep: bool, spark: SparkSession, tmp_path: Path
@@ -182,6 +183,7 @@ def test_a_range_that_was_read_before_changes_nothing(
     assert state_in(spark, output, "delta") == expected
 
 
+@pytest.mark.deep
 def test_partitions_that_are_not_given_keep_their_rows(spark: SparkSession, tmp_path: Path) -> None:
     logs = [GrowingLog("orders", 0, 7), GrowingLog("orders", 1, 7)]
     for log in logs:

@@ -46,7 +46,6 @@ MOMENTS: dict[str, Moment] = {
     "rows are committed": _committed,
     "partitions are written": _partitions_written,
 }
-SHORT = "rows are written"
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,8 @@ def runs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(place / "last", place / "first tables", states[0], states[1], stable)
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [pytest.param(moment, marks=[] if moment == SHORT else pytest.mark.deep) for moment in MOMENTS],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_run_after_a_killed_one_ends_with_the_table_of_reading_everything(
     moment: str, runs: Runs, spark: SparkSession, tmp_path: Path
 ) -> None:
