@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from string import Formatter
-from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -44,19 +41,6 @@ def duration_text(length_ms: int) -> str:
         if length_ms >= 2 * unit_ms:
             return f"{round(length_ms / unit_ms):,} {name}"
     return f"{length_ms:,} ms"
-
-
-class _Places(Formatter):
-    def format_field(self, value: Any, format_spec: str) -> str:
-        if format_spec == "ms":
-            return duration_text(value)
-        return counted(value, format_spec) if format_spec else str(value)
-
-
-def sentence(words: str, numbers: Sequence[int]) -> str:
-    """The words with numbers in their places: `{0}` as it is, `{1:ms}` as a length of time, and
-    `{2:record}` counts a noun."""
-    return _Places().vformat(words, numbers, {})
 
 
 def time_text(time_ms: int | None) -> str:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from kafkalog.words import sentence
-
 
 class LagStatus(Enum):
     """What becomes of a group's reading of a partition."""
@@ -43,14 +41,14 @@ class LagRule(Enum):
     BEYOND_END = (3, LagStatus.UNKNOWN, "the log then is known up to {0} offsets before the commit")
     LOST = (4, LagStatus.LOST, "{0} offsets from the committed one on are below the log start")
     AHEAD = (5, LagStatus.AHEAD, "the commit is {0} offsets past the end of the log")
-    HIDDEN = (6, LagStatus.UNKNOWN, "{0:record} left to read, {1} offsets cannot be looked at")
-    HELD_BACK = (7, LagStatus.OK, "{0:record} left to read, {1} offsets wait for a transaction")
-    CAUGHT_UP = (8, LagStatus.OK, "{0:record} left to read, {1} are allowed")
-    STOPPED = (9, LagStatus.STOP, "{0:record} left to read for {1:ms}, no commit since")
+    HIDDEN = (6, LagStatus.UNKNOWN, "{0} records left to read, {1} offsets cannot be looked at")
+    HELD_BACK = (7, LagStatus.OK, "{0} records left to read, {1} offsets wait for a transaction")
+    CAUGHT_UP = (8, LagStatus.OK, "{0} records left to read, {1} are allowed")
+    STOPPED = (9, LagStatus.STOP, "{0} records left to read for {1} ms, no commit since")
     REWOUND = (10, LagStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
-    STALLED = (11, LagStatus.STALL, "{0:record} left to read for {1:ms}, all commits since of {2}")
-    FALLS_BEHIND = (12, LagStatus.WARN, "{0:record} left to read, {1} at the first of {2} commits")
-    KEEPS_UP = (13, LagStatus.OK, "{0:record} left to read, the next is {1:ms} old")
+    STALLED = (11, LagStatus.STALL, "{0} records left to read for {1} ms, all commits since of {2}")
+    FALLS_BEHIND = (12, LagStatus.WARN, "{0} records left to read, {1} at the first of {2} commits")
+    KEEPS_UP = (13, LagStatus.OK, "{0} records left to read, the next is {1} ms old")
 
     def __init__(self, number: int, status: LagStatus, words: str) -> None:
         self.number = number
@@ -109,7 +107,7 @@ class LagVerdict(NamedTuple):
 
     @property
     def reason(self) -> str:
-        return sentence(self.rule.words, self.numbers)
+        return self.rule.words.format(*self.numbers)
 
 
 def lag_verdict(
