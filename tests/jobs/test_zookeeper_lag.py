@@ -80,7 +80,10 @@ def test_a_group_of_both_stores_has_rows_of_both(lag_of_0_10: list[Row]) -> None
     dual = [row for row in lag_of_0_10 if row.group_id == "old.g-old-dual"]
     assert {row.offset_storage for row in dual} == {"kafka", "zookeeper"}
     assert len({(row.committed_offset, row.lag) for row in dual}) == 1
-    assert {row.commit_status for row in dual} == {"current"}
+    in_zookeeper = [row for row in dual if row.offset_storage == "zookeeper"]
+    assert {row.commit_status for row in in_zookeeper} == {"current"}
+    # Commits of that time carry when they expire, which was a day after the fixture was made.
+    assert {row.commit_status for row in dual} <= {"current", "expired"}
 
 
 def test_states_members_and_coordinators_are_those_of_the_znodes(lag_of_0_10: list[Row]) -> None:
