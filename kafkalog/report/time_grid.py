@@ -22,8 +22,9 @@ def grid_over(least_ms: int, low_ms: int, high_ms: int, greatest_ms: int) -> Tim
     from where nearly all are, between `low_ms` and `high_ms` (docs/report.md F601)."""
     room = _FENCE * max(high_ms - low_ms, _HOUR)
     begin, end = max(least_ms, low_ms - room), min(greatest_ms, high_ms + room)
+    # A stretch begins at a multiple of its length, so there can be one more than fit in between.
     every_ms = next(
-        (each for each in STRETCHES if (end - begin) // each < _MOST_STRETCHES), STRETCHES[-1]
+        (each for each in STRETCHES if end // each - begin // each < _MOST_STRETCHES), STRETCHES[-1]
     )
     begin -= begin % every_ms
     return TimeGrid(begin, every_ms, min((end - begin) // every_ms + 1, _MOST_STRETCHES))

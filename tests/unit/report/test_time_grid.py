@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkalog.report.group_reading import history_end
@@ -26,6 +26,7 @@ def test_a_clock_gone_wrong_does_not_hide_the_rest() -> None:
     assert day.begin_ms + day.stretches * day.every_ms <= AT_MS + 2 * DAY_MS + HOUR_MS
 
 
+@example(times=[1, 1, 192_000, 192_000])
 @given(st.lists(st.integers(0, YEAR_10000_MS - 1), min_size=4, max_size=4).map(sorted))
 def test_any_times_have_few_stretches_that_cover_where_nearly_all_are(times: list[int]) -> None:
     least, low, high, greatest = times
