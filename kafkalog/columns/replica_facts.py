@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -34,7 +35,7 @@ from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.replica_reads import ReplicaSet
-from kafkalog.storage.replicas import BatchFact, ReplicaFacts, by_lineage
+from kafkalog.storage.replicas import BatchFact, ReplicaFacts, by_lineage, gaps
 from kafkalog.wire.checksums import crc32, crc32c
 
 
@@ -67,11 +68,39 @@ def _is_served(log: PartitionLog) -> bool:
 def _ordered(logs: Sequence[PartitionLog]) -> ReplicaSet:
     if len(logs) == 1:
         return ReplicaSet((logs[0],), (ReplicaFacts(0, 0),))
-    facts = [replica_facts(log) for log in logs]
+    facts = _with_earlier(logs, [replica_facts(log) for log in logs])
     order = by_lineage(facts)
     return ReplicaSet(
         tuple(logs[number] for number in order), tuple(facts[number] for number in order)
     )
+
+
+def _with_earlier(
+    logs: Sequence[PartitionLog], facts: Sequence[ReplicaFacts]
+) -> list[ReplicaFacts]:
+    """The facts, each with the batches before its tail that lie where another's tail has a gap: a
+    replica that has lost its last segments ends where others have earlier ones."""
+    starts = [[start for start, _ in gaps(each)] for each in facts]
+    if not any(starts):
+        return list(facts)
+    asked = np.array(sorted({start for each in starts for start in each}), dtype=np.int64)
+    return [
+        replace(each, earlier=tuple(_batches_at(log, asked[asked < each.tail_base])))
+        for log, each in zip(logs, facts, strict=True)
+    ]
+
+
+def _batches_at(log: PartitionLog, offsets: LongArray) -> Iterator[BatchFact]:
+    """The batches before the last segment that have these base offsets, by their headers."""
+    for segment in log.segments[:-1]:
+        start, end = segment.base_offset or 0, segment.next_base_offset or 0
+        inside = offsets[(offsets >= start) & (offsets < end)]
+        if not len(inside):
+            continue
+        with InputFile(segment.path) as file:
+            rows, _ = _sound_and_damaged(file, segment)
+        if len(rows):
+            yield from batch_facts(rows[np.isin(first_offsets(rows), inside)])
 
 
 def replica_facts(log: PartitionLog) -> ReplicaFacts:

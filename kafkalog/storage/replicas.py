@@ -38,7 +38,8 @@ class BatchFact(NamedTuple):
 class ReplicaFacts:
     """What a replica's files say. `epochs` are its leader epochs by their starts, empty if not
     known; `tail` are the sound batches of its last segment, in order, and `tail_base` is where that
-    begins. `is_empty` is True without a segment, `ends_soundly` False with damage behind the last
+    begins. `earlier` are those of the segments before it that lie where another replica's tail has
+    a gap. `is_empty` is True without a segment, `ends_soundly` False with damage behind the last
     sound batch."""
 
     log_start: int
@@ -46,6 +47,7 @@ class ReplicaFacts:
     epochs: tuple[EpochStart, ...] = ()
     tail_base: int = 0
     tail: tuple[BatchFact, ...] = ()
+    earlier: tuple[BatchFact, ...] = ()
     is_empty: bool = False
     ends_soundly: bool = True
 
@@ -60,13 +62,24 @@ def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
     No checksum covers a batch's base offset. One behind a gap that another replica has with the
     same bytes where the gap begins has a damaged offset.
     """
-    known = {(fact.base_offset, fact.crc, fact.size) for other in others for fact in other.tail}
+    known = {
+        (fact.base_offset, fact.crc, fact.size)
+        for other in others
+        for fact in (*other.earlier, *other.tail)
+    }
+    for start, fact in gaps(replica):
+        if (start, fact.crc, fact.size) in known:
+            return start
+    return replica.log_end
+
+
+def gaps(replica: ReplicaFacts) -> Iterator[tuple[int, BatchFact]]:
+    """Where gaps begin in the replica's last segment, each with the batch behind it."""
     expected = replica.tail_base
     for fact in replica.tail:
-        if fact.base_offset != expected and (expected, fact.crc, fact.size) in known:
-            return expected
+        if fact.base_offset != expected:
+            yield expected, fact
         expected = fact.last_offset + 1
-    return replica.log_end
 
 
 def by_lineage(replicas: Sequence[ReplicaFacts]) -> list[int]:

@@ -188,6 +188,23 @@ def test_part_of_a_damaged_range_is_not_the_whole(tmp_path: Path) -> None:
         records(tmp_path / "b1", tmp_path / "b2")
 
 
+@pytest.mark.parametrize("damaged_broker", [1, 2])
+def test_a_wrong_offset_shows_where_the_segments_behind_it_are_lost(
+    damaged_broker: int, tmp_path: Path
+) -> None:
+    # F172: what has the same bytes is not in the other's last segment.
+    segments = {0: [batch(0, value=b"0"), batch(3, value=b"3")], 6: [batch(6), batch(9)]}
+    write_replica(tmp_path / "sound", 3 - damaged_broker, segments)
+    partition = write_replica(tmp_path / "damaged", damaged_broker, segments)
+    (partition / log_name(6)).unlink()
+    path = partition / log_name(0)
+    data = bytearray(path.read_bytes())
+    data[len(segments[0][0]) + 5] ^= 1
+    path.write_bytes(data)
+    found = [row["offset"] for row in records(tmp_path / "damaged", tmp_path / "sound")]
+    assert found == list(range(12))
+
+
 def replicas_of_two_epochs(place: Path) -> tuple[Path, Path]:
     """Broker 1 leads from 12 on and has lost the second half of its file; 2 is sound."""
     first = write_replica(place / "b1", 1, {0: BATCHES})
