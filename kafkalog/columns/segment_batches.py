@@ -56,6 +56,7 @@ from kafkalog.format.resync import Bounds, Damage, Finder
 from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
 from kafkalog.storage.offset_ranges import TimestampRange
 from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.wire.checksums import crc32, crc32c
 
 # About what a core's second-level cache holds, so that bytes are still there when the records are
@@ -113,6 +114,29 @@ class SegmentOptions:
             segment.next_base_offset,
             first_offset=first_offset,
             check_crcs=check_crcs,
+        )
+
+    @classmethod
+    def of_read(
+        cls,
+        read: SegmentRead,
+        *,
+        timestamps: TimestampRange | None = None,
+        check_crcs: bool = True,
+        max_batch_bytes: int = MAX_BATCH_BYTES,
+    ) -> SegmentOptions:
+        """How to read what a plan has of a segment."""
+        return cls(
+            base_offset=read.base_offset,
+            next_base_offset=read.next_base_offset,
+            first_offset=read.first_offset,
+            end_offset=read.end_offset,
+            check_crcs=check_crcs,
+            max_batch_bytes=max_batch_bytes,
+            start_position=read.start_position,
+            asked_offset=read.asked_offset,
+            next_position=read.next_position,
+            timestamps=timestamps,
         )
 
     def is_first_to_tell(self, expected_offset: int) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from kafkalog.columns.dump_log import Piece
+from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line.dump_plan import LogItem, log_items
 from kafkalog.command_line.dump_request import DumpRequest
@@ -21,7 +22,6 @@ from kafkalog.command_line.dump_run import (
     heading,
     log_dump,
     opened_output,
-    segment_options,
 )
 from kafkalog.command_line.inputs import chosen_logs
 from kafkalog.exit_codes import ExitCode
@@ -115,7 +115,7 @@ def _of_segment(followed: _Followed, request: DumpRequest, *, is_growing: bool) 
         if followed.seen == now and is_growing:
             return
         followed.seen = now
-        options = segment_options(read, request)
+        options = SegmentOptions.of_read(read, timestamps=request.timestamps)
         if followed.told_position >= 0:
             options = replace(
                 options, first_offset=followed.next_offset, start_position=followed.told_position

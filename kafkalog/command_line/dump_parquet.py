@@ -11,6 +11,7 @@ from pyarrow.parquet import ParquetWriter
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.record_metadata import record_schema
+from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line.dump_plan import Item, LogItem, planned
@@ -20,7 +21,6 @@ from kafkalog.command_line.dump_run import (
     ended,
     opened_output,
     record_filter,
-    segment_options,
 )
 from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import progress_bar, tell
@@ -81,7 +81,8 @@ def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
     if not isinstance(item, LogItem):
         return
     read, columns = item.read, _columns(request)
-    options, keep = segment_options(read, request), record_filter(request)
+    options = SegmentOptions.of_read(read, timestamps=request.timestamps)
+    keep = record_filter(request)
     constants = {
         "topic": read.topic,
         "partition": read.partition,

@@ -27,7 +27,6 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.read_directories import refuse_inside
-from kafkalog.storage.read_plan import SegmentRead
 from kafkalog.storage.renamed_files import opened
 from kafkalog.words import counted
 
@@ -110,7 +109,7 @@ def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
     if isinstance(item, LogItem):
         if is_text and item.told_position < 0:
             yield heading(item)
-        options = segment_options(item.read, request)
+        options = SegmentOptions.of_read(item.read, timestamps=request.timestamps)
         with opened(item.read.path) as file:
             window = FileWindow(file)
             dump = log_dump(item, request, window, options, told_position=item.told_position)
@@ -152,19 +151,6 @@ def log_dump(
         decoded_topic=read.topic if is_internal else None,
         told_position=told_position,
         is_growing=is_growing,
-    )
-
-
-def segment_options(read: SegmentRead, request: DumpRequest) -> SegmentOptions:
-    """Which records of the file are read."""
-    return SegmentOptions(
-        base_offset=read.base_offset,
-        next_base_offset=read.next_base_offset,
-        first_offset=read.first_offset,
-        end_offset=read.end_offset,
-        start_position=read.start_position,
-        next_position=read.next_position,
-        timestamps=request.timestamps,
     )
 
 

@@ -90,17 +90,11 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
 
 
 def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
-    return SegmentOptions(
-        base_offset=segment.base_offset,
-        next_base_offset=segment.next_base_offset,
-        first_offset=segment.first_offset,
-        end_offset=segment.end_offset,
+    return SegmentOptions.of_read(
+        segment,
+        timestamps=options.timestamps,
         check_crcs=options.check_crcs,
         max_batch_bytes=options.max_batch_bytes,
-        start_position=segment.start_position,
-        asked_offset=segment.asked_offset,
-        next_position=segment.next_position,
-        timestamps=options.timestamps,
     )
 
 

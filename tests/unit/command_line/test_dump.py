@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
+from kafkalog.format.indexes import OffsetEntry, write_offset_index
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from tests.conftest import ROOT
@@ -167,6 +168,29 @@ def test_damage_is_told_at_its_place_and_reading_goes_on(orders: Path) -> None:
         ("checksum", 0, size, "error"),
         ("truncated", len(whole), 30, "information"),
     ]
+
+
+def test_parquet_tells_damage_once_where_parts_of_a_segment_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # F584. Both parts meet the damage: it holds the place where the second was to begin.
+    batches = [write_batch([record(offset, b"k", b"v" * 400)]) for offset in range(8)]
+    size = len(batches[0])
+    directory = tmp_path / "orders-0"
+    directory.mkdir()
+    entries = [OffsetEntry(offset, offset * size) for offset in range(1, 8)]
+    (directory / f"{0:020d}.index").write_bytes(write_offset_index(entries, 0))
+    data = bytearray(b"".join(batches))
+    data[5 * size - 20 : 5 * size + 20] = b"X" * 40
+    (directory / f"{0:020d}.log").write_bytes(data)
+    monkeypatch.setattr("kafkalog.command_line.dump_plan._PART_BYTES", 4 * size)
+    result = dump("--deep", "--format", "parquet", "--output", tmp_path / "dumped", directory)
+    places = [
+        line.partition(": position ")[2].partition(":")[0] for line in result.stderr.splitlines()
+    ]
+    told = [f"{4 * size}, {size} bytes", f"{5 * size}, {size} bytes"]
+    assert (places, result.stderr.splitlines()[-1]) == ([*told, ""], "2 damaged ranges passed over")
+    assert pq.read_table(tmp_path / "dumped")["offset"].to_pylist() == [0, 1, 2, 3, 6, 7]
 
 
 def test_records_of_internal_topics_are_decoded_unless_raw() -> None:
