@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument
+from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, partition_option
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import OptionError
@@ -42,14 +42,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @log_dirs_argument
 @click.option("--topic", metavar="TOPIC", required=True, help="The topic to search.")
-@click.option(
-    "--partition",
-    "partitions",
-    metavar="N",
-    type=click.IntRange(min=0),
-    multiple=True,
-    help="Only this partition; repeatable.",
-)
+@partition_option("Only this partition; repeatable.")
 @click.option("--key", metavar="KEY", help="Exactly this key: text, hex:… or base64:….")
 @click.option("--value-contains", "contained", metavar="BYTES", help="These bytes in the value.")
 @click.option(

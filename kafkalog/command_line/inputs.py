@@ -34,15 +34,19 @@ def partition_options(function: Callable[..., Any]) -> Callable[..., Any]:
     topic = click.option(
         "--topic", "topics", metavar="TOPIC", multiple=True, help="Only this topic; repeatable."
     )
-    partition = click.option(
+    return topic(partition_option("Only this partition of each topic; repeatable.")(function))
+
+
+def partition_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option --partition alone, given to the command as `partitions`."""
+    return click.option(
         "--partition",
         "partitions",
         metavar="N",
         type=click.IntRange(min=0),
         multiple=True,
-        help="Only this partition of each topic; repeatable.",
+        help=meaning,
     )
-    return topic(partition(function))
 
 
 class _Time(click.ParamType[int]):
