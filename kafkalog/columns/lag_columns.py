@@ -27,6 +27,10 @@ ACCOUNT_COLUMNS = tuple(
     field.name for field in fields(LagAccounts) if field.name not in ("is_before_log", "work")
 )
 _LOG_START, _, _END_FROM, _ = _ABOUT_LOG = ACCOUNT_COLUMNS[:4]
+# What a lag is made of. The last one is taken off the sum of the others.
+LAG_PARTS = ACCOUNT_COLUMNS[
+    ACCOUNT_COLUMNS.index("readable_records") : ACCOUNT_COLUMNS.index("next_offset")
+]
 # Those in which -1 stands for none.
 _OPTIONAL = ACCOUNT_COLUMNS[ACCOUNT_COLUMNS.index("next_offset") :]
 

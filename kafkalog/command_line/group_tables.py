@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 import click
 
+from kafkalog.columns.lag_columns import LAG_PARTS
 from kafkalog.command_line.group_sources import GroupSources
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import write_table
@@ -17,19 +18,7 @@ _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
     *("consumer_id", "host", "client_id"),
 )
-# What a lag is made of, by the names of table `consumer_lag`.
-_PARTS = (
-    "readable_records",
-    "control_records",
-    "aborted_records",
-    "gaps",
-    "beyond_last_stable",
-    "below_log_start",
-    "in_tiered_storage",
-    "damaged",
-    "ahead_of_log",
-)
-_VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *_PARTS)
+_VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
 _MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
 _LAGGING = (
@@ -129,7 +118,7 @@ def _offsets(row: LagRow) -> tuple[object, ...]:
 
 def _more(row: LagRow) -> tuple[object, ...]:
     committed_ms = row.commit and row.commit["commit_timestamp_ms"]
-    parts = (row.account[name] for name in _PARTS)
+    parts = (row.account[name] for name in LAG_PARTS)
     return (row.behind_since_ms, row.time_lag_ms, committed_ms, row.status, *parts)
 
 
