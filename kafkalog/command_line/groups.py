@@ -11,6 +11,7 @@ import click
 from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.errors import OptionError
 from kafkalog.words import counted
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from kafkalog.command_line.lag_rows import LagRow
     from kafkalog.coordination.group_records import GroupKey
 
-# Kafka's default of `offsets.retention.minutes`: a week.
-_RETENTION_MINUTES = 7 * 24 * 60
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING = "describe", "list", "state", "members", "lagging"
 
 _EPILOG = f"""\
@@ -63,7 +62,7 @@ Examples:
     "--offsets-retention",
     metavar="MINUTES",
     type=click.IntRange(min=0),
-    default=_RETENTION_MINUTES,
+    default=OFFSETS_RETENTION_MINUTES,
     show_default=True,
     help="The brokers' offsets.retention.minutes, for the status of commits.",
 )

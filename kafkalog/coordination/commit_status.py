@@ -16,6 +16,8 @@ from kafkalog.coordination.offsets_partitions import offsets_partition_of
 # of a copy, and counted in it.
 COUNTED = ("current", "unconfirmed", "expired")
 NO_COMMIT = "no_commit"
+# Kafka's default of `offsets.retention.minutes`: a week.
+OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
 
 
 class KnownTopic(NamedTuple):

@@ -8,12 +8,10 @@ import re
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.spark.job import add_time_argument
 from kafkalog.spark.options import Isolation
 from kafkalog.spark.zookeeper_arguments import add_zookeeper_arguments
-
-# Kafka's default of `offsets.retention.minutes`: a week.
-OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
 
 
 def add_name_arguments(parser: argparse.ArgumentParser) -> None:
