@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from string import Formatter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+# The units of a length of time, and up to how many hours it has no days.
+DURATION_UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
+HOURS_ALONE = 47
 
 
 def counted(count: int, noun: str) -> str:
     """A number and its noun, for sentences."""
-    plural = noun + ("es" if noun.endswith("ch") else "s")
-    return f"{count:,} {noun if count == 1 else plural}"
+    return f"{count:,} {noun if count == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Of regular nouns."""
+    return noun + ("es" if noun.endswith("ch") else "s")
 
 
 def printable(text: str) -> str:
@@ -36,11 +46,44 @@ def size_text(size: int) -> str:
 
 
 def duration_text(length_ms: int) -> str:
-    """A length of time by its largest unit that is there twice: `15 ms`, `90 s`, `36 h`."""
-    for name, unit_ms in (("days", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+    """A length of time by its largest unit that is there twice, of days the hours too: `15 ms`,
+    `90 s`, `36 h`, `2 d 3 h`. `kafkalog.analysis.sentences` says the same in a column."""
+    sign, length_ms = "-" if length_ms < 0 else "", abs(length_ms)
+    for name, unit_ms in DURATION_UNITS:
         if length_ms >= 2 * unit_ms:
-            return f"{round(length_ms / unit_ms):,} {name}"
-    return f"{length_ms:,} ms"
+            count = (length_ms + unit_ms // 2) // unit_ms
+            if name == "h" and count > HOURS_ALONE:
+                days, hours = divmod(count, 24)
+                return f"{sign}{days:,} d {hours} h" if hours else f"{sign}{days:,} d"
+            return f"{sign}{count} {name}"
+    return f"{sign}{length_ms:,} ms"
+
+
+@lru_cache
+def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
+    """What a sentence with places for numbers is made of: text, the number behind it, None behind
+    the last text, and how the number is written. `{0}` is written as it is, `{1:ms}` as a length of
+    time, and `{2:record}` counts a noun."""
+    return tuple(
+        (text, None if place is None else int(place), written or "")
+        for text, place, written, _ in Formatter().parse(words)
+    )
+
+
+def sentence(words: str, numbers: Sequence[int]) -> str:
+    """The words, in the form of `sentence_parts`, with numbers in their places."""
+    said = []
+    for text, place, written in sentence_parts(words):
+        said.append(text)
+        if place is not None:
+            said.append(_number_text(numbers[place], written))
+    return "".join(said)
+
+
+def _number_text(number: int, written: str) -> str:
+    if written == "ms":
+        return duration_text(number)
+    return counted(number, written) if written else str(number)
 
 
 def time_text(time_ms: int | None) -> str:

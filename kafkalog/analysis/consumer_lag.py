@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.cluster_metadata import metadata_topics, partition_leaders, records_in_force
@@ -23,6 +23,7 @@ from kafkalog.analysis.groups import (
 )
 from kafkalog.analysis.lag_times import lag_times
 from kafkalog.analysis.offsets_partitions import with_offsets_partition
+from kafkalog.analysis.sentences import duration_text
 from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
@@ -234,7 +235,7 @@ def most_behind(lag: DataFrame) -> DataFrame:
     ).select(
         *("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag"),
         F.concat_ws(", ", *words).alias("made_of"),
-        _duration(F.col("time_lag_ms")).alias("time_lag"),
+        duration_text(F.col("time_lag_ms")).alias("time_lag"),
         F.col("commit_status").alias("status"),
         "group_state",
         F.col("offset_storage").alias("stored_in"),
@@ -242,12 +243,3 @@ def most_behind(lag: DataFrame) -> DataFrame:
         F.coalesce("client_id", "member_id").alias("client"),
         "client_host",
     )
-
-
-def _duration(milliseconds: Column) -> Column:
-    """Days, hours, minutes and seconds; with a minus for what is yet to come."""
-    seconds = F.floor(F.abs(milliseconds) / 1000)
-    sign = F.when(milliseconds < 0, "-").otherwise("")
-    parts = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
-    text = F.format_string("%s%dd %02d:%02d:%02d", sign, *(F.floor(part) for part in parts))
-    return F.when(milliseconds.isNotNull(), text)

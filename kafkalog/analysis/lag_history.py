@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.groups import GROUP_KEY, offset_storage
 from kafkalog.analysis.lag_times import lag_times
 from kafkalog.analysis.readable import moment
+from kafkalog.analysis.sentences import sentence
 from kafkalog.coordination.burrow import ERRORS as BURROW_ERRORS
 from kafkalog.coordination.burrow import MS_PER_SECOND, BurrowSettings, Rule, Status
 from kafkalog.coordination.commit_events import EventKind
@@ -141,8 +142,7 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
     is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
-    words = Rule.EXPIRED.words.replace("{0}", "%1$d").replace("{1}", "%2$d")
-    expired = F.format_string(words, silent_ms, F.lit(expire_ms))
+    expired = sentence(Rule.EXPIRED.words, silent_ms, F.lit(expire_ms))
     rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
         {
             "at_ms": at_ms,

@@ -15,6 +15,7 @@ from kafkalog.columns.lag_statuses import LagEvents, LagWindows
 from kafkalog.coordination.burrow import BurrowSettings, Rule
 from kafkalog.coordination.commit_events import EventKind
 from kafkalog.coordination.lag_status import LagRule, LagSettings
+from kafkalog.words import sentence
 
 # What events are of: a partition that a group has committed.
 EVENT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
@@ -127,7 +128,7 @@ def _said(
     for row, number in enumerate(rules.tolist()):
         if number != NOTHING:
             statuses[row], text = words[number]
-            reasons[row] = text.format(*given[row])
+            reasons[row] = sentence(text, given[row])
     return of_values(statuses, pa.string()), of_values(reasons, pa.string())
 
 

@@ -12,6 +12,8 @@ from enum import Enum
 from itertools import pairwise
 from typing import NamedTuple
 
+from kafkalog.words import sentence
+
 MS_PER_SECOND = 1000
 
 
@@ -36,13 +38,13 @@ class Rule(Enum):
     NO_COMMITS = (0, Status.OK, "no commit is held")
     INCOMPLETE = (1, Status.OK, "{0} of {1} commits are held, too few to tell")
     LAG_ALLOWED = (2, Status.OK, "lag is {0}, and {1} is allowed")
-    STOPPED = (3, Status.STOP, "no commit for {0} ms, and the {1} held span {2} ms")
+    STOPPED = (3, Status.STOP, "no commit for {0:ms}, and the {1} held span {2:ms}")
     REWOUND = (4, Status.REWIND, "went back from offset {0} to {1}, and not to {0} again")
-    LAG_WAS_ALLOWED = (5, Status.OK, "lag is {0}, but was {1} at one of the {2} commits held")
-    STALLED = (6, Status.STALL, "all {0} commits held are of offset {1}, lag is {2}")
-    LAG_NEVER_FELL = (7, Status.WARN, "lag fell between none of the {0} commits held, is {1}")
+    LAG_WAS_ALLOWED = (5, Status.OK, "lag is {0}, but was {1} at one of the {2:commit} held")
+    STALLED = (6, Status.STALL, "{0:commit} held, all of offset {1}, lag is {2}")
+    LAG_NEVER_FELL = (7, Status.WARN, "lag is {1}, and never fell over {0:commit} held")
     LAG_FELL = (8, Status.OK, "lag is {0}, and fell from {1} to {2} between commits held")
-    EXPIRED = (9, Status.NOTFOUND, "no commit of the group for {0} ms, and {1} ms expire it")
+    EXPIRED = (9, Status.NOTFOUND, "no commit of the group for {0:ms}, and {1:ms} expire it")
 
     def __init__(self, number: int, status: Status, words: str) -> None:
         self.number = number
@@ -124,7 +126,7 @@ class PartitionStatus(NamedTuple):
 
     @property
     def reason(self) -> str:
-        return self.rule.words.format(*self.numbers)
+        return sentence(self.rule.words, self.numbers)
 
 
 def partition_status(

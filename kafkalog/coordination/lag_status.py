@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from kafkalog.words import sentence
+
 
 class LagStatus(Enum):
     """What becomes of a group's reading of a partition."""
@@ -37,18 +39,18 @@ class LagRule(Enum):
 
     NO_LOG = (0, LagStatus.UNKNOWN, "the log of the partition is not in the input")
     LOG_BEGINS_LATER = (1, LagStatus.UNKNOWN, "of the log as it was then nothing is left")
-    DELETED_SINCE = (2, LagStatus.UNKNOWN, "{0} offsets from the committed one on are deleted now")
-    BEYOND_END = (3, LagStatus.UNKNOWN, "the log then is known up to {0} offsets before the commit")
-    LOST = (4, LagStatus.LOST, "{0} offsets from the committed one on are below the log start")
-    AHEAD = (5, LagStatus.AHEAD, "the commit is {0} offsets past the end of the log")
-    HIDDEN = (6, LagStatus.UNKNOWN, "{0} records left to read, {1} offsets cannot be looked at")
-    HELD_BACK = (7, LagStatus.OK, "{0} records left to read, {1} offsets wait for a transaction")
-    CAUGHT_UP = (8, LagStatus.OK, "{0} records left to read, {1} are allowed")
-    STOPPED = (9, LagStatus.STOP, "{0} records left to read for {1} ms, no commit since")
+    DELETED_SINCE = (2, LagStatus.UNKNOWN, "the log now starts {0:offset} past the committed one")
+    BEYOND_END = (3, LagStatus.UNKNOWN, "the log then is known up to {0:offset} before the commit")
+    LOST = (4, LagStatus.LOST, "the log starts {0:offset} past the committed one")
+    AHEAD = (5, LagStatus.AHEAD, "the commit is {0:offset} past the end of the log")
+    HIDDEN = (6, LagStatus.UNKNOWN, "{0:record} left to read, besides {1:offset} hidden")
+    HELD_BACK = (7, LagStatus.OK, "{0:record} left to read, besides {1:offset} held back")
+    CAUGHT_UP = (8, LagStatus.OK, "{0:record} left to read, {1} allowed")
+    STOPPED = (9, LagStatus.STOP, "{0:record} left to read for {1:ms}, no commit since")
     REWOUND = (10, LagStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
-    STALLED = (11, LagStatus.STALL, "{0} records left to read for {1} ms, all commits since of {2}")
-    FALLS_BEHIND = (12, LagStatus.WARN, "{0} records left to read, {1} at the first of {2} commits")
-    KEEPS_UP = (13, LagStatus.OK, "{0} records left to read, the next is {1} ms old")
+    STALLED = (11, LagStatus.STALL, "{0:record} left to read for {1:ms}, all commits since of {2}")
+    FALLS_BEHIND = (12, LagStatus.WARN, "{0:record} left to read, {1} at the first of {2:commit}")
+    KEEPS_UP = (13, LagStatus.OK, "{0:record} left to read, the next is {1:ms} old")
 
     def __init__(self, number: int, status: LagStatus, words: str) -> None:
         self.number = number
@@ -107,7 +109,7 @@ class LagVerdict(NamedTuple):
 
     @property
     def reason(self) -> str:
-        return self.rule.words.format(*self.numbers)
+        return sentence(self.rule.words, self.numbers)
 
 
 def lag_verdict(

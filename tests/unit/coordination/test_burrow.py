@@ -146,7 +146,7 @@ def test_one_bad_partition_makes_a_bad_group() -> None:
     ("status", "words"),
     [
         (PartitionStatus(Rule.STOPPED, (500_000, 5, 400_000), 200, 1.0),
-         "no commit for 500000 ms, and the 5 held span 400000 ms"),
+         "no commit for 8 min, and the 5 held span 7 min"),
         (PartitionStatus(Rule.REWOUND, (3000, 2000), 300, 1.0),
          "went back from offset 3000 to 2000, and not to 3000 again"),
         (PartitionStatus(Rule.LAG_WAS_ALLOWED, (200, 0, 5), 200, 1.0),

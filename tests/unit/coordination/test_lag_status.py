@@ -38,7 +38,7 @@ def test_what_the_log_cannot_tell_is_unknown() -> None:
     deleted = LagFacts(NOON_MS, below_log_start=7)
     assert said(deleted, past) == (
         LagStatus.UNKNOWN,
-        "7 offsets from the committed one on are deleted now",
+        "the log now starts 7 offsets past the committed one",
     )
 
 
@@ -62,12 +62,12 @@ def test_a_lag_without_records_to_read_is_none() -> None:
     later_ms = NOON_MS + 1000 * MINUTE_MS
     assert said(LagFacts(later_ms), commits(10)) == (
         LagStatus.OK,
-        "0 records left to read, 0 are allowed",
+        "0 records left to read, 0 allowed",
     )
     waiting = LagFacts(later_ms, beyond_last_stable=4)
     assert said(waiting, commits(10)) == (
         LagStatus.OK,
-        "0 records left to read, 4 offsets wait for a transaction",
+        "0 records left to read, besides 4 offsets held back",
     )
     assert said(LagFacts(later_ms, hidden=4), commits(10))[0] is LagStatus.UNKNOWN
 
@@ -79,7 +79,7 @@ def test_a_group_stops_when_it_could_have_read_and_does_not_commit() -> None:
     assert said(facts, commits(10))[0] is LagStatus.OK
     assert said(facts._replace(at_ms=facts.at_ms + 1), commits(10)) == (
         LagStatus.STOP,
-        "9 records left to read for 300001 ms, no commit since",
+        "9 records left to read for 5 min, no commit since",
     )
 
 
@@ -106,7 +106,7 @@ def test_a_group_stalls_when_it_commits_the_same_offset_over_and_over() -> None:
     facts = LagFacts(NOON_MS, readable_records=9, next_timestamp_ms=NOON_MS - 60 * MINUTE_MS)
     assert said(facts, commits(*[10] * 7)) == (
         LagStatus.STALL,
-        "9 records left to read for 360000 ms, all commits since of 10",
+        "9 records left to read for 6 min, all commits since of 10",
     )
     assert said(facts, commits(*[10] * 6))[0] is not LagStatus.STALL
     new = facts._replace(next_timestamp_ms=NOON_MS - MINUTE_MS)
@@ -125,7 +125,7 @@ def test_a_group_falls_behind_when_it_never_catches_up_and_more_is_left() -> Non
     read_since = facts._replace(next_timestamp_ms=NOON_MS - 2 * MINUTE_MS)
     assert said(read_since, commits(10, 20, 30, left=5)) == (
         LagStatus.OK,
-        "5 records left to read, the next is 120000 ms old",
+        "5 records left to read, the next is 2 min old",
     )
 
 

@@ -1,0 +1,25 @@
+"""Sentences and lengths of time in columns are those of `kafkalog.words`."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.analysis.sentences import duration_text, sentence
+from kafkalog.words import sentence as sentence_of_values
+from tests.lengths_of_time import LENGTHS
+
+pytestmark = pytest.mark.spark
+
+WORDS = "{1:record} for {0:ms}, of {1}, at {1:batch}"
+
+
+def test_columns_say_what_single_values_say(spark: SparkSession) -> None:
+    rows = [(length_ms, place % 3 * 1000 + 1) for place, (length_ms, _) in enumerate(LENGTHS)]
+    numbers = spark.createDataFrame([*rows, (None, 1)], "length_ms long, count long")
+    found = numbers.select(
+        duration_text(F.col("length_ms")), sentence(WORDS, F.col("length_ms"), F.col("count"))
+    ).collect()
+    assert [row[0] for row in found] == [*(text for _, text in LENGTHS), None]
+    assert [row[1] for row in found] == [*(sentence_of_values(WORDS, row) for row in rows), None]

@@ -1,0 +1,23 @@
+"""Numbers in words, alone and in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalog.words import duration_text, sentence
+from tests.lengths_of_time import LENGTHS
+
+
+@pytest.mark.parametrize(("length_ms", "text"), LENGTHS)
+def test_lengths_of_time_are_told_as_people_do(length_ms: int, text: str) -> None:
+    assert duration_text(length_ms) == text
+
+
+def test_numbers_stand_in_sentences_as_people_write_them() -> None:
+    words = "{0:record} left to read for {1:ms}, all commits since of {2}"
+    assert sentence(words, (1, 1_080_000, 213)) == (
+        "1 record left to read for 18 min, all commits since of 213"
+    )
+    assert sentence(words, (12_000, 165_037_855, 12_345)) == (
+        "12,000 records left to read for 46 h, all commits since of 12345"
+    )
