@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument
+from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
 from kafkalog.command_line.job import run_job_file
 from kafkalog.command_line.terminal import tell_error
 from kafkalog.exit_codes import ExitCode
@@ -45,11 +45,11 @@ Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 )
 @click.option("--server-properties", metavar="FILE", help="The broker's settings, for retention.")
 @click.option("--topic-config", metavar="FILE", help="Settings of topics, as JSON, for retention.")
-@click.option("--at", metavar="TIME", help="The time of the report.  [default: now]")
+@time_option("--at", "at", "The time of the report, now by default")
 @click.option("--show-keys", is_flag=True, help="Show the most frequent keys, not their hashes.")
 @click.option("--fail-on-findings", is_flag=True, help="Exit with 1 if the page has any.")
 def report(
-    log_dirs: Sequence[str], show_keys: bool, fail_on_findings: bool, **options: str | None
+    log_dirs: Sequence[str], show_keys: bool, fail_on_findings: bool, **options: str | int | None
 ) -> int:
     """Write one HTML page about the cluster in LOG_DIR: storage, traffic, compression, keys,
     damage, lag, transactions and retention."""
@@ -59,7 +59,7 @@ def report(
         text
         for name, value in options.items()
         if value is not None
-        for text in (f"--{name.replace('_', '-')}", value)
+        for text in (f"--{name.replace('_', '-')}", str(value))
     ]
     flags = {"--show-keys": show_keys, "--fail-on-findings": fail_on_findings}
     given += [flag for flag, is_given in flags.items() if is_given]

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line import report
+from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 
 
@@ -52,3 +53,13 @@ def test_java_is_looked_for_where_spark_does(
     assert run("/logs", "/more", "--at", "5", "--show-keys") == (ExitCode.DONE, "")
     given = ["report", "--at", "5", "--output", ".", "--show-keys", "--", "/logs", "/more"]
     assert started == [given]
+
+
+def test_an_argument_that_is_none_is_told_with_the_usage_of_what_was_typed(
+    started: list[list[str]],
+) -> None:
+    result = CliRunner().invoke(kafkalog, ["report", "/logs", "--at", "nonsense"])
+    assert result.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert "Usage: kafkalog report " in result.stderr
+    assert "'--at': 'nonsense' is no time: milliseconds since 1970, or a time" in result.stderr
+    assert started == []
