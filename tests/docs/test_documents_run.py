@@ -99,6 +99,7 @@ def own_paths(
 
 @pytest.mark.spark
 @pytest.mark.deep
+@pytest.mark.timeout(900)  # the lag of a week takes five minutes on a machine with other work
 @needs_delta
 @pytest.mark.parametrize("document", COPIED, ids=names)
 def test_a_line_to_copy_runs(
