@@ -22,6 +22,7 @@ from kafkalog.command_line.dump_run import (
     heading,
     log_dump,
     opened_output,
+    tell_beside,
 )
 from kafkalog.command_line.inputs import chosen_logs
 from kafkalog.exit_codes import ExitCode
@@ -53,6 +54,7 @@ def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
             for piece in _pieces(request):
                 output.write(for_people(piece, request))
                 output.flush()
+                tell_beside(piece.findings, request)
                 progress.findings += len(piece.findings)
         except KeyboardInterrupt:
             output.flush()

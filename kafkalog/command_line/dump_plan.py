@@ -25,8 +25,8 @@ from kafkalog.storage.uris import absolute_path
 
 _SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
 _BOOTSTRAP = "bootstrap.checkpoint"
-# What one process tells at a time.
-_PART_BYTES = 16 * 1024 * 1024
+# What one process tells at a time: its text is mostly less than a process holds until its turn.
+_PART_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True)

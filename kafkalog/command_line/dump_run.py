@@ -21,7 +21,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.command_line import dump_side_files
 from kafkalog.command_line.dump_plan import Item, LogItem, directories_of, planned
 from kafkalog.command_line.dump_request import DumpRequest
-from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.parallel import written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
@@ -45,9 +45,9 @@ def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     progress = Progress()
     with opened_output(request) as output, _bar(items, request) as bar:
         output.write(csv_header(request))
-        for piece in _pieces(items, request, bar.update):
-            output.write(for_people(piece, request))
-            progress.findings += len(piece.findings)
+        for findings in _written(items, request, output, bar.update):
+            tell_beside(findings, request)
+            progress.findings += len(findings)
     return ended(progress, fail_on_findings=fail_on_findings)
 
 
@@ -76,20 +76,29 @@ def _bar(items: list[Item], request: DumpRequest) -> AbstractContextManager[Any]
     return progress_bar(sum(item.size for item in items), hidden=not is_shown)
 
 
-def _pieces(
-    items: list[Item], request: DumpRequest, on_bytes: Callable[[int], None]
-) -> Iterator[Piece]:
+def _written(
+    items: list[Item], request: DumpRequest, output: BinaryIO, on_bytes: Callable[[int], None]
+) -> Iterator[tuple[str, ...]]:
+    """The findings, each when the text around it is written."""
     if request.limit is not None:
-        yield from _limited(items, request, request.limit)
+        for piece in _limited(items, request, request.limit):
+            output.write(for_people(piece, request))
+            yield piece.findings
         return
-    told = in_order(
-        partial(item_pieces, request=request),
+    told = written_in_order(
+        partial(_texts, request=request),
         items,
+        output,
         processes=request.processes,
         on_done=lambda item: on_bytes(item.size),
     )
     with closing(told):
         yield from told
+
+
+def _texts(item: Item, request: DumpRequest) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+    for piece in item_pieces(item, request):
+        yield for_people(piece, request), piece.findings
 
 
 def _limited(items: list[Item], request: DumpRequest, limit: int) -> Iterator[Piece]:
@@ -185,17 +194,20 @@ def csv_header(request: DumpRequest) -> bytes:
 
 
 def for_people(piece: Piece, request: DumpRequest) -> bytes:
-    """The text; findings in red on a terminal, and on stderr where the text has no place."""
-    if request.output_format == "csv":
-        for finding in piece.findings:
-            tell(finding)
-        return piece.text
+    """The text; findings in red on a terminal."""
     if not piece.findings or request.output is not None or not is_coloured(sys.stdout):
         return piece.text
     text = piece.text
     for finding in piece.findings:
         text = text.replace(_encoded(finding), _encoded(styled(finding, fg="red")), 1)
     return text
+
+
+def tell_beside(findings: tuple[str, ...], request: DumpRequest) -> None:
+    """Findings on stderr where the text has no place for them."""
+    if request.output_format == "csv":
+        for finding in findings:
+            tell(finding)
 
 
 def _encoded(text: str) -> bytes:

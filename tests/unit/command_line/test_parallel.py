@@ -3,15 +3,19 @@ left behind."""
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from kafkalog.command_line.parallel import WorkerEndedError, in_order
+from kafkalog.command_line import parallel
+from kafkalog.command_line.parallel import in_order, written_in_order
+from kafkalog.command_line.worker_pool import WorkerEndedError
 from kafkalog.errors import LogDirError
 
 # The threads of other tests, such as Spark's, hold nothing that these processes want.
@@ -77,4 +81,80 @@ def killed(number: int) -> Iterator[int]:
 def test_a_process_that_is_killed_is_an_error() -> None:
     with pytest.raises(WorkerEndedError, match=r"exit code -9.*--processes 1"):
         list(in_order(killed, range(4), processes=2))
+    assert multiprocessing.active_children() == []
+
+
+def lines_of(number: int) -> Iterator[tuple[bytes, int]]:
+    """Two texts of a number, the later the smaller it is."""
+    for place in range(2):
+        time.sleep(0.01 * (5 - number % 5))
+        yield b"%d %d\n" % (number, place) * 1000, number
+
+
+def written_lines(numbers: range) -> bytes:
+    return b"".join(b"%d %d\n" % (number, place) * 1000 for number in numbers for place in (0, 1))
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 20])
+@pytest.mark.parametrize("held_bytes", [32 * 1024 * 1024, 7000, 1])
+def test_texts_are_written_in_the_order_of_the_files_however_little_is_held(
+    processes: int, held_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "_MOST_HELD_BYTES", held_bytes)
+    done: list[int] = []
+    with (tmp_path / "output").open("wb") as output:
+        output.write(b"first\n")
+        results = written_in_order(
+            lines_of, range(12), output, processes=processes, on_done=done.append
+        )
+        assert list(results) == [number for number in range(12) for _ in range(2)]
+    assert (tmp_path / "output").read_bytes() == b"first\n" + written_lines(range(12))
+    assert done == list(range(12))
+
+
+def test_an_output_without_a_file_descriptor_is_written_too() -> None:
+    output = io.BytesIO()
+    assert len(list(written_in_order(lines_of, range(4), output, processes=2))) == 8
+    assert output.getvalue() == written_lines(range(4))
+
+
+def failing_lines(number: int) -> Iterator[tuple[bytes, int]]:
+    yield from lines_of(number)
+    if number == 2:
+        raise LogDirError("broken")
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_what_was_made_before_an_error_is_written_before_it(processes: int, tmp_path: Path) -> None:
+    with (tmp_path / "output").open("wb") as output:
+        results = written_in_order(failing_lines, range(6), output, processes=processes)
+        assert [next(results) for _ in range(6)] == [0, 0, 1, 1, 2, 2]
+        with pytest.raises(LogDirError, match="broken"):
+            next(results)
+    assert (tmp_path / "output").read_bytes() == written_lines(range(3))
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_output_that_nobody_reads_is_an_error_that_ends_all(processes: int) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb", buffering=0) as output, pytest.raises(BrokenPipeError):
+        list(written_in_order(lines_of, range(8), output, processes=processes))
+    assert multiprocessing.active_children() == []
+
+
+def killed_lines(number: int) -> Iterator[tuple[bytes, int]]:
+    yield from lines_of(number)
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_is_killed_before_its_turn_is_an_error(tmp_path: Path) -> None:
+    with (
+        (tmp_path / "output").open("wb") as output,
+        pytest.raises(WorkerEndedError, match=r"exit code -9"),
+    ):
+        list(written_in_order(killed_lines, range(6), output, processes=2))
+    assert (tmp_path / "output").read_bytes() == written_lines(range(1))
     assert multiprocessing.active_children() == []

@@ -1,0 +1,189 @@
+"""Processes that take one item after another; what they yield of it comes here in order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from typing import Generic, TypeVar
+
+from kafkalog.errors import KafkaLogError
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+# So many results of an item that is not yet its turn are kept; then its process waits.
+_MOST_WAITING = 32
+# So many items for each process are begun ahead of the one whose turn it is.
+_MOST_AHEAD = 2
+# A result, or an error, or that nothing more comes of the item.
+_Told = tuple[_Result | None, Exception | None, bool]
+_fork = multiprocessing.get_context("fork")
+
+
+class WorkerEndedError(KafkaLogError):
+    """A process that read a file was ended from outside, as where memory runs out."""
+
+
+class Turn:
+    """In a process: when all is told of the items before the one that it is at."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._has_come = False
+
+    @property
+    def has_come(self) -> bool:
+        """Whether it is this process's turn."""
+        if not self._has_come and self._connection.poll():
+            self.wait()
+        return self._has_come
+
+    def wait(self) -> None:
+        """Until it is. Raises EOFError where the first process is gone."""
+        if not self._has_come:
+            self._connection.recv()
+        self._has_come = True
+
+
+Work = Callable[[_Item, Turn], Iterable[_Result]]
+
+
+class WorkerPool(Generic[_Item, _Result]):
+    """Forks of this process, which run `work`. With `gives_turns` each is told once of every item
+    that it is its turn, and `work` has to wait for that."""
+
+    def __init__(
+        self,
+        work: Work[_Item, _Result],
+        items: Sequence[_Item],
+        processes: int,
+        *,
+        gives_turns: bool = False,
+    ) -> None:
+        self._items = len(items)
+        self._gives_turns = gives_turns
+        self._given = 0  # items that a process has begun
+        self._turn = 0
+        self._waiting: dict[int, deque[_Told[_Result]]] = {}
+        self._working: dict[Connection, int] = {}
+        self._idle: list[Connection] = []
+        self._processes: dict[Connection, ForkProcess] = {}
+        for _ in range(processes):
+            here, there = _fork.Pipe()
+            inherited = [here, *self._processes]
+            process = _fork.Process(target=_live, args=(work, items, there, inherited), daemon=True)
+            process.start()
+            there.close()
+            self._processes[here] = process
+            self._idle.append(here)
+
+    def next_item(self) -> Iterator[_Result]:
+        """The results of the next item. Raises what its process raised, and WorkerEndedError."""
+        number = self._turn
+        self._give()
+        for connection, item in self._working.items():
+            if self._gives_turns and item == number:
+                self._send(connection, None)
+        results = self._waiting[number]
+        while True:
+            while not results:
+                self._receive()
+            result, error, is_last = results.popleft()
+            if error is not None:
+                raise error
+            if is_last:
+                break
+            yield result  # type: ignore[misc]
+        del self._waiting[number]
+        self._turn += 1
+
+    def _give(self) -> None:
+        """Let idle processes begin items, some ahead of what is wanted now."""
+        ahead = self._turn + _MOST_AHEAD * len(self._processes)
+        while self._idle and self._given < min(self._items, ahead):
+            connection = self._idle.pop()
+            self._waiting[self._given] = deque()
+            self._working[connection] = self._given
+            self._send(connection, self._given)
+            self._given += 1
+
+    def _send(self, connection: Connection, message: int | None) -> None:
+        try:
+            connection.send(message)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._ended(connection) from None
+
+    def _receive(self) -> None:
+        """Take in what has come, of the item whose turn it is and of those that have room left."""
+        open_for = [
+            connection
+            for connection, item in self._working.items()
+            if item == self._turn or len(self._waiting[item]) < _MOST_WAITING
+        ]
+        ready = set(wait(open_for))
+        for connection in open_for:
+            if connection in ready:
+                self._take(connection)
+        self._give()
+
+    def _take(self, connection: Connection) -> None:
+        told: _Told[_Result]
+        try:
+            told = connection.recv()
+        except (EOFError, ConnectionResetError):
+            told = None, self._ended(connection), False  # what is told before it comes first
+        _, error, is_last = told
+        self._waiting[self._working[connection]].append(told)
+        if is_last or error is not None:
+            del self._working[connection]
+        if is_last:
+            self._idle.append(connection)
+
+    def _ended(self, connection: Connection) -> WorkerEndedError:
+        process = self._processes[connection]
+        process.join()
+        return WorkerEndedError(
+            f"a process that was reading ended with exit code {process.exitcode}: fewer at a time "
+            "(--processes 1) need less memory"
+        )
+
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
+        for process in self._processes.values():
+            process.terminate()
+        for connection, process in self._processes.items():
+            process.join()
+            connection.close()
+
+
+def _live(
+    work: Work[_Item, _Result],
+    items: Sequence[_Item],
+    connection: Connection,
+    inherited: Sequence[Connection],
+) -> None:
+    """The life of a process: numbers of items come in, results go out."""
+    # Ctrl-C reaches all processes of a terminal: the first one decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for other in inherited:
+        other.close()
+    try:
+        while True:
+            for told in _told(work(items[connection.recv()], Turn(connection))):
+                connection.send(told)
+    except (EOFError, BrokenPipeError):
+        return  # the first process is gone
+
+
+def _told(results: Iterable[_Result]) -> Iterator[_Told[_Result]]:
+    try:
+        for result in results:
+            yield result, None, False
+    except (KafkaLogError, OSError) as error:
+        yield None, error, False
+    else:
+        yield None, None, True
