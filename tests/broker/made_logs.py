@@ -21,6 +21,7 @@ from kafkalog.format.transaction_marker import (
 )
 from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
+from tests.unit.storage.log_dirs import add_meta_properties
 
 _VALUE_BYTES = 120
 
@@ -163,3 +164,22 @@ def transactions(start_ms: int) -> Transactions:
     commit = log.end(one, COMMIT)
     tail = log.add(10)
     return Transactions(log, loose, first, other, other_abort, aborted, abort, last, commit, tail)
+
+
+def write_hanging_transaction(log_dir: Path, start_ms: int) -> int:
+    """A log directory whose coordinator knows no producer: in orders-0 one transaction is
+    committed, one aborted, and one has not ended, with records from offset 12 on, and others'
+    behind it. Returns the time of its last record."""
+    log = MadeLog(start_ms)
+    log.add(5, 7, in_transaction=True)
+    log.end(7, COMMIT)
+    log.add(5, 8, in_transaction=True)
+    log.end(8, ABORT)
+    last = log.add(2, 9, in_transaction=True).records[-1]
+    log.add(3)
+    log.write(log_dir / "orders-0", 4096)
+    states = MadeLog(start_ms)
+    states.add(1)
+    states.write(log_dir / "__transaction_state-0", 4096)
+    add_meta_properties(log_dir)
+    return last.timestamp_ms

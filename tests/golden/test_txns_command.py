@@ -12,9 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.format.transaction_marker import ABORT, COMMIT
-from tests.broker.made_logs import MadeLog
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.broker.made_logs import write_hanging_transaction
 
 Unpacked = Callable[[str], Path]
 START_MS = 1_700_000_000_000
@@ -96,21 +94,9 @@ def test_what_is_open_holds_its_partition_back(unpacked: Unpacked) -> None:
 
 @pytest.fixture
 def hung(tmp_path: Path) -> Path:
-    """A log directory whose coordinator knows no producer, with a transaction that has not
-    ended."""
-    log_dir = tmp_path / "logs"
-    log = MadeLog(START_MS)
-    log.add(5, 7, in_transaction=True)
-    log.end(7, COMMIT)
-    log.add(5, 8, in_transaction=True)
-    log.end(8, ABORT)
-    log.add(2, 9, in_transaction=True)
-    log.write(log_dir / "orders-0", 4096)
-    states = MadeLog(START_MS)
-    states.add(1)
-    states.write(log_dir / "__transaction_state-0", 4096)
-    add_meta_properties(log_dir)
-    return log_dir
+    """A log directory with a transaction that has not ended."""
+    assert write_hanging_transaction(tmp_path / "logs", START_MS) == LAST_MS
+    return tmp_path / "logs"
 
 
 def test_a_hanging_transaction_is_a_finding(hung: Path) -> None:

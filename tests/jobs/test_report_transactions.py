@@ -13,15 +13,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.report_transactions import main
 from kafkalog.command_line.main import kafkalog
-from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.spark.job import ExitCode
-from tests.broker.made_logs import MadeLog
+from tests.broker.made_logs import write_hanging_transaction
 from tests.jobs.job_runs import table, written_schema
-from tests.unit.storage.log_dirs import add_meta_properties
 
 pytestmark = pytest.mark.spark
 
 START_MS = 1_700_000_000_000
+# The last record of the transaction in `hung` that has not ended.
+LAST_MS = START_MS + 13
 MINUTE_MS = 60_000
 Outcome = tuple[int, str, str | None]
 
@@ -85,22 +85,9 @@ def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
 
 @pytest.fixture
 def hung(tmp_path: Path) -> Path:
-    """A log directory whose coordinator knows no producer: one transaction is committed, one
-    aborted, one open since START_MS + 12."""
-    log_dir = tmp_path / "logs"
-    log = MadeLog(START_MS)
-    log.add(5, 7, in_transaction=True)
-    log.end(7, COMMIT)
-    log.add(5, 8, in_transaction=True)
-    log.end(8, ABORT)
-    log.add(2, 9, in_transaction=True)
-    log.add(3)
-    log.write(log_dir / "orders-0", 4096)
-    states = MadeLog(START_MS)
-    states.add(1)
-    states.write(log_dir / "__transaction_state-0", 4096)
-    add_meta_properties(log_dir)
-    return log_dir
+    """A log directory with a transaction that has not ended."""
+    assert write_hanging_transaction(tmp_path / "logs", START_MS) == LAST_MS
+    return tmp_path / "logs"
 
 
 def outcomes(report: DataFrame) -> list[Outcome]:
@@ -112,12 +99,11 @@ def test_an_old_transaction_that_no_coordinator_knows_hangs(
     spark: SparkSession, hung: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended: list[Outcome] = [(0, "committed", None), (6, "aborted", None)]
-    last_ms = START_MS + 13
     given = ("--fail-on-findings", "--max-transaction-timeout", 1, "--at")
-    assert run(hung, tmp_path, *given, last_ms + MINUTE_MS) == ExitCode.DONE
+    assert run(hung, tmp_path, *given, LAST_MS + MINUTE_MS) == ExitCode.DONE
     report = table(spark, tmp_path, "transaction_report")
     assert outcomes(report) == [*ended, (12, "open", "recent")]
-    assert run(hung, tmp_path, *given, last_ms + MINUTE_MS + 1) == ExitCode.FINDINGS
+    assert run(hung, tmp_path, *given, LAST_MS + MINUTE_MS + 1) == ExitCode.FINDINGS
     report = table(spark, tmp_path, "transaction_report")
     assert outcomes(report) == [*ended, (12, "hanging", "no_transactional_id")]
     assert "1 committed, 1 aborted, 0 open, 1 hanging; 1 partition held" in capsys.readouterr().out
