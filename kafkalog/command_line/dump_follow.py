@@ -26,6 +26,7 @@ from kafkalog.command_line.dump_run import (
 )
 from kafkalog.command_line.inputs import chosen_logs
 from kafkalog.exit_codes import ExitCode
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import modified_ms
 from kafkalog.storage.log_dir import input_entries, with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog
@@ -62,7 +63,7 @@ def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
 
 
 def _pieces(request: DumpRequest) -> Iterator[Piece]:
-    left = 2**63 - 1 if request.limit is None else request.limit
+    left = LARGEST_OFFSET if request.limit is None else request.limit
     followed = [_Followed(log, item) for log, item in _first_items(request)]
     while True:
         for log in followed:

@@ -26,6 +26,7 @@ from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.schemas import table_fields
 from kafkalog.storage.renamed_files import opened
 
@@ -37,7 +38,7 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     """Write what is asked for to the output file. Raises what reading files raises."""
     items = planned(request)
     progress = Progress()
-    left = 2**63 - 1 if request.limit is None else request.limit
+    left = LARGEST_OFFSET if request.limit is None else request.limit
     parts = in_order(
         partial(_parts, request=request),
         items,

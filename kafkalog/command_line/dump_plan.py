@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kafkalog.columns.segment_parts import parts_by_bytes
@@ -12,11 +12,12 @@ from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.dump_side_files import KNOWN, kind_of
 from kafkalog.command_line.inputs import with_topics
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import list_directory, matching_entries
 from kafkalog.storage.index_lookup import start_position
 from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.names import any_base_offset, partition_name
+from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
 from kafkalog.storage.offset_ranges import OffsetRange
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.partition_log import PartitionLog
@@ -52,6 +53,8 @@ class SideItem:
 
 
 Item = LogItem | SideItem
+# By the directory that was given.
+_Logs = Mapping[str, list[PartitionLog]]
 
 
 def planned(request: DumpRequest) -> list[Item]:
@@ -60,16 +63,9 @@ def planned(request: DumpRequest) -> list[Item]:
     Raises LogDirError for a path that is not there or a file that is none of Kafka's, OptionError
     where nothing is left of what was asked for.
     """
-    if request.topics or request.partitions:
-        directories = [
-            entry.path
-            for path in request.paths
-            for entry in matching_entries(path)
-            if entry.is_directory
-        ]
-        found = find_partitions(directories, strict=False)
-        with_topics(found, request.topics, request.partitions)
-    items = [item for path in request.paths for item in _under(path, request)]
+    entries = {path: _entries(path) for path in request.paths}
+    logs = _logs(request, [entry for found in entries.values() for entry in found])
+    items = [item for path in request.paths for item in _under(path, entries[path], logs, request)]
     if not items:
         raise OptionError("PATH", ", ".join(request.paths), "paths with a file to dump")
     return items
@@ -86,14 +82,29 @@ def directories_of(request: DumpRequest) -> Iterator[str]:
                 yield directory
 
 
-def _under(path: str, request: DumpRequest) -> Iterator[Item]:
+def _entries(path: str) -> list[Entry]:
     entries = matching_entries(path)
     if not entries:
         raise LogDirError(f"{path}: there is no such file or directory")
+    return entries
+
+
+def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
+    """The logs in each directory, of the asked topics and partitions."""
+    directories = dict.fromkeys(entry.path for entry in entries if entry.is_directory)
+    found = {path: find_partitions([path], strict=False) for path in directories}
+    chosen = with_topics(
+        [log for logs in found.values() for log in logs], request.topics, request.partitions
+    )
+    paths = {log.path for log in chosen}
+    return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
+
+
+def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -> Iterator[Item]:
     is_glob = [entry.path for entry in entries] != [absolute_path(path)]
     for entry in entries:
         if entry.is_directory:
-            yield from _of_directory(entry, request)
+            yield from _of_directory(entry, logs[entry.path], request)
         elif (item := _of_file(entry.path, request)) is not None:
             yield from item
         elif not is_glob:
@@ -103,16 +114,13 @@ def _under(path: str, request: DumpRequest) -> Iterator[Item]:
             )
 
 
-def _of_directory(directory: Entry, request: DumpRequest) -> Iterator[Item]:
-    logs = find_partitions([directory.path], strict=False)
+def _of_directory(
+    directory: Entry, logs: list[PartitionLog], request: DumpRequest
+) -> Iterator[Item]:
     is_some = bool(request.topics or request.partitions)
     if not is_some and directory.path not in [log.path for log in logs]:
         yield from _files_beside(directory.path, request)
     for log in logs:
-        if request.topics and log.topic not in request.topics:
-            continue
-        if request.partitions and log.partition not in request.partitions:
-            continue
         reads = {read.path: read for read in _reads(log, request)}
         if log.tiered_topic_id is not None:
             for read in reads.values():
@@ -175,7 +183,7 @@ def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
 def _snapshot_read(path: str, size: int) -> SegmentRead:
     """A snapshot of KRaft's metadata, whose offsets are counted from 0 whatever its name says."""
     name = partition_name(os.path.basename(os.path.dirname(path)))
-    topic = "__cluster_metadata" if name is None else name.topic
+    topic = CLUSTER_METADATA if name is None else name.topic
     return SegmentRead(
         path=path,
         topic=topic,
@@ -184,7 +192,7 @@ def _snapshot_read(path: str, size: int) -> SegmentRead:
         next_base_offset=None,
         size=size,
         first_offset=0,
-        end_offset=2**63 - 1,
+        end_offset=LARGEST_OFFSET,
     )
 
 

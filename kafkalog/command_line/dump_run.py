@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, BinaryIO
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from kafkalog.columns.dump_lines import BATCH_CSV, DumpedFile
 from kafkalog.columns.dump_log import DumpOptions, LogDump, Piece, RecordFilter
 from kafkalog.columns.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
+from kafkalog.columns.record_search import wanted_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.text_lines import TextFormat
 from kafkalog.columns.window import FileWindow
@@ -181,8 +179,7 @@ def record_filter(request: DumpRequest) -> RecordFilter | None:
     """Which records are kept, of those that are read; None where all are."""
     if request.key is None:
         return None if request.timestamps is None else lambda records: records
-    key = pa.scalar(request.key, pa.binary())
-    return lambda records: records.filter(pc.equal(records.column("key"), key))
+    return wanted_records(request.key, None)
 
 
 def csv_header(request: DumpRequest) -> bytes:
