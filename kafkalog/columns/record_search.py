@@ -6,7 +6,7 @@ Rule: docs/command-line.md F587.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -20,6 +20,7 @@ from kafkalog.columns.batch_table import (
     FAULT,
     LAST_OFFSET,
     POSITION,
+    PRODUCER_ID,
     RECORDS_COUNT,
     SIZE,
 )
@@ -29,7 +30,7 @@ from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
 from kafkalog.columns.transaction_markers import is_transactional
 from kafkalog.columns.transaction_outcomes import transaction_outcomes
-from kafkalog.columns.transaction_walk import stable_offset
+from kafkalog.columns.transaction_walk import StableOffset, stable_offset
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.segment import LARGEST_OFFSET
@@ -42,24 +43,30 @@ Wanted = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Visibility(StrEnum):
-    """Whether consumers see a record."""
+    """Whether consumers see a record. One behind an open transaction those of committed records do
+    not, before that has ended."""
 
     VISIBLE = "visible"
     ABORTED = "aborted"
     OPEN = "open transaction"
+    BEHIND_OPEN = "behind open transaction"
+    ABOVE = "above high watermark"
     UNKNOWN = "unknown"
     DELETED = "below log start"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRecord:
-    """A record that was looked for; `value_size` is None for a tombstone."""
+    """A record that was looked for; `value_size` is None for a tombstone, `batch` is the row of its
+    batch in the batch table. What became of its transaction `judged_records` tells."""
 
     offset: int
     timestamp_ms: int
     position: int
     value_size: int | None
     visibility: Visibility
+    path: str
+    batch: LongArray
 
 
 @dataclass
@@ -97,28 +104,31 @@ def search_segment(
     search = SegmentSearch(size=file.size)
     options = SegmentOptions.of(segment)
     records = RecordColumns(options, _COLUMNS, {})
-    newest: deque[tuple[FoundRecord, LongArray]] = deque(maxlen=most)
+    newest: deque[FoundRecord] = deque(maxlen=most)
     for chunk in SegmentBatches(FileWindow(file), options).chunks():
         table = chunk.table
         for batch in records.batches(chunk):
             search.records += len(batch)
-            for found in _found(wanted(batch), log.log_start):
+            for found in _found(wanted(batch), log.log_start, segment.path, table):
                 search.matches += 1
-                row = int(np.searchsorted(table[:, POSITION], found.position))
-                newest.append((found, table[row].copy()))
+                newest.append(found)
         _note(search, table, file.size, is_last=segment.next_base_offset is None)
-    search.found = _judged(log, newest)
+    search.found = list(newest)
     return search
 
 
-def _found(records: pa.RecordBatch, log_start: int) -> Iterator[FoundRecord]:
+def _found(
+    records: pa.RecordBatch, log_start: int, path: str, table: LongArray
+) -> Iterator[FoundRecord]:
     if not len(records):
         return
     sizes = pc.binary_length(records.column("value")).to_pylist()
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
     for offset, timestamp_ms, position, size in zip(*numbers, sizes, strict=True):
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
-        yield FoundRecord(offset, timestamp_ms, position, size, seen)
+        row = int(np.searchsorted(table[:, POSITION], position))
+        batch = table[row].copy()
+        yield FoundRecord(offset, timestamp_ms, position, size, seen, path, batch)
 
 
 def _note(search: SegmentSearch, table: LongArray, size: int, *, is_last: bool) -> None:
@@ -137,25 +147,51 @@ def _note(search: SegmentSearch, table: LongArray, size: int, *, is_last: bool) 
             search.damages.append(damage)
 
 
-def _judged(log: PartitionLog, newest: deque[tuple[FoundRecord, LongArray]]) -> list[FoundRecord]:
-    """The matches with what became of the transactions that they are part of."""
-    found = [record for record, _ in newest]
+def judged_records(log: PartitionLog, found: Sequence[FoundRecord]) -> list[FoundRecord]:
+    """Records of a log, in the order of their offsets, with what consumers see of them."""
     if not found or not log.is_live:
-        return found
-    table = np.stack([row for _, row in newest])
-    rows = np.flatnonzero(is_transactional(table, control=False))
-    if not len(rows):
-        return found
+        return list(found)
+    table = np.stack([record.batch for record in found])
     stable = stable_offset(log, looks_for_damage=False)
+    is_in_transaction = is_transactional(table, control=False)
     asked = OffsetSpan(int(table[0, BASE_OFFSET]), int(table[-1, LAST_OFFSET]) + 1)
     logs = [(log, LARGEST_OFFSET)]
     with transaction_outcomes(logs, asked, stable.end_offset, check_crcs=True) as outcomes:
         aborted = outcomes.is_aborted(table, asked.start, stable.offset)
-    for row in rows.tolist():
-        if found[row].visibility is not Visibility.DELETED:
-            is_unknown = table[row, FAULT] == Fault.TRANSACTION
-            seen = Visibility.UNKNOWN if is_unknown else Visibility.VISIBLE
-            seen = Visibility.ABORTED if aborted[row] else seen
-            is_open = found[row].offset >= stable.offset
-            found[row] = replace(found[row], visibility=Visibility.OPEN if is_open else seen)
-    return found
+    unknown = table[:, FAULT] == Fault.TRANSACTION
+    opened_at = {each.producer_id: each.first_offset for each in stable.holders}
+    return [
+        replace(
+            record,
+            visibility=_visibility(
+                record,
+                stable,
+                opened_at.get(int(table[row, PRODUCER_ID])) if is_in_transaction[row] else None,
+                is_aborted=bool(aborted[row]),
+                is_unknown=bool(unknown[row]),
+            ),
+        )
+        for row, record in enumerate(found)
+    ]
+
+
+def _visibility(
+    record: FoundRecord,
+    stable: StableOffset,
+    opened_at: int | None,
+    *,
+    is_aborted: bool,
+    is_unknown: bool,
+) -> Visibility:
+    """`opened_at` is where the transaction begins that the record's producer has open, if it has
+    one and the record is of a transaction."""
+    if record.visibility is Visibility.DELETED:
+        return record.visibility
+    if stable.high_watermark is not None and record.offset >= stable.high_watermark:
+        return Visibility.ABOVE
+    if record.offset >= stable.offset:
+        is_open = opened_at is not None and record.offset >= opened_at
+        return Visibility.OPEN if is_open else Visibility.BEHIND_OPEN
+    if is_aborted:
+        return Visibility.ABORTED
+    return Visibility.UNKNOWN if is_unknown else Visibility.VISIBLE

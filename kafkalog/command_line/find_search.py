@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from kafkalog.columns.record_search import SegmentSearch, search_segment, wanted_records
+from kafkalog.columns.record_search import (
+    FoundRecord,
+    SegmentSearch,
+    judged_records,
+    search_segment,
+    wanted_records,
+)
 from kafkalog.command_line.inputs import chosen_logs
 from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import progress_bar, tell
@@ -23,6 +29,7 @@ from kafkalog.words import counted, size_text
 
 Row = tuple[object, ...]
 _Place = tuple[PartitionLog, SegmentFile]
+_Match = tuple[PartitionLog, FoundRecord]
 
 
 @dataclass(frozen=True)
@@ -110,10 +117,9 @@ def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int) -> Fou
         )
         for (log, segment), searched in zip(places, results, strict=True):
             accounts[log.path].segments.append((segment, searched))
-    found = _found_rows(accounts.values())
     result = Found(
         matches=sum(account.total("matches") for account in accounts.values()),
-        found=[row for _, row in found[: asked.limit]],
+        found=_found_rows(_newest(accounts.values(), asked.limit), processes),
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
@@ -128,16 +134,40 @@ def _searched(place: _Place, asked: Asked) -> Iterator[SegmentSearch]:
         yield search_segment(log, segment, file, wanted, asked.limit)
 
 
-def _found_rows(accounts: Iterable[_Account]) -> list[tuple[tuple[int, int], Row]]:
-    rows = []
-    for account in accounts:
-        for segment, searched in account.segments:
-            for record in searched.found:
-                time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
-                place = account.log.topic, account.log.partition, record.offset, time_ms
-                what = record.value_size, str(record.visibility), record.position, segment.path
-                rows.append(((record.timestamp_ms, record.offset), (*place, *what)))
-    return sorted(rows, key=lambda found: found[0], reverse=True)
+def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
+    """The newest matches of all logs, the newest first."""
+    found = [
+        (account.log, record)
+        for account in accounts
+        for _, searched in account.segments
+        for record in searched.found
+    ]
+    return sorted(found, key=_age, reverse=True)[:most]
+
+
+def _age(match: _Match) -> tuple[int, int]:
+    return match[1].timestamp_ms, match[1].offset
+
+
+def _found_rows(matches: Sequence[_Match], processes: int) -> list[Row]:
+    """A row per match, with what consumers see of it."""
+    by_log: dict[str, tuple[PartitionLog, list[FoundRecord]]] = {}
+    for log, record in sorted(matches, key=lambda match: match[1].offset):
+        by_log.setdefault(log.path, (log, []))[1].append(record)
+    logs = list(by_log.values())
+    judged = in_order(_judged, logs, processes=processes)
+    seen = [(log, record) for (log, _), found in zip(logs, judged, strict=True) for record in found]
+    return [_found_row(log, record) for log, record in sorted(seen, key=_age, reverse=True)]
+
+
+def _judged(of_log: tuple[PartitionLog, list[FoundRecord]]) -> Iterator[list[FoundRecord]]:
+    yield judged_records(*of_log)
+
+
+def _found_row(log: PartitionLog, record: FoundRecord) -> Row:
+    time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
+    place = log.topic, log.partition, record.offset, time_ms
+    return *place, record.value_size, str(record.visibility), record.position, record.path
 
 
 def _searched_row(account: _Account) -> Row:
