@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from enum import IntEnum
+
+# As shells have it for a process that a signal has ended.
+INTERRUPTED = 128 + signal.SIGINT
+OUTPUT_CLOSED = 128 + signal.SIGPIPE
 
 
 class ExitCode(IntEnum):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import sys
 from importlib import import_module
 
@@ -17,7 +16,7 @@ import click
 from kafkalog import __version__
 from kafkalog.command_line.terminal import tell_error
 from kafkalog.errors import KafkaLogError, OptionError
-from kafkalog.exit_codes import ExitCode
+from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED, ExitCode
 
 # Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
 COMMANDS = {
@@ -41,9 +40,6 @@ Input files are only ever read. `kafkalog COMMAND --help` shows examples.
 Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 unreadable input;
 130 ended by Ctrl-C; 141 nobody reads the output any more.
 """
-# As shells have it for a process that a signal has ended.
-INTERRUPTED = 128 + signal.SIGINT
-OUTPUT_CLOSED = 128 + signal.SIGPIPE
 
 
 class LazyCommands(click.Group):

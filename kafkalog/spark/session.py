@@ -15,6 +15,7 @@ from pyspark.sql.utils import is_remote
 
 import kafkalog
 from kafkalog.resources import resource
+from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 from kafkalog.spark.packing import write_zip
 
 # What only tables in Delta's format need; the other formats start without Delta's jar.
@@ -53,6 +54,8 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
     """
     is_new = SparkSession.getActiveSession() is None
     spark = _session(app_name, with_delta=with_delta)
+    if is_new:
+        end_at_interrupt()
     if is_remote():
         _bring_package(spark)
     kafkalog.register(spark)
@@ -102,7 +105,8 @@ def _session(app_name: str, *, with_delta: bool) -> SparkSession:
         builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
         if not _is_given("spark.driver.extraJavaOptions", given):
             builder = builder.config("spark.driver.extraJavaOptions", _quiet_logging())
-    return builder.getOrCreate()
+    with interrupt_postponed():
+        return builder.getOrCreate()
 
 
 def _quiet_logging() -> str:

@@ -1,0 +1,66 @@
+"""Ctrl-C in a job leaves no process behind, whenever it comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkalog.exit_codes import INTERRUPTED
+from tests.jobs.job_runs import DAMAGED
+
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
+
+
+def processes_of(session: int) -> list[str]:
+    """What runs in a session of processes, by their names."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, fields = (folder / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        state, _, _, session_id = fields.split()[:4]
+        if int(session_id) == session and state != "Z":
+            found.append(name)
+    return found
+
+
+def wait_until(is_so: Callable[[], bool], seconds: int) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def heed_ctrl_c() -> None:
+    """Shells have what they start in the background ignore it, tests perhaps."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False], ids=["as_a_terminal", "to_the_command"])
+@pytest.mark.parametrize("delay_s", [0, 2])
+def test_no_jvm_outlives_a_job_that_was_interrupted_while_spark_started(
+    is_terminal: bool, delay_s: int, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "kafkalog", "job", "validate_checksums", str(DAMAGED)]
+    command += ["--output", str(tmp_path / "tables"), "--format", "parquet"]
+    with (tmp_path / "said").open("wb") as said:
+        job = subprocess.Popen(
+            command, start_new_session=True, stdout=said, stderr=said, preexec_fn=heed_ctrl_c
+        )
+        wait_until(lambda: "java" in processes_of(job.pid), 120)
+        time.sleep(delay_s)
+        if is_terminal:
+            os.killpg(job.pid, signal.SIGINT)
+        else:
+            job.send_signal(signal.SIGINT)
+        assert job.wait(120) == INTERRUPTED
+        wait_until(lambda: not processes_of(job.pid), 30)
+    assert b"Traceback" not in (tmp_path / "said").read_bytes()

@@ -1,0 +1,65 @@
+"""Ctrl-C while Spark starts waits until there is a JVM that can be ended."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+
+import pytest
+
+from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_what_has_begun_is_done_before_ctrl_c_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+    done = False
+    with pytest.raises(KeyboardInterrupt), interrupt_postponed():
+        press_ctrl_c()
+        done = True
+    assert done
+    assert capsys.readouterr().err == "interrupted: ends when Spark has started\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_second_ctrl_c_ends_it_at_once() -> None:
+    done = False
+    with pytest.raises(KeyboardInterrupt), interrupt_postponed():
+        press_ctrl_c()
+        press_ctrl_c()
+        done = True
+    assert not done
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_somebody_else_stays() -> None:
+    called: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: called.append(number))
+    try:
+        with interrupt_postponed():
+            press_ctrl_c()
+            assert called == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_job_ends_at_ctrl_c_without_a_page_of_traces(caplog: pytest.LogCaptureFixture) -> None:
+    signal.signal(signal.SIGINT, lambda number, _: pytest.fail("the session's own handler"))
+    filters = list(logging.root.filters)
+    try:
+        end_at_interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            press_ctrl_c()
+        for error in (KeyboardInterrupt, ValueError):
+            try:
+                raise error
+            except error:
+                logging.error("while sending", exc_info=sys.exc_info())
+    finally:
+        logging.root.filters[:] = filters
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert [record.exc_info and record.exc_info[0] for record in caplog.records] == [ValueError]
