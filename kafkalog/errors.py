@@ -9,6 +9,10 @@ class KafkaLogError(Exception):
     """Base of all errors raised by kafkalog."""
 
 
+class FileCutError(KafkaLogError):
+    """A file that became shorter while it was read."""
+
+
 class CorruptDataError(KafkaLogError):
     """Bytes that are not what Kafka writes.
 

@@ -7,7 +7,7 @@ import glob
 import mmap
 import os
 
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import FileCutError
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.file_access import file_access, rate_limit
 from kafkalog.storage.uris import absolute_path
@@ -83,7 +83,7 @@ class LocalFile:
         while filled < len(target):
             count = read(self._descriptor, [target[filled:]], position + filled)
             if count == 0:
-                raise KafkaLogError(
+                raise FileCutError(
                     f"{self.path} ends at {position + filled} now, it had {self.size} bytes when "
                     "it was opened: it was cut while being read; read it again"
                 )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 
 
-def batch(*offsets: int) -> bytes:
-    return write_batch([Record(offset, 0, 0, None, b"v") for offset in offsets])
+def batch(*offsets: int, value: bytes = b"v") -> bytes:
+    return write_batch([Record(offset, 0, 0, None, value) for offset in offsets])
 
 
 def test_what_is_appended_and_rolled_is_shown_until_ctrl_c(tmp_path: Path) -> None:
@@ -47,6 +51,125 @@ def test_what_is_appended_and_rolled_is_shown_until_ctrl_c(tmp_path: Path) -> No
     assert dumped == [str(first), str(second)]
 
 
+def test_a_log_that_is_cut_short_and_goes_on_is_shown_from_where_it_was_left(
+    tmp_path: Path,
+) -> None:
+    # F636: as a follower's log whose leader went another way.
+    first, second = new_log(tmp_path / "orders-0", 0), tmp_path / "orders-0" / f"{5:020d}.log"
+    first.write_bytes(batch(0, 1))
+    with following(tmp_path) as output:
+        append(first, batch(2))
+        wait_for(output, 2)
+        append(first, batch(3, 4))
+        append(second, batch(5))
+        wait_for(output, 5)
+        second.unlink()
+        first.write_bytes(batch(0, 1) + batch(2) + batch(3, value=b"other"))
+        wait_for_text(output, b"payload: other")
+        append(first, batch(4))
+        wait_for_text(output, b"other", b"| offset: 4 ")
+    assert offsets(output) == [0, 1, 2, 3, 4, 5, 3, 4]
+    assert said(output) == [f"{tmp_path / 'orders-0'} was cut short"]
+
+
+def test_partitions_that_come_go_and_come_again_are_shown(tmp_path: Path) -> None:
+    # F636.
+    orders, clicks = (new_log(tmp_path / name, 0) for name in ("orders-0", "clicks-0"))
+    orders.write_bytes(batch(0))
+    with following(tmp_path, "--topic", "orders") as output:
+        wait_for(output, 0)
+        clicks.write_bytes(batch(70))
+        other = new_log(tmp_path / "orders-1", 10)
+        other.write_bytes(batch(10))
+        wait_for(output, 10)
+        append(orders, batch(1))
+        orders.parent.rename(tmp_path / f"orders-0.{'0' * 32}-delete")
+        wait_for_text(output, b"| offset: 1 ")
+        wait_for_said(output, "was deleted")
+        orders = new_log(tmp_path / "orders-0", 20)
+        orders.write_bytes(batch(20))
+        wait_for(output, 20)
+        rewritten(orders, 3)
+        wait_for(output, 3)
+    assert offsets(output) == [0, 10, 1, 20, 3]
+    assert said(output) == [
+        f"{tmp_path / 'orders-0'} was deleted",
+        f"{tmp_path / 'orders-0'} was made anew",
+    ]
+
+
+def test_segments_that_retention_deletes_do_not_end_it(tmp_path: Path) -> None:
+    # F636.
+    log = new_log(tmp_path / "orders-0", 0)
+    log.write_bytes(batch(0))
+    with following(tmp_path) as output:
+        wait_for(output, 0)
+        (log.parent / f"{1:020d}.log").write_bytes(batch(1))
+        log.rename(f"{log}.deleted")
+        wait_for(output, 1)
+        (log.parent / f"{log.name}.deleted").unlink()
+        append(log.parent / f"{1:020d}.log", batch(2))
+        wait_for(output, 2)
+    assert offsets(output) == [0, 1, 2]
+    assert said(output) == []
+
+
+@contextmanager
+def following(*arguments: object) -> Iterator[Path]:
+    """A run that follows, ended by Ctrl-C, and the file that it writes to."""
+    output = Path(str(arguments[0])).with_suffix(".output")
+    command = [sys.executable, "-m", "kafkalog", "dump", "--deep", "--follow", *map(str, arguments)]
+    with (
+        output.open("wb") as target,
+        output.with_suffix(".said").open("wb") as errors,
+        subprocess.Popen(command, stdout=target, stderr=errors) as run,
+    ):
+        try:
+            yield output
+        finally:
+            run.send_signal(signal.SIGINT)
+            assert run.wait(20) == 0
+
+
+def new_log(directory: Path, base_offset: int) -> Path:
+    directory.mkdir()
+    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id(base_offset)}")
+    return directory / f"{base_offset:020d}.log"
+
+
+def topic_id(number: int) -> str:
+    return urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")
+
+
+def rewritten(log: Path, offset: int) -> None:
+    """The topic deleted and made again between two looks."""
+    aside = log.parent.with_name("made")
+    new_log(aside, offset).write_bytes(batch(offset))
+    log.parent.rename(log.parent.with_name(f"orders-0.{'1' * 32}-delete"))
+    aside.rename(log.parent)
+
+
+def offsets(output: Path) -> list[int]:
+    return [int(each) for each in re.findall(r"^\| offset: (\d+) ", output.read_text(), re.M)]
+
+
+def said(output: Path) -> list[str]:
+    return output.with_suffix(".said").read_text().splitlines()
+
+
+def wait_for_said(output: Path, words: str) -> None:
+    wait_for_text(output.with_suffix(".said"), words.encode())
+
+
+def wait_for_text(output: Path, *texts: bytes) -> None:
+    """Wait until each of the texts is there, behind the one before."""
+    end = time.monotonic() + 60
+    pattern = re.compile(b".*".join(map(re.escape, texts)), re.S)
+    while not pattern.search(output.read_bytes()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def append(path: Path, data: bytes) -> None:
     with path.open("ab") as file:
         file.write(data)
@@ -54,7 +177,4 @@ def append(path: Path, data: bytes) -> None:
 
 def wait_for(output: Path, offset: int) -> None:
     """Wait until a record is shown."""
-    end = time.monotonic() + 60
-    while f"| offset: {offset} ".encode() not in output.read_bytes():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_for_text(output, f"| offset: {offset} ".encode())

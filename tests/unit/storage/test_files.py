@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import FileCutError
 from kafkalog.storage.files import (
     Entry,
     InputFile,
@@ -148,7 +148,7 @@ def test_a_file_cut_while_it_is_read_is_an_error_that_says_so(tmp_path: Path) ->
     path.write_bytes(b"0123456789")
     with InputFile(str(path)) as file:
         path.write_bytes(b"012")
-        with pytest.raises(KafkaLogError, match="it was cut while being read") as caught:
+        with pytest.raises(FileCutError, match="it was cut while being read") as caught:
             file.read(1, 9)
     assert f"{path} ends at 3 now, it had 10 bytes" in str(caught.value)
 
@@ -156,7 +156,7 @@ def test_a_file_cut_while_it_is_read_is_an_error_that_says_so(tmp_path: Path) ->
 def test_a_buffer_larger_than_the_file_cannot_be_filled(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"01")
-    with InputFile(str(path)) as file, pytest.raises(KafkaLogError):
+    with InputFile(str(path)) as file, pytest.raises(FileCutError):
         file.read_into(0, memoryview(bytearray(3)))
 
 
