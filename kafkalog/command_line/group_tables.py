@@ -23,8 +23,10 @@ _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members",
 _MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
 _LAGGING = (
     *("group", "to_read", "behind_since_ms", "time_lag_ms", "partitions_behind", "lost"),
-    *("last_commit_ms", "state", "members"),
+    *("damaged", "last_commit_ms", "state", "members"),
 )
+# Any of these makes a group one that is told by --lagging.
+_BEHIND_PARTS = ("readable_records", "below_log_start", "damaged")
 _TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"), time_text)
 _TEXTS = {**_TIMES, "time_lag_ms": duration_text}
 
@@ -123,10 +125,11 @@ def _more(row: LagRow) -> tuple[object, ...]:
 
 
 def write_lagging(sources: GroupSources, rows: Sequence[LagRow], table_format: str) -> None:
-    """A row per group that is behind or has lost records, who has waited longest first."""
+    """A row per group that is behind, has lost records or may not get some for damage, who has
+    waited longest first."""
     by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
     for row in rows:
-        if row.is_counted and (row.is_behind or row.account["below_log_start"]):
+        if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS):
             by_group[row.group].append(row)
     found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
     found.sort(key=lambda values: (values[2] is None, values[2], values[0]))
@@ -146,6 +149,7 @@ def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[object, ...]:
         max(lags, default=None),
         sum(row.is_behind for row in rows),
         sum(row.account["below_log_start"] for row in rows),
+        sum(row.account["damaged"] for row in rows),
         max(row.commit["commit_timestamp_ms"] for row in rows if row.commit is not None),
         group.state,
         group.members,

@@ -10,14 +10,12 @@ import click
 
 from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
 from kafkalog.command_line.parallel import processes_option
-from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.errors import OptionError
-from kafkalog.words import counted
 
 if TYPE_CHECKING:
-    from kafkalog.command_line.group_sources import CompleteLog, GroupSources
-    from kafkalog.command_line.lag_rows import LagRow
+    from kafkalog.command_line.group_sources import GroupSources
     from kafkalog.coordination.group_records import GroupKey
 
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING = "describe", "list", "state", "members", "lagging"
@@ -26,7 +24,8 @@ _EPILOG = f"""\
 {LOG_DIRS_MEANING}
 Give the log directories of all brokers: commits are on some, topics on others. LAG is that of
 kafka-consumer-groups, markers and gaps included; TO-READ is how many records there are to read.
-A group is behind since the time of the oldest record that it has not consumed.
+A partition is behind since the time of the first record, by offset, that the group has yet to read;
+a group since the earliest of these.
 
 \b
 Examples:
@@ -81,7 +80,7 @@ def groups(
     processes: int,
 ) -> None:
     """Tell consumer groups, their offsets and their lag, now or at a past moment."""
-    from kafkalog.command_line import group_tables
+    from kafkalog.command_line import group_notes, group_tables
     from kafkalog.command_line.group_sources import (
         Reading,
         bytes_to_read,
@@ -99,7 +98,7 @@ def groups(
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
         complete = complete_logs(reading, logs)
     asked = _asked(sources, groups)
-    _tell_reach(complete, as_of)
+    group_notes.tell_reach(complete, as_of)
     if table == _LIST:
         group_tables.write_names(asked, table_format)
     elif table == _STATE:
@@ -120,7 +119,8 @@ def groups(
             group_tables.write_lagging(sources, found, table_format)
         else:
             group_tables.write_offsets(found, table_format, verbose=verbose)
-        _tell_uncounted(found)
+        group_notes.tell_unread(found)
+        group_notes.tell_uncounted(found)
 
 
 def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
@@ -136,34 +136,3 @@ def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
         shown = ", ".join(sorted(key.group_id for key in live)[:20])
         raise OptionError("--group", ",".join(sorted(missing)), f"groups that are there: {shown}")
     return {key for key in live if not names or key.group_id in names}
-
-
-def _tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
-    """Say on stderr what the commits do not tell."""
-    from kafkalog.columns.commit_reach import commit_reaches, reach_words
-
-    for reach in commit_reaches(complete):
-        earliest = reach.complete_from_ms
-        is_too_early = as_of is not None and earliest is not None and as_of < earliest
-        if reach.damaged_ranges or reach.missing or is_too_early:
-            tell(reach_words([reach], as_of))
-
-
-def _tell_uncounted(rows: Sequence[LagRow]) -> None:
-    """Say on stderr what the lag of the rows leaves out, or counts although it expired."""
-    committed = [row for row in rows if row.committed_offset is not None]
-    unknown = sum(row.account["lag"] is None for row in committed)
-    stale = sum(not row.is_counted for row in committed) - unknown
-    expired = sum(row.status == "expired" for row in committed)
-    if unknown:
-        tell(
-            f"lag not known of {counted(unknown, 'commit')}: the logs of their partitions, or what "
-            "they were then, are not there; give the log directories of all brokers"
-        )
-    if stale:
-        tell(f"{counted(stale, 'stale commit')} not counted as behind: --verbose says why")
-    if expired:
-        tell(
-            f"{counted(expired, 'commit')} expired since, and counted all the same: of a copy made "
-            "earlier give --as-of the time of the copy"
-        )

@@ -189,3 +189,31 @@ def test_damage_that_hides_commits_is_told_beside_the_table(tmp_path: Path) -> N
     code, out, err = run(str(copy))
     assert (code, out.count("\n") > 3) == (0, True)
     assert "1 damaged places in __consumer_offsets hide some" in err
+
+
+def test_what_damage_hides_is_no_record_to_read_and_is_told(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F310: the tool's lag is the sum of its parts.
+    (logs,) = log_dirs(unpacked("kafka44.logs"))
+    copy = tmp_path / "copy"
+    left_out = [path.name for path in Path(logs).glob("shop.*") if path.name != "shop.idem-0"]
+    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns(*left_out))
+    segment = max(copy.glob("shop.idem-0/*.log"))
+    segment.chmod(0o644)
+    segment.write_bytes(segment.read_bytes()[:-100])
+    _, out, err = run(str(copy), "--lagging", "--format", "json")
+    found = {row["group"]: row for row in map(json.loads, out.splitlines())}
+    told = {
+        group: lag.lag
+        for (group, topic, _), lag in told_lags(unpacked("kafka44.golden")).items()
+        if topic == "shop.idem" and lag.lag
+    }
+    assert {group: row["to_read"] + row["damaged"] for group, row in found.items()} == told
+    assert all(row["damaged"] for row in found.values())
+    assert f"damage hides 2 offsets of shop.idem-0 from {len(told)} groups" in err
+
+
+def test_behind_since_is_of_the_first_record_by_offset_not_by_time() -> None:
+    _, out, _ = run("--help")
+    assert "since the time of the first record, by offset" in " ".join(out.split())
