@@ -16,9 +16,9 @@ def is_kept_by_numba(module_file: str) -> bool:
     """Whether numba has a place of its own for the kernels of a module."""
     folder = Path(module_file).parent
     if not folder.is_dir():  # in a zip file
-        return _is_writable(_user_cache() / "numba")
+        return _is_writable(user_cache() / "numba")
     given = os.environ.get("NUMBA_CACHE_DIR")
-    places = [folder / "__pycache__", _user_cache() / "numba", *([Path(given)] if given else [])]
+    places = [folder / "__pycache__", user_cache() / "numba", *([Path(given)] if given else [])]
     return any(_is_writable(place) for place in places)
 
 
@@ -37,7 +37,8 @@ def own_directory() -> str | None:
     return str(path) if is_own and not found.st_mode & 0o077 else None
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """Where the user's programs keep what they can make anew."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
 
 

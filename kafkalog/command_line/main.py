@@ -14,6 +14,7 @@ from importlib import import_module
 import click
 
 from kafkalog import __version__
+from kafkalog.columns.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell_error
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED, ExitCode
@@ -96,6 +97,7 @@ def main() -> None:
     """Run the command with the process's arguments, and end the process with its exit code."""
     # Several processes share the cores; threads of a linear algebra library would only be there.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    prefer_stored()
     # Names of files can be bytes that are no text.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

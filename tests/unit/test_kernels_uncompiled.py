@@ -1,4 +1,5 @@
-"""The kernels as ordinary Python functions: the same tests of the fast reader, run that way."""
+"""The kernels as ordinary Python functions, and as the command line loads them: the same tests of
+the fast reader, run that way."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ PART = (
 FEW_SETS = ("-k", "not (golden and (kafka44 or kafka39zk or kafka010))")
 
 
-def run_uncompiled(profile: str, *arguments: str) -> str:
+def run_with_kernels(mode: str, profile: str, *arguments: str) -> str:
     """What pytest prints, once all tests have passed."""
     command = [
         sys.executable,
@@ -36,7 +37,7 @@ def run_uncompiled(profile: str, *arguments: str) -> str:
         "no:cacheprovider",
         *arguments,
     ]
-    settings = {"KAFKALOG_KERNELS": "plain", "HYPOTHESIS_PROFILE": profile}
+    settings = {"KAFKALOG_KERNELS": mode, "HYPOTHESIS_PROFILE": profile}
     result = subprocess.run(
         command, cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=False
     )
@@ -46,7 +47,7 @@ def run_uncompiled(profile: str, *arguments: str) -> str:
 
 @pytest.mark.deep
 def test_uncompiled_kernels_pass_the_tests_of_the_fast_reader() -> None:
-    printed = run_uncompiled("quick", "-m", "not deep", *FEW_SETS, *PART)
+    printed = run_with_kernels("plain", "quick", "-m", "not deep", *FEW_SETS, *PART)
     # It is skipped just there: so the kernels were no machine code.
     assert "nothing is compiled here" in printed
 
@@ -54,4 +55,12 @@ def test_uncompiled_kernels_pass_the_tests_of_the_fast_reader() -> None:
 @pytest.mark.deep
 @pytest.mark.timeout(3600)
 def test_uncompiled_kernels_pass_on_all_real_files_too() -> None:
-    run_uncompiled("usual", "-m", "not deep", "tests/golden", "tests/property", *PART[:2])
+    run_with_kernels(
+        "plain", "usual", "-m", "not deep", "tests/golden", "tests/property", *PART[:2]
+    )
+
+
+@pytest.mark.deep
+def test_stored_kernels_pass_the_tests_of_the_fast_reader() -> None:
+    printed = run_with_kernels("stored", "quick", "-m", "not deep", *FEW_SETS, *PART)
+    assert "nothing is compiled here" not in printed

@@ -37,11 +37,16 @@ def installed(folder: Path, *, zipped: bool) -> Path:
 
 def used(place: Path, temporary: Path, **environment: str) -> list[str]:
     """What a process prints that uses a kernel: its result, and how often it was found compiled."""
+    return run_there(_USED, place, temporary, KAFKALOG_KERNELS="compiled", **environment)
+
+
+def run_there(program: str, place: Path, temporary: Path, **environment: str) -> list[str]:
+    """The words that a program prints with the package at a place, and no home."""
     temporary.mkdir(exist_ok=True)
     settings = {"PYTHONPATH": str(place), "TMPDIR": str(temporary), "PYTHONDONTWRITEBYTECODE": "1"}
     kept = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
     done = subprocess.run(
-        [sys.executable, "-c", _USED],
+        [sys.executable, "-c", program],
         cwd=temporary,
         env={**kept, **settings, "HOME": _NOBODYS, **environment},
         capture_output=True,
