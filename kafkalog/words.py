@@ -9,6 +9,7 @@ from functools import lru_cache
 from string import Formatter
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_END_OF_1970_MS = 365 * 24 * 3_600_000
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 # The units of a length of time, and up to how many hours it has no days.
 DURATION_UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
@@ -96,6 +97,18 @@ def time_text(time_ms: int | None) -> str:
     except OverflowError:
         return str(time_ms)
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+
+
+def time_doubt(text: str) -> str | None:
+    """What is odd about a time that a user gives as a number: that it is in 1970, while as seconds
+    it would be a time of Kafka's."""
+    if not re.fullmatch(r"[0-9]{10,11}", text) or int(text) >= _END_OF_1970_MS:
+        return None
+    number = int(text)
+    return (
+        f"{text} is {time_text(number)}, for numbers are milliseconds; seconds, of "
+        f"{time_text(number * 1000)}, would be {number * 1000}"
+    )
 
 
 def time_ms(text: str) -> int:

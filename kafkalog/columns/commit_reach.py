@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.words import time_text
 
 
 class CompleteLog(Protocol):
@@ -80,12 +80,9 @@ def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:
 
 def _completeness(reach: CommitReach, moment: int | None) -> str:
     if reach.complete_from_ms is None:
-        return f"none has been removed {'with old logs' if reach.is_zookeeper else 'by cleaning'}"
-    begin = f"complete from {_time(reach.complete_from_ms)} on"
+        none = f"none has been removed {'with old logs' if reach.is_zookeeper else 'by cleaning'}"
+        return none if moment is None else f"{none}, so none of {time_text(moment)} is missing"
+    begin = f"complete from {time_text(reach.complete_from_ms)} on"
     if moment is None or moment >= reach.complete_from_ms:
         return begin
-    return f"{begin}: of {_time(moment)} older ones that were replaced since can be missing"
-
-
-def _time(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return f"{begin}: of {time_text(moment)} older ones that were replaced since can be missing"

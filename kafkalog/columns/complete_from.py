@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkalog.columns.batch_table import (
+    BASE_TIMESTAMP,
     EXPECTED_OFFSET,
     FAULT,
     LAST_OFFSET,
@@ -58,6 +59,18 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
         last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
         return CompleteFrom(offset, last_written_ms, damaged)
     return CompleteFrom(bound.offset, time_ms, damaged)
+
+
+def first_timestamp_ms(log: PartitionLog) -> int | None:
+    """The earliest time that a sound batch has, milliseconds since 1970: before it nothing is known
+    by this log. None where no batch has any. Raises OSError."""
+    earliest: list[int] = []
+    for headers in LogHeaders(log).tables(range(len(log.segments))):
+        table = headers.table
+        times = table[table[:, FAULT] == 0][:, (BASE_TIMESTAMP, MAX_TIMESTAMP)]
+        earliest += times[times >= 0].tolist()
+        earliest = [min(earliest)] if earliest else []
+    return earliest[0] if earliest else None
 
 
 class _Gaps:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument
+from kafkalog.command_line.inputs import LOG_DIRS_MEANING, given_time_ms, log_dirs_argument
 from kafkalog.command_line.parallel import in_order, processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.words import time_ms
 
 if TYPE_CHECKING:
     from kafkalog.storage.partition_log import PartitionLog
@@ -130,7 +129,7 @@ def _question(text: str) -> tuple[_Question, bool]:
     if word in questions:
         return questions[word], word == "latest-tiered"
     try:
-        timestamp_ms = time_ms(text)
+        timestamp_ms = given_time_ms(text)
     except ValueError as error:
         raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
     return lambda replicas: _offset_for_time(replicas, timestamp_ms), False

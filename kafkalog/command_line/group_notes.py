@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from kafkalog.columns.commit_reach import commit_reaches, reach_words
-from kafkalog.command_line.group_sources import CompleteLog
+from kafkalog.command_line.group_sources import CompleteLog, known_from_ms
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import tell
 from kafkalog.coordination.group_records import GroupKey, TopicPartition
-from kafkalog.words import counted
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.words import counted, time_text
 
 # Parts of a lag that are neither read here nor passed over by consumers.
 _UNREAD_PARTS = {
@@ -22,12 +25,28 @@ _MOST_SHOWN = 5
 
 
 def tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
-    """How far back commits are known, and what hides some."""
+    """From when on all commits are known, where a past moment is asked for; and what hides some."""
     for reach in commit_reaches(complete):
-        earliest = reach.complete_from_ms
-        is_too_early = as_of is not None and earliest is not None and as_of < earliest
-        if reach.damaged_ranges or reach.missing or is_too_early:
+        if reach.damaged_ranges or reach.missing or as_of is not None:
             tell(reach_words([reach], as_of))
+    if as_of is not None and as_of > time.time_ns() // 1_000_000:
+        tell(
+            f"{time_text(as_of)} is in the future: told is what is there now, with ages as of then"
+        )
+
+
+def tell_nothing_known(logs: Sequence[PartitionLog], as_of: int | None) -> None:
+    """Why no group is there."""
+    first_ms = known_from_ms(logs)
+    if first_ms is None:
+        tell(f"no consumer group is known: {CONSUMER_OFFSETS} has no record")
+    elif as_of is not None and as_of < first_ms:
+        tell(
+            f"nothing is known of {time_text(as_of)}: the first record of {CONSUMER_OFFSETS} is of "
+            f"{time_text(first_ms)}"
+        )
+    else:
+        tell(f"no consumer group is known: {CONSUMER_OFFSETS} has no commit and no group in force")
 
 
 def tell_unread(rows: Sequence[LagRow]) -> None:

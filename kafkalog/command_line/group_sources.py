@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 
 from kafkalog.columns.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
-from kafkalog.columns.complete_from import complete_from
+from kafkalog.columns.complete_from import complete_from, first_timestamp_ms
 from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.views import Reduction, reduced_view, view_options
@@ -144,6 +144,13 @@ def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[Comple
             on_done=lambda log: reading.on_done(sum(each.size for each in log.segments)),
         )
     )
+
+
+def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
+    """The time of the first thing that `__consumer_offsets` has, None where it has nothing."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    times = (first_timestamp_ms(log) for log in offsets_logs)
+    return min((time for time in times if time is not None), default=None)
 
 
 def _commits(

@@ -134,7 +134,7 @@ def write_lagging(sources: GroupSources, rows: Sequence[LagRow], table_format: s
     found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
     found.sort(key=lambda values: (values[2] is None, values[2], values[0]))
     if not found and table_format == "text":
-        click.echo("no group is known to be behind")
+        click.echo("no group is known to be behind" if sources.groups else "no group is known")
         return
     write_table(_LAGGING, found, table_format, texts=_TEXTS)
 

@@ -97,8 +97,10 @@ def groups(
         reading = Reading(log_dirs, processes, bar.update)
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
         complete = complete_logs(reading, logs)
-    asked = _asked(sources, groups)
     group_notes.tell_reach(complete, as_of)
+    if not sources.groups:
+        group_notes.tell_nothing_known(logs, as_of)
+    asked = _asked(sources, groups)
     if table == _LIST:
         group_tables.write_names(asked, table_format)
     elif table == _STATE:

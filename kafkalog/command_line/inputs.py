@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
+from kafkalog.command_line.terminal import tell
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import time_ms
+from kafkalog.words import time_doubt, time_ms
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -49,12 +50,20 @@ def partition_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..
     )
 
 
+def given_time_ms(text: str) -> int:
+    """A time in milliseconds; where it looks like seconds, stderr says so. Raises ValueError."""
+    doubt = time_doubt(text)
+    if doubt is not None:
+        tell(doubt)
+    return time_ms(text)
+
+
 class _Time(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return time_ms(value)
+            return given_time_ms(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -21,7 +21,7 @@ from kafkalog.storage.log_dir import find_partitions, input_entries
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.words import counted as counted
-from kafkalog.words import time_ms
+from kafkalog.words import time_doubt, time_ms
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
 _EPILOG = """\
@@ -116,7 +116,11 @@ def _script(name: str) -> str:
 
 
 def argument_time_ms(text: str) -> int:
-    """A time on the command line, in milliseconds: such a number, or ISO 8601, UTC by default."""
+    """A time on the command line, in milliseconds: such a number, or ISO 8601, UTC by default.
+    Where it looks like seconds, stderr says so."""
+    doubt = time_doubt(text)
+    if doubt is not None:
+        print(doubt, file=sys.stderr)
     try:
         return time_ms(text)
     except ValueError as error:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kafkalog.command_line.group_sources import known_from_ms
 from kafkalog.command_line.main import kafkalog
+from kafkalog.storage.log_dir import find_partitions
 from tests.golden.groups_as_told import (
     ToldLag,
     ToldMember,
@@ -217,3 +219,26 @@ def test_what_damage_hides_is_no_record_to_read_and_is_told(
 def test_behind_since_is_of_the_first_record_by_offset_not_by_time() -> None:
     _, out, _ = run("--help")
     assert "since the time of the first record, by offset" in " ".join(out.split())
+
+
+def test_nothing_is_known_before_the_first_record_that_the_consumer_got(unpacked: Unpacked) -> None:
+    # F328
+    golden, (logs,) = unpacked("kafka44.golden"), log_dirs(unpacked("kafka44.logs"))
+    with open(golden / "consumer" / "__consumer_offsets.read_uncommitted.jsonl") as lines:
+        first_ms = min(json.loads(line)["timestamp"] for line in lines)
+    assert known_from_ms(find_partitions([logs])) == first_ms
+
+
+@pytest.mark.parametrize(
+    ("as_of", "said"),
+    [
+        ("2020-01-01T00:00:00Z", "nothing is known of 2020-01-01T00:00:00.000Z: the first record"),
+        ("1795246890", "seconds, of 2026-11-21T07:41:30.000Z, would be 1795246890000"),
+        ("2026-11-13T12:00:00", "so none of 2026-11-13T12:00:00.000Z is missing"),
+        ("2100-01-01", "2100-01-01T00:00:00.000Z is in the future"),
+    ],
+)
+def test_how_far_a_moment_can_be_told_stands_beside_the_table(as_of: str, said: str) -> None:
+    # F328
+    code, _, err = run(SHOP, "--lagging", "--as-of", as_of)
+    assert (code, said in err) == (0, True)

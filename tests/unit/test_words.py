@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.words import duration_text, sentence
+from kafkalog.words import duration_text, sentence, time_doubt
 from tests.lengths_of_time import LENGTHS
 
 
@@ -20,4 +20,16 @@ def test_numbers_stand_in_sentences_as_people_write_them() -> None:
     )
     assert sentence(words, (12_000, 165_037_855, 12_345)) == (
         "12,000 records left to read for 46 h, all commits since of 12345"
+    )
+
+
+@pytest.mark.parametrize("text", ["1795246890000", "0", "1000", "2026-11-21T12:00:00Z", "noon"])
+def test_a_time_that_is_one_is_not_doubted(text: str) -> None:
+    assert time_doubt(text) is None
+
+
+def test_a_number_in_1970_that_is_a_time_of_kafkas_in_seconds_is_doubted() -> None:
+    assert time_doubt("1795246890") == (
+        "1795246890 is 1970-01-21T18:40:46.890Z, for numbers are milliseconds; seconds, of "
+        "2026-11-21T07:41:30.000Z, would be 1795246890000"
     )
