@@ -88,6 +88,14 @@ class StreamedLog:
         return Record(offset, 1_000 + offset, 0, b"key", value)
 
 
+def grown(log_dir: Path, *records: int, topic: str = "orders", partition: int = 0) -> StreamedLog:
+    """A log of so many records in each of its batches."""
+    log = StreamedLog(log_dir, topic, partition)
+    for count in records:
+        log.append(1, count)
+    return log
+
+
 class DrivenStream:
     """A query's life without a JVM: offsets go through JSON, as through a checkpoint."""
 

@@ -1,4 +1,5 @@
-"""A small writer of ZooKeeper's files, by the layout in docs/zookeeper.md: the tests' own."""
+"""A small writer of ZooKeeper's files, by the layout in docs/zookeeper.md: the tests' own; and what
+is read from them."""
 
 from __future__ import annotations
 
@@ -8,6 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.replay import TreeAt, tree_at
 from kafkalog.zookeeper.snapshot import TreeDigest
 from kafkalog.zookeeper.transactions import (
     Check,
@@ -197,3 +201,14 @@ def flipped(content: bytes, bit: int) -> bytes:
     changed = bytearray(content)
     changed[bit // 8] ^= 1 << bit % 8
     return bytes(changed)
+
+
+def replayed(folder: Path, until: int | None = None) -> tuple[TreeAt, list[Finding]]:
+    """The tree that the files give, and what was found in them."""
+    (data_dir,) = find_data_dirs([str(folder)])
+    findings: list[Finding] = []
+    return tree_at(data_dir, until, findings.append), findings
+
+
+def faults(findings: list[Finding]) -> list[Fault]:
+    return [finding.fault for finding in findings]

@@ -5,48 +5,23 @@ F102, F106, F149 to F151, F158.
 
 from __future__ import annotations
 
-import os
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
-from kafkalog.format.indexes import read_offset_index, read_time_index, read_transaction_index
-from kafkalog.format.leader_epochs import read_leader_epochs
+from kafkalog.format.indexes import read_offset_index, read_time_index
 from kafkalog.format.message_set import write_message_set
-from kafkalog.format.producer_snapshot import read_producer_snapshot
-from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
-from kafkalog.storage.producer_state import BrokerStartError
 from kafkalog.wire.compression import CompressionType
 from tests.samples import batch, consecutive, record
+from tests.unit.storage.written_logs import Machine, bases, log_of, writer
 
 SIZE = len(batch(0))
 DAY_MS = 86_400_000
-
-
-@dataclass
-class Machine:
-    """A clock that stands still until it is set, and a note of every file forced to disk."""
-
-    now_ms: int = 1_000_000
-    flushed: list[str] = field(default_factory=list)
-
-    def clock(self) -> int:
-        return self.now_ms
-
-    def flush(self, descriptor: int) -> None:
-        self.flushed.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
-
-    def taken(self) -> list[str]:
-        taken, self.flushed = self.flushed, []
-        return taken
 
 
 @pytest.fixture
@@ -59,26 +34,8 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "orders-0"
 
 
-def writer(place: Path, machine: Machine, *, start_offset: int = 0, **settings: int) -> LogWriter:
-    return LogWriter(
-        str(place),
-        LogSettings(**settings),
-        now_ms=machine.clock,
-        flush=machine.flush,
-        start_offset=start_offset,
-    )
-
-
 def timed(offset: int, time_ms: int, count: int = 1) -> bytes:
     return write_batch([Record(offset + i, time_ms, 0, None, b"v") for i in range(count)])
-
-
-def bases(place: Path) -> list[int]:
-    return [int(path.stem) for path in sorted(place.glob("*.log"))]
-
-
-def log_of(place: Path, base: int) -> bytes:
-    return (place / f"{base:020d}.log").read_bytes()
 
 
 def test_a_closed_segment_has_the_bytes_of_one_written_whole(place: Path, machine: Machine) -> None:
@@ -354,67 +311,6 @@ def test_new_names_are_forced_to_disk_with_their_files(place: Path, machine: Mac
         log.append(batch(3))
         log.flush()
         assert place.name not in machine.taken()
-
-
-def marker(offset: int, kind: int) -> bytes:
-    key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 6)
-    fields = BatchFields(producer_id=9, producer_epoch=0, is_transactional=True, is_control=True)
-    return write_batch([Record(offset, 1000, 0, key, value)], fields)
-
-
-def sent(offset: int, sequence: int, *, is_transactional: bool = True) -> bytes:
-    fields = BatchFields(
-        producer_id=9,
-        producer_epoch=0,
-        base_sequence=sequence,
-        is_transactional=is_transactional,
-        leader_epoch=offset // 5,
-    )
-    return write_batch([record(offset)], fields)
-
-
-@pytest.fixture
-def transactions(place: Path, machine: Machine) -> Iterator[Path]:
-    """Offset 0 and its abort, offset 2 and its commit, offset 4 in a segment of its own."""
-    with writer(place, machine, segment_bytes=4 * len(marker(0, 0)) + 40) as log:
-        for each in (sent(0, 0), marker(1, 0), sent(2, 1), marker(3, 1), sent(5, 2)):
-            log.append(each)
-    return place
-
-
-def test_aborted_transactions_go_to_the_index_of_the_markers_segment(transactions: Path) -> None:
-    # F104, F112
-    index = (transactions / f"{0:020d}.txnindex").read_bytes()
-    assert read_transaction_index(index) == [(9, 0, 1, 2)]
-    assert len(list(transactions.glob("*.txnindex"))) == 1
-
-
-def test_snapshots_of_the_producers_are_taken_at_segments_and_at_the_end(
-    transactions: Path,
-) -> None:
-    # F105, F106, F110
-    offsets = [int(path.stem) for path in sorted(transactions.glob("*.snapshot"))]
-    assert offsets == [*bases(transactions)[1:], 6]
-    (entry,) = read_producer_snapshot((transactions / f"{6:020d}.snapshot").read_bytes())
-    assert entry.last_sequence == 2
-    assert entry.transaction_first_offset == 5
-
-
-def test_leader_epochs_are_written_when_they_begin(transactions: Path) -> None:
-    # F107, F116
-    text = (transactions / "leader-epoch-checkpoint").read_text()
-    assert read_leader_epochs(text) == [(0, 0), (1, 5)]
-
-
-def test_a_batch_outside_its_producers_open_transaction_is_refused(
-    place: Path, machine: Machine
-) -> None:
-    # F111: no broker would start with it.
-    with writer(place, machine) as log:
-        log.append(sent(0, 0))
-        with pytest.raises(BrokerStartError):
-            log.append(sent(1, 1, is_transactional=False))
-    assert log_of(place, 0) == sent(0, 0)
 
 
 def test_nothing_is_in_a_directory_but_what_a_broker_leaves(place: Path, machine: Machine) -> None:
