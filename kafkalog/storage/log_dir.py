@@ -31,6 +31,7 @@ from kafkalog.storage.names import (
     partition_name,
     segment_base_offset,
 )
+from kafkalog.storage.nearby_log_dirs import nearby_log_dirs
 from kafkalog.storage.partition_log import (
     LogDir,
     PartitionLog,
@@ -72,10 +73,10 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     """
     search = _Search(strict)
     files: dict[str, list[str]] = {}
-    found = (entry for pattern in paths for entry in input_entries(pattern))
-    for entry in {entry.path: entry for entry in found}.values():
+    found = {entry.path: entry for pattern in paths for entry in input_entries(pattern)}
+    for entry in found.values():
         if entry.is_directory:
-            search.add_directory(entry.path)
+            search.add_directory(entry.path, is_one_of_several=len(found) > 1)
         else:
             files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
     for directory, named in files.items():
@@ -115,7 +116,7 @@ class _Search:
         self._log_dirs: dict[str, LogDir] = {}
         self.found: list[PartitionLog] = []
 
-    def add_directory(self, path: str) -> None:
+    def add_directory(self, path: str, *, is_one_of_several: bool) -> None:
         entries = self._directories.entries(path)
         tiered = tiered_partitions(self._directories, path, entries)
         self.found += [_tiered_log(partition, path) for partition in tiered]
@@ -129,10 +130,12 @@ class _Search:
         if tiered and not partitions:
             return
         if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
+            near = nearby_log_dirs(
+                self._directories, path, _is_log_dir, is_one_of_several=is_one_of_several
+            )
             raise LogDirError(
-                f"{path}: neither a log directory (no directory named <topic>-<partition> in it) "
-                "nor a partition directory (no <offset>.log in it) nor tiered storage; several log "
-                f"directories under one parent are given as {os.path.join(path, '*')}"
+                f"{path}: {near} (a log directory has directories named <topic>-<partition>, a "
+                "partition directory has <offset>.log, tiered storage has neither)"
             )
         log_dir = self._log_dir(path)
         self.found += [
@@ -180,11 +183,14 @@ def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
     if any(_is_log_file(entry.name) for entry in entries):
         return True
     # An empty partition, rather than a log directory that is named like one.
-    is_log_dir = any(
+    return partition_name(os.path.basename(path)) is not None and not _is_log_dir(entries)
+
+
+def _is_log_dir(entries: list[Entry]) -> bool:
+    return any(
         entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
         for entry in entries
     )
-    return partition_name(os.path.basename(path)) is not None and not is_log_dir
 
 
 def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str) -> PartitionLog:

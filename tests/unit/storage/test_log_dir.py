@@ -304,11 +304,30 @@ def test_a_directory_of_other_things_is_an_error_that_tells_what_is_missing(tmp_
         assert said in str(caught.value)
 
 
-def test_a_parent_of_log_dirs_is_an_error_that_tells_the_glob_to_use(tmp_path: Path) -> None:
-    add_partition(tmp_path / "disk1", "orders-0", 0)
+def refusal(*paths: Path) -> str:
     with pytest.raises(LogDirError) as caught:
-        find_partitions([str(tmp_path)])
-    assert str(tmp_path / "*") in str(caught.value)
+        find_partitions([str(path) for path in paths])
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["disk1", "brokers/one"])
+def test_a_parent_of_log_dirs_is_an_error_that_names_them(place: str, tmp_path: Path) -> None:
+    add_partition(tmp_path / place, "orders-0", 0)
+    assert f"did you mean {tmp_path / place} below it?" in refusal(tmp_path)
+
+
+def test_what_is_no_log_dir_beside_some_is_an_error_that_names_them(tmp_path: Path) -> None:
+    add_partition(tmp_path / "disk1", "orders-0", 0)
+    (tmp_path / "photos" / "2026").mkdir(parents=True)
+    said = refusal(tmp_path / "*")
+    assert said.startswith(f"{tmp_path / 'photos'}: no log directory, nor is one below it; ")
+    assert f"did you mean {tmp_path / 'disk1'} beside it?" in said
+    # Of a path alone nobody knows that it has to do with its neighbours.
+    assert "disk1" not in refusal(tmp_path / "photos")
+
+
+def test_an_empty_directory_is_called_empty(tmp_path: Path) -> None:
+    assert refusal(tmp_path).startswith(f"{tmp_path}: an empty directory")
 
 
 def test_a_directory_that_is_named_like_a_segment_is_none(tmp_path: Path) -> None:
