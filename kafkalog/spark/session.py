@@ -35,8 +35,10 @@ _LOCAL = {
 }
 
 _USUAL_CORES = 16
-# A cell of a table in a notebook is cut behind as many.
-_CELL_CHARACTERS = 120
+# A table in a notebook has as many rows, and cells are cut behind as many characters: what
+# `described` tells of the widest table, and the longest comment, are shown whole.
+_SHOWN_ROWS = 60
+_CELL_CHARACTERS = 600
 
 
 def default_settings() -> dict[str, str]:
@@ -72,6 +74,7 @@ def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     spark = _session(app_name, with_delta=True)
     kafkalog.register(spark)
     spark.conf.set("spark.sql.repl.eagerEval.enabled", True)
+    spark.conf.set("spark.sql.repl.eagerEval.maxNumRows", _SHOWN_ROWS)
     spark.conf.set("spark.sql.repl.eagerEval.truncate", _CELL_CHARACTERS)
     return spark
 

@@ -21,7 +21,7 @@ RUN = """
 import sys, nbformat
 from nbclient import NotebookClient
 notebook = nbformat.read(sys.argv[1], 4)
-NotebookClient(notebook, timeout=240).execute()
+NotebookClient(notebook, timeout=600).execute()
 nbformat.write(notebook, sys.argv[2])
 """
 
@@ -47,6 +47,7 @@ def test_the_page_names_every_notebook() -> None:
 
 @pytest.mark.deep
 @pytest.mark.spark
+@pytest.mark.timeout(900)  # on a machine with other work each takes minutes
 @needs_delta
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=named)
 def test_a_notebook_runs_and_draws(notebook: Path, tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_a_notebook_runs_and_draws(notebook: Path, tmp_path: Path) -> None:
         [sys.executable, "-c", RUN, str(notebook), str(ran)],
         cwd=notebook.parent,
         check=True,
-        timeout=290,
+        timeout=890,
     )
     outputs = [output for cell in cells(ran) for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error"] == []
