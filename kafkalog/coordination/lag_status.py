@@ -49,7 +49,11 @@ class LagRule(Enum):
     STOPPED = (9, LagStatus.STOP, "{0:record} left to read for {1:ms}, no commit since")
     REWOUND = (10, LagStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
     STALLED = (11, LagStatus.STALL, "{0:record} left to read for {1:ms}, all commits since of {2}")
-    FALLS_BEHIND = (12, LagStatus.WARN, "{0:record} left to read, {1} at the first of {2:commit}")
+    FALLS_BEHIND = (
+        12,
+        LagStatus.WARN,
+        "{0:record} left to read, {1:record} at the first of {2:commit}",
+    )
     KEEPS_UP = (13, LagStatus.OK, "{0:record} left to read, the next is {1:ms} old")
 
     def __init__(self, number: int, status: LagStatus, words: str) -> None:

@@ -71,7 +71,8 @@ def damage_section(damage: Damage) -> Section:
     left = damage.totals.partitions - len(damage.logs)
     if left:
         others = damage.totals.damaged_partitions - sum(row.errors > 0 for row in damage.logs)
-        parts.append(paragraph(f"{counted(left, 'partition')} more, {others:,} of them damaged."))
+        told = f"{others:,}" if others else "none"
+        parts.append(paragraph(f"{counted(left, 'partition')} more, {told} of them damaged."))
     return Section(section("damage", "Damage map", *parts), {})
 
 

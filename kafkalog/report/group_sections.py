@@ -20,6 +20,8 @@ _REASONS = {
     "not_in_transaction": "hanging: its coordinator knows nothing of it here",
 }
 _TITLE = "Consumer groups"
+# The numbers of a reason are one partition's, those beside it the group's.
+_WHY = "Why, in the partition with most left"
 
 
 def group_section(groups: Groups | None) -> Section:
@@ -59,7 +61,7 @@ def _is_of(row: Row, status: Row) -> bool:
 
 
 def _status_table(statuses: Rows) -> Markup:
-    heads = ("Group", "Status", "Partitions", "Left to read", "Behind since", "Last commit", "Why")
+    heads = ("Group", "Status", "Partitions", "Left to read", "Behind since", "Last commit", _WHY)
     return table(
         heads,
         (

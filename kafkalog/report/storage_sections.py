@@ -175,9 +175,8 @@ def compression_section(batches: Batches) -> Section:
     parts = [beside(*plots), _codec_table(rows, order)]
     unknown = sum(row.bytes - row.measured_bytes for row in rows)
     if unknown:
-        parts.append(
-            paragraph(f"{size_text(unknown)} cannot be decompressed, and are left out of ratios.")
-        )
+        # Of damaged batches, without compression too.
+        parts.append(paragraph(f"Ratios leave out {size_text(unknown)} that cannot be decoded."))
     return Section(section("compression", "Compression and batches", *parts), figures)
 
 

@@ -126,7 +126,7 @@ def test_the_end_has_the_status_that_the_groups_were_made_for(rows: list[Any]) -
     assert ends["stopped"].burrow_reason == "no commit for 8 min, and the 10 held span 90 s"
     assert ends["stalled"].burrow_reason == "10 commits held, all of offset 5, lag is 596"
     assert ends["rewound"].reason == "went back from offset 591 to 300, and not to 591 again"
-    assert ends["slow"].reason == "301 records left to read, 256 at the first of 10 commits"
+    assert ends["slow"].reason == "301 records left to read, 256 records at the first of 10 commits"
     assert ends["slow"].burrow_reason == "lag is 301, and never fell over 10 commits held"
 
 

@@ -118,7 +118,7 @@ def test_a_group_falls_behind_when_it_never_catches_up_and_more_is_left() -> Non
     facts = LagFacts(NOON_MS, readable_records=5, next_timestamp_ms=NOON_MS - 3 * MINUTE_MS)
     assert said(facts, commits(10, 20, 30, left=5)) == (
         LagStatus.WARN,
-        "5 records left to read, 5 at the first of 3 commits",
+        "5 records left to read, 5 records at the first of 3 commits",
     )
     assert said(facts, commits(10, 20, 30, left=6))[0] is LagStatus.OK
     assert said(facts, commits(10, 20, 30, left=None))[0] is LagStatus.OK
