@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.deep,
     pytest.mark.spark,
     # A run is a JVM, and there are a dozen.
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(
         not (AIRFLOW / "airflow").exists(), reason="Airflow is installed by `make airflow-test`"
     ),
