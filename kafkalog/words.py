@@ -60,6 +60,11 @@ def duration_text(length_ms: int) -> str:
     return f"{sign}{length_ms:,} ms"
 
 
+def age_text(age_ms: int) -> str:
+    """How long ago something was, as `duration_text` has it; less than nothing is in the future."""
+    return duration_text(age_ms) if age_ms >= 0 else f"{duration_text(-age_ms)} in the future"
+
+
 @lru_cache
 def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
     """What a sentence with places for numbers is made of: text, the number behind it, None behind

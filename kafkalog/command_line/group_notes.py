@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from kafkalog.columns.commit_reach import commit_reaches, reach_words
 from kafkalog.command_line.group_sources import CompleteLog, known_from_ms
@@ -13,7 +13,7 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.coordination.group_records import GroupKey, TopicPartition
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import counted, time_text
+from kafkalog.words import counted, duration_text, time_text
 
 # Parts of a lag that are neither read here nor passed over by consumers.
 _UNREAD_PARTS = {
@@ -22,6 +22,9 @@ _UNREAD_PARTS = {
     "storage, which is not read here",
 }
 _MOST_SHOWN = 5
+_CREATE_TIME = 0
+# What tells where a log ended then, where no broker's clock does: F312.
+_BY_PRODUCERS = ("create_time", "consumed")
 
 
 def tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
@@ -70,23 +73,67 @@ def tell_unread(rows: Sequence[LagRow]) -> None:
         _tell_some(lines, "partition")
 
 
-def tell_uncounted(rows: Sequence[LagRow]) -> None:
-    """What the lag of the rows leaves out, or counts although it expired."""
+def tell_unknown(
+    rows: Sequence[LagRow], deleted_topics: Callable[[], Collection[str]], as_of: int | None
+) -> None:
+    """Of which commits no lag is known, and why. `deleted_topics` are asked for only where there
+    are such."""
     committed = [row for row in rows if row.committed_offset is not None]
-    unknown = sum(row.account["lag"] is None for row in committed)
-    stale = sum(not row.is_counted for row in committed) - unknown
-    expired = sum(row.status == "expired" for row in committed)
-    if unknown:
-        tell(
-            f"lag not known of {counted(unknown, 'commit')}: the logs of their partitions, or what "
-            "they were then, are not there; give the log directories of all brokers"
-        )
+    unknown = [row for row in committed if row.account["lag"] is None]
+    gone = deleted_topics() if unknown else ()
+    by_reason: dict[str, list[str]] = defaultdict(list)
+    for row in unknown:
+        if row.account["log_start_offset"] is not None:
+            reason = f"the log begins later than {time_text(as_of)}"
+        elif row.topic in gone:
+            reason = "the topic was deleted since"
+        else:
+            reason = "no log of it is there: give the log directories of all brokers"
+        place = f"{row.group.group_id} in {row.topic}-{row.partition}"
+        by_reason[reason].append(f"lag not known of {place}: {reason}")
+    for lines in by_reason.values():
+        _tell_some(lines, "commit")
+
+
+def tell_uncounted(rows: Sequence[LagRow], retention_minutes: int) -> None:
+    """Which commits are left out as stale, and which expired but count."""
+    committed = [row for row in rows if row.committed_offset is not None]
+    known = [row for row in committed if row.account["lag"] is not None]
+    stale = [row.status for row in known if not row.is_counted]
+    expired = sum(row.status == "expired" for row in known)
     if stale:
-        tell(f"{counted(stale, 'stale commit')} not counted as behind: --verbose says why")
+        why = ", ".join(f"{count:,} {status}" for status, count in sorted(Counter(stale).items()))
+        tell(f"{counted(len(stale), 'stale commit')} not counted as behind: {why}")
     if expired:
+        older = duration_text(retention_minutes * 60_000)
         tell(
-            f"{counted(expired, 'commit')} expired since, and counted all the same: of a copy made "
-            "earlier give --as-of the time of the copy"
+            f"{counted(expired, 'commit')} would be dropped by a running broker, for nobody has "
+            f"used them for {older} (--offsets-retention); they count here. Of a copy made earlier "
+            "give --as-of the time of the copy"
+        )
+
+
+def tell_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:
+    """Which times in the rows are only as right as the clocks of producers."""
+    left = [row for row in rows if row.is_behind and row.behind_since_ms is not None]
+    ahead = sorted({f"{row.topic}-{row.partition}" for row in left if row.is_ahead_of_time})
+    by_producers = sum(row.account["timestamp_type"] == _CREATE_TIME for row in left)
+    if by_producers:
+        tell(
+            f"since when and how long is by timestamps of producers in {by_producers:,} of "
+            f"{counted(len(left), 'partition')} behind (message.timestamp.type=CreateTime)"
+        )
+    if ahead:
+        more = ", …" if len(ahead) > _MOST_SHOWN else ""
+        tell(
+            f"the next records of {', '.join(ahead[:_MOST_SHOWN])}{more} have timestamps in the "
+            "future: wrong clocks of producers, or no clock's time; since when is not known there"
+        )
+    sampled = sum(row.account["high_watermark_from"] in _BY_PRODUCERS for row in rows)
+    if sampled and as_of is not None:
+        tell(
+            f"where the log ended at {time_text(as_of)} is by timestamps of producers in "
+            f"{counted(sampled, 'row')}: see high_watermark_from in docs/lag.md"
         )
 
 

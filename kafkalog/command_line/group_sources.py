@@ -146,6 +146,13 @@ def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[Comple
     )
 
 
+def deleted_topics(log_dirs: Sequence[str], logs: list[PartitionLog]) -> set[str]:
+    """The topics that are known to be deleted by now, and not to have been made anew."""
+    topics = _known_topics(logs, cluster_metadata(log_dirs, logs, None))
+    living = {topic.topic for topic in topics if not topic.is_deleted}
+    return {topic.topic for topic in topics} - living
+
+
 def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
     """The time of the first thing that `__consumer_offsets` has, None where it has nothing."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 import click
 
@@ -12,7 +13,7 @@ from kafkalog.command_line.group_sources import GroupSources
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import write_table
 from kafkalog.coordination.group_records import Group, GroupKey, GroupMember, Record
-from kafkalog.words import duration_text, printable, time_text
+from kafkalog.words import age_text, printable, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -21,6 +22,10 @@ _OFFSETS = (
 _VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
 _STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
 _MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
+_LAGGING_VERBOSE = (
+    *("group", "topic", "partition", "to_read", "behind_since_ms", "time_lag_ms", "lost"),
+    *("damaged", "committed_at_ms", "commit_status", "consumer_id", "host", "client_id"),
+)
 _LAGGING = (
     *("group", "to_read", "behind_since_ms", "time_lag_ms", "partitions_behind", "lost"),
     *("damaged", "last_commit_ms", "state", "members"),
@@ -28,7 +33,7 @@ _LAGGING = (
 # Any of these makes a group one that is told by --lagging.
 _BEHIND_PARTS = ("readable_records", "below_log_start", "damaged")
 _TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"), time_text)
-_TEXTS = {**_TIMES, "time_lag_ms": duration_text}
+_TEXTS = {**_TIMES, "time_lag_ms": age_text}
 
 
 def write_names(groups: Collection[GroupKey], table_format: str) -> None:
@@ -109,13 +114,17 @@ def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -
 
 
 def _offsets(row: LagRow) -> tuple[object, ...]:
-    member = row.member
-    who = member and (member.member_id, member.client_host, member.client_id)
     account = row.account
     return (
         *(row.group.group_id, row.topic, row.partition, row.committed_offset),
-        *(account["high_watermark"], account["lag"], *(who or (None, None, None))),
+        *(account["high_watermark"], account["lag"], *_member(row)),
     )
+
+
+def _member(row: LagRow) -> tuple[str | None, str | None, str | None]:
+    """Who has the partition."""
+    who = row.member
+    return (who.member_id, who.client_host, who.client_id) if who else (None, None, None)
 
 
 def _more(row: LagRow) -> tuple[object, ...]:
@@ -124,22 +133,41 @@ def _more(row: LagRow) -> tuple[object, ...]:
     return (row.behind_since_ms, row.time_lag_ms, committed_ms, row.status, *parts)
 
 
-def write_lagging(sources: GroupSources, rows: Sequence[LagRow], table_format: str) -> None:
-    """A row per group that is behind, has lost records or may not get some for damage, who has
-    waited longest first."""
-    by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
-    for row in rows:
-        if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS):
-            by_group[row.group].append(row)
-    found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
-    found.sort(key=lambda values: (values[2] is None, values[2], values[0]))
-    if not found and table_format == "text":
+def write_lagging(
+    sources: GroupSources, rows: Sequence[LagRow], table_format: str, *, verbose: bool
+) -> None:
+    """A row per group that is behind, has lost records or may not get some for damage, or per
+    partition that it is so in; who has waited longest first."""
+    behind = [
+        row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
+    ]
+    if not behind and table_format == "text":
         click.echo("no group is known to be behind" if sources.groups else "no group is known")
         return
-    write_table(_LAGGING, found, table_format, texts=_TEXTS)
+    names = _LAGGING_VERBOSE if verbose else _LAGGING
+    if verbose:
+        found = [_lagging_partition(row) for row in behind]
+    else:
+        by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
+        for row in behind:
+            by_group[row.group].append(row)
+        found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
+    since = names.index("behind_since_ms")
+    found.sort(key=lambda values: (values[since] is None, values[since], values[0]))
+    write_table(names, found, table_format, texts=_TEXTS)
 
 
-def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[object, ...]:
+def _lagging_partition(row: LagRow) -> tuple[Any, ...]:
+    return (
+        *(row.group.group_id, row.topic, row.partition, row.account["readable_records"]),
+        *(row.behind_since_ms, row.time_lag_ms),
+        *(row.account["below_log_start"], row.account["damaged"]),
+        *(row.commit and row.commit["commit_timestamp_ms"], row.status),
+        *_member(row),
+    )
+
+
+def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[Any, ...]:
     since = [row.behind_since_ms for row in rows if row.behind_since_ms is not None]
     lags = [row.time_lag_ms for row in rows if row.time_lag_ms is not None]
     return (

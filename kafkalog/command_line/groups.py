@@ -31,6 +31,7 @@ a group since the earliest of these.
 Examples:
   kafkalog groups /var/lib/kafka/data
   kafkalog groups /var/lib/kafka/data --lagging
+  kafkalog groups /var/lib/kafka/data --lagging --verbose
   kafkalog groups /var/lib/kafka/data --group billing --verbose
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
@@ -40,7 +41,12 @@ Examples:
 @click.command(epilog=_EPILOG)
 @log_dirs_argument
 @click.option("--describe", "table", flag_value=_DESCRIBE, default=True, help="Offsets and lag.")
-@click.option("--lagging", "table", flag_value=_LAGGING, help="Who is behind, and since when.")
+@click.option(
+    "--lagging",
+    "table",
+    flag_value=_LAGGING,
+    help="Who is behind since when, a row per group; with --verbose per partition.",
+)
 @click.option("--list", "table", flag_value=_LIST, help="The groups' names.")
 @click.option("--state", "table", flag_value=_STATE, help="States, coordinators, types.")
 @click.option("--members", "table", flag_value=_MEMBERS, help="Members and what they have.")
@@ -48,7 +54,11 @@ Examples:
     "--group", "groups", metavar="GROUP", multiple=True, help="Only this group; repeatable."
 )
 @click.option("--all-groups", is_flag=True, help="All of them, as without --group.")
-@click.option("--verbose", is_flag=True, help="More columns: what a lag is made of, times, status.")
+@click.option(
+    "--verbose",
+    is_flag=True,
+    help="Per partition also since when it is behind, parts of its lag, its commit's status.",
+)
 @time_option("--as-of", "as_of", "What was so at a past moment")
 @click.option(
     "--isolation-level",
@@ -85,6 +95,7 @@ def groups(
         Reading,
         bytes_to_read,
         complete_logs,
+        deleted_topics,
         group_sources,
         logs_with_groups,
     )
@@ -92,6 +103,9 @@ def groups(
 
     if all_groups and groups:
         raise OptionError("--all-groups", "given", "nothing beside --group")
+    if verbose and table in (_LIST, _STATE):
+        allowed = f"with --describe, --lagging and --members, not with --{table}"
+        raise OptionError("--verbose", "given", allowed)
     logs = logs_with_groups(log_dirs)
     with progress_bar(bytes_to_read(logs), "reading") as bar:
         reading = Reading(log_dirs, processes, bar.update)
@@ -118,11 +132,14 @@ def groups(
         )
         found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
         if table == _LAGGING:
-            group_tables.write_lagging(sources, found, table_format)
+            group_tables.write_lagging(sources, found, table_format, verbose=verbose)
         else:
             group_tables.write_offsets(found, table_format, verbose=verbose)
         group_notes.tell_unread(found)
-        group_notes.tell_uncounted(found)
+        group_notes.tell_unknown(found, lambda: deleted_topics(log_dirs, logs), as_of)
+        group_notes.tell_uncounted(found, offsets_retention)
+        if verbose or table == _LAGGING:
+            group_notes.tell_clocks(found, as_of)
 
 
 def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:

@@ -57,6 +57,11 @@ class LagRow:
         return next_ms
 
     @property
+    def is_ahead_of_time(self) -> bool:
+        """Whether that record has a timestamp that is still to come."""
+        return self.behind_since_ms is not None and self.behind_since_ms > self.at_ms
+
+    @property
     def time_lag_ms(self) -> int | None:
         """The age of the first record that is left; None where that is not known. F315"""
         left = [self.account[name] for name in ("readable_records", "in_tiered_storage", "damaged")]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Row
 
 from kafkalog.columns.commit_reach import CommitReach
-from kafkalog.words import counted
+from kafkalog.words import age_text, counted
 
 
 def lag_words(totals: Row) -> str:
@@ -15,7 +15,7 @@ def lag_words(totals: Row) -> str:
     head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}"
     behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
     if totals.time_lag_ms is not None:
-        behind += f", the oldest {totals.time_lag_ms / 1000:,.0f} s old"
+        behind += f", the oldest {age_text(totals.time_lag_ms)} old"
     stale = f"{counted(totals.stale, 'stale commit')} not counted"
     lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
     lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]

@@ -102,7 +102,7 @@ def test_lag_as_of_the_last_record_and_what_was_lost(
         None,
     )
     said = capsys.readouterr().out
-    assert "4 groups, 4 partitions: 2 behind, 502 records to read, the oldest 410 s old" in said
+    assert "4 groups, 4 partitions: 2 behind, 502 records to read, the oldest 7 min old" in said
     assert "1 stale commit not counted; offsets lost to deletion in 1 partition" in said
     assert "lag not known of 1: their logs, or as of then, not there" in said
     assert "commits: none has been removed by cleaning" in said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.words import duration_text, sentence, time_doubt
+from kafkalog.words import age_text, duration_text, sentence, time_doubt
 from tests.lengths_of_time import LENGTHS
 
 
@@ -33,3 +33,10 @@ def test_a_number_in_1970_that_is_a_time_of_kafkas_in_seconds_is_doubted() -> No
         "1795246890 is 1970-01-21T18:40:46.890Z, for numbers are milliseconds; seconds, of "
         "2026-11-21T07:41:30.000Z, would be 1795246890000"
     )
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "text"), [(410_000, "7 min"), (0, "0 ms"), (-7_200_000, "2 h in the future")]
+)
+def test_what_is_still_to_come_is_told_to_be_in_the_future(age_ms: int, text: str) -> None:
+    assert age_text(age_ms) == text
