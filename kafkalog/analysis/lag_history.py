@@ -184,6 +184,17 @@ def newest_statuses(history: DataFrame) -> DataFrame:
     )
 
 
+def group_totals(statuses: DataFrame) -> DataFrame:
+    """One row about the groups of newest_statuses: groups; warned, those with a warning or an
+    error; waiting, those without that have records left to read."""
+    is_warned = ~F.col("status").isin(LagStatus.OK.value, LagStatus.UNKNOWN.value)
+    return statuses.agg(
+        F.count("*").alias("groups"),
+        F.count_if(is_warned).alias("warned"),
+        F.count_if(~is_warned & (F.col("readable_records") > 0)).alias("waiting"),
+    )
+
+
 def _severity(status: str) -> Column:
     """How bad a status is."""
     order = (LagStatus.UNKNOWN.value, LagStatus.WARN.value)

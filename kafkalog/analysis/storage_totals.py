@@ -7,17 +7,25 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+# Column `status` of what a broker that starts has in its log.
+_SERVED = ("active", "live", "takes_over")
+
 
 def topic_storage(segments: DataFrame) -> DataFrame:
-    """A row per topic: topic, copies (partitions, each replica counted), partitions, segments,
-    bytes, and the first and largest timestamp by the headers."""
-    return segments.groupBy("topic").agg(
-        F.count_distinct("directory").alias("copies"),
-        F.count_distinct("partition").alias("partitions"),
-        F.count("*").alias("segments"),
-        F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
-        F.min("first_timestamp_ms").alias("first_timestamp_ms"),
-        F.max("max_timestamp_ms").alias("max_timestamp_ms"),
+    """A row per topic, of the segments that a broker serves: topic, copies (partitions, each
+    replica counted), partitions, segments, bytes, and the first and largest timestamp by the
+    headers."""
+    return (
+        segments.where(F.col("status").isin(*_SERVED))
+        .groupBy("topic")
+        .agg(
+            F.count_distinct("directory").alias("copies"),
+            F.count_distinct("partition").alias("partitions"),
+            F.count("*").alias("segments"),
+            F.coalesce(F.sum("size"), F.lit(0)).alias("bytes"),
+            F.min("first_timestamp_ms").alias("first_timestamp_ms"),
+            F.max("max_timestamp_ms").alias("max_timestamp_ms"),
+        )
     )
 
 
@@ -33,6 +41,15 @@ def storage_totals(totals: DataFrame) -> DataFrame:
         F.count("*").alias("topics"),
         F.coalesce(F.sum("partitions"), F.lit(0)).alias("partitions"),
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in sums),
+    )
+
+
+def unserved_storage(segments: DataFrame) -> DataFrame:
+    """One row about log files that no broker serves any more, such as those with the ending
+    .deleted: segments, bytes."""
+    rest = segments.where(~F.col("status").isin(*_SERVED) & F.col("size").isNotNull())
+    return rest.agg(
+        F.count("*").alias("segments"), F.coalesce(F.sum("size"), F.lit(0)).alias("bytes")
     )
 
 

@@ -15,11 +15,13 @@ Rows = Sequence[Row]
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """What is there: owners and largest_topics, and one row of storage_totals."""
+    """What is there: owners and largest_topics, one row of storage_totals and one of
+    unserved_storage."""
 
     owners: Rows
     topics: Rows
     totals: Row
+    unserved: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,11 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """newest_statuses with times in milliseconds, the worst first, of at most some groups, and how
-    many there are; lag_series and rebalances of the first of them; how far commits reach back, in
-    words."""
+    """newest_statuses with times in milliseconds, the worst first, of at most some groups, and
+    group_totals of all; lag_series and rebalances of the first of them; how far commits reach
+    back, in words."""
 
-    count: int
+    totals: Row
     statuses: Rows
     series: Rows
     rebalances: Rows

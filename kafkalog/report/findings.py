@@ -74,13 +74,26 @@ def _groups(groups: Groups) -> Iterator[str]:
             f"group {visible(row.group_id)} is {counted(row.readable_records or 0, 'record')} "
             f"behind{since}; its last commit was at {moment(row.last_commit)}"
         )
-    if len(bad) > _MOST:
-        yield f"{counted(len(bad) - _MOST, 'group')} more with a warning or an error"
+    left = groups.totals.warned - min(len(bad), _MOST)
+    if left:
+        yield f"{counted(left, 'group')} more with a warning or an error"
+
+
+def _waiting(groups: Groups) -> Iterator[str]:
+    """Groups that no status speaks of, and that are not at the end either."""
+    if groups.totals.waiting:
+        listed = [row for row in groups.statuses if row.status in _WELL]
+        most = max(listed, key=lambda row: row.readable_records or 0, default=None)
+        yield (
+            f"{counted(groups.totals.waiting, 'group')} more with records left to read, without a "
+            "warning"
+        ) + (f": most has {visible(most.group_id)}, {most.readable_records:,}" if most else "")
 
 
 def remarks(report: Report) -> list[str]:
-    """What is worth knowing and no finding: where most bytes are, keys that most records have."""
-    found = []
+    """What is worth knowing and no finding: groups that have yet to read, where most bytes are,
+    keys that most records have."""
+    found = [] if report.groups is None else [*_waiting(report.groups)]
     total = report.storage.totals.bytes
     if report.storage.totals.topics > 1 and total:
         first = report.storage.topics[0]
@@ -94,4 +107,4 @@ def remarks(report: Report) -> list[str]:
         if row.shown_topic is not None and row.distinct_keys > 1 and most > row.keyed / 2:
             share = 100 * min(most, row.keyed) / row.keyed
             found.append(f"one key has {share:.0f} % of the records of {visible(row.shown_topic)}")
-    return found[: _MOST + 1]
+    return found[: _MOST + 2]

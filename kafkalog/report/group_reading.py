@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.group_generations import group_generations
 from kafkalog.analysis.lag_history import (
     HistoryMoments,
+    group_totals,
     lag_events,
     lag_history,
     newest_statuses,
@@ -65,10 +66,11 @@ def read_groups(
     # As numbers: Python would turn moments into the time zone of this machine.
     times = {name: F.unix_millis(name) for name in ("behind_since", "last_commit")}
     listed = statuses.limit(LISTED).withColumns(times).collect()
+    (totals,) = group_totals(statuses).collect()
     plotted = [row.group_id for row in listed[:PLOTTED]]
     generations = group_generations(views.group_metadata.persist())
     return Groups(
-        statuses.count(),
+        totals,
         listed,
         lag_series(history, plotted).collect(),
         rebalances(generations, plotted, _REBALANCES).collect(),

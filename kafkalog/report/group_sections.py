@@ -32,8 +32,8 @@ def group_section(groups: Groups | None) -> Section:
     figures: dict[str, Figure] = {}
     parts: list[str] = [_status_table(groups.statuses)]
     plots: list[Markup] = []
-    if groups.count > len(groups.statuses):
-        parts.append(paragraph(f"{groups.count - len(groups.statuses):,} groups more."))
+    if groups.totals.groups > len(groups.statuses):
+        parts.append(paragraph(f"{groups.totals.groups - len(groups.statuses):,} groups more."))
     by_group: dict[str, list[Row]] = {}
     for row in groups.series:
         by_group.setdefault(row.group_id, []).append(row)
@@ -70,12 +70,19 @@ def _status_table(statuses: Rows) -> Markup:
                 *(
                     moment(row.behind_since),
                     moment(row.last_commit),
-                    None if row.status == LagStatus.OK.value else row.reason,
+                    _why(row),
                 ),
             )
             for row in statuses
         ),
     )
+
+
+def _why(row: Row) -> Markup | None:
+    """The reason of the partition that decides, which is one of several."""
+    if row.reason is None or (row.status == LagStatus.OK.value and not row.readable_records):
+        return None
+    return element("span", name(f"{row.topic}-{row.partition}"), f": {row.reason}")
 
 
 def _figure(rows: Rows, generations: Rows) -> Figure | None:

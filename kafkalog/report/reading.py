@@ -22,6 +22,7 @@ from kafkalog.analysis.storage_totals import (
     owners,
     storage_totals,
     topic_storage,
+    unserved_storage,
 )
 from kafkalog.analysis.transaction_totals import outcomes_by_topic, stable_offset_holders
 from kafkalog.analysis.transactions import stable_offset_table, transaction_report
@@ -112,6 +113,7 @@ def _storage(segments: DataFrame) -> Storage:
         owners(kept).collect(),
         largest_topics(totals, TOPICS).collect(),
         _one(storage_totals(totals)),
+        _one(unserved_storage(kept)),
     )
 
 

@@ -59,6 +59,15 @@ def storage_section(storage: Storage, batches: Batches) -> Section:
         parts.append(
             paragraph(f"{counted(others, 'topic')} more, with {size_text(rest)} together.")
         )
+    unserved = storage.unserved
+    if unserved.segments:
+        parts.append(
+            paragraph(
+                f"Not counted: {counted(unserved.segments, 'log file')} with "
+                f"{size_text(unserved.bytes)} that no broker serves any more, removed and not yet "
+                "deleted, or left behind."
+            )
+        )
     return Section(section("storage", "Storage", beside(*plots), *parts), figures)
 
 

@@ -1,5 +1,5 @@
 """The job that writes the page about a cluster: its numbers, what it says, its exit codes. Rules:
-docs/report.md F600, F602, F605."""
+docs/report.md F600, F602, F605, F645."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from jobs.report import main
 from kafkalog.analysis.batch_totals import TimeGrid, batch_totals, summed, time_spread
 from kafkalog.analysis.damage_map import damage_map, first_ranges
 from kafkalog.analysis.key_skew import key_totals
+from kafkalog.analysis.storage_totals import topic_storage, unserved_storage
 from kafkalog.report.reading import ReportRequest, read_report
 from kafkalog.spark.job import ExitCode
 from kafkalog.spark.tables import table_schema
@@ -109,8 +110,8 @@ def test_batches_are_summed_by_time_and_size_and_none_is_lost(spark: SparkSessio
     assert (spread.least_ms, spread.greatest_ms) == (AT_MS - 1, AT_MS + 2000)
 
 
-def _schema(names: list[str]) -> str:
-    schema = table_schema("batches")
+def _schema(names: list[str], table: str = "batches") -> str:
+    schema = table_schema(table)
     return ", ".join(f"{name} {schema[name].dataType.simpleString()}" for name in names)
 
 
@@ -160,6 +161,20 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches(spark: SparkS
     )
 
 
+def test_segments_count_that_a_broker_serves_and_others_are_told_apart(spark: SparkSession) -> None:
+    names = ("topic", "partition", "directory", "status", "size", "first_timestamp_ms")
+    rows = [
+        *(("a", 0, "a-0", status, 100, AT_MS) for status in ("live", "takes_over", "active")),
+        *(("a", 0, "a-0", status, 7, AT_MS) for status in ("dropped", "replaced", "not_served")),
+        ("a", 0, "a-0", "dropped", None, None),
+    ]
+    schema = _schema([*names, "max_timestamp_ms"], "segments")
+    segments = spark.createDataFrame([(*row, AT_MS) for row in rows], schema)
+    (topic,) = topic_storage(segments).collect()
+    assert (topic.partitions, topic.copies, topic.segments, topic.bytes) == (1, 1, 3, 300)
+    assert tuple(unserved_storage(segments).collect()[0]) == (3, 21)
+
+
 @pytest.mark.deep
 def test_its_numbers_are_those_of_kafkas_tools(
     spark: SparkSession, unpacked: Callable[[str], Path]
@@ -168,13 +183,19 @@ def test_its_numbers_are_those_of_kafkas_tools(
     golden = unpacked("kafka44.golden")
     report = read_report(spark, ReportRequest([str(log_dir)], AT_MS * 2, "PERMISSIVE"))
     sizes: dict[str, int] = {}
-    for path in log_dir.glob("*/*.log*"):  # those on their way out as well
+    removed = list(log_dir.glob("*/*.log.deleted"))
+    for path in log_dir.glob("*/*.log"):
         if not path.parent.name.endswith("-delete"):
             topic = path.parent.name.rpartition("-")[0]
             sizes[topic] = sizes.get(topic, 0) + path.stat().st_size
     largest = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
     assert [(row.topic, row.bytes) for row in report.storage.topics] == largest[:12]
     assert report.storage.totals.bytes == sum(sizes.values())
+    assert removed
+    assert tuple(report.storage.unserved) == (
+        len(removed),
+        sum(path.stat().st_size for path in removed),
+    )
     assert report.damage.totals.errors == 0
     assert report.groups is not None
     for row in report.keys.topics:

@@ -7,7 +7,7 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.lag_history import newest_statuses, status_totals
+from kafkalog.analysis.lag_history import group_totals, newest_statuses, status_totals
 from kafkalog.coordination.burrow import (
     BurrowSettings,
     PartitionStatus,
@@ -56,3 +56,5 @@ def test_a_group_is_as_bad_as_its_partitions(spark: SparkSession) -> None:
     assert places == sorted(places, reverse=True)
     totals = {row.status: row.groups for row in status_totals(newest).collect()}
     assert totals == {name: sum(row.status == name for row in found) for name in order}
+    (sums,) = group_totals(newest).collect()
+    assert tuple(sums) == (len(found), totals["WARN"] + totals["ERR"], 0)

@@ -98,7 +98,10 @@ def groups(name: str = "billing") -> Groups:
     generation = Row(
         group_id=name, at_ms=AT_MS, generation=7, members=2, state="Stable", partitions_moved=1
     )
-    return Groups(1, [status(name)], series(name, 0, 6000, 12_000), [generation], "commits: all")
+    totals = Row(groups=1, warned=1, waiting=0)
+    return Groups(
+        totals, [status(name)], series(name, 0, 6000, 12_000), [generation], "commits: all"
+    )
 
 
 def transactions(name: str = "orders") -> Transactions:
@@ -174,7 +177,7 @@ def report(name: str = "orders") -> Report:
         "1.0",
         AT_MS,
         [name],
-        Storage([owner], [topic], totals),
+        Storage([owner], [topic], totals, Row(segments=2, bytes=2048)),
         batches,
         Keys([key], are_shown=True),
         damage(damaged_log(name), ranges=(finding,)),

@@ -13,10 +13,11 @@ from typing import Any
 import plotly.graph_objects
 import plotly.offline
 import pytest
+from pyspark.sql import Row
 
 from kafkalog.report.contents import Keys
 from kafkalog.report.damage_section import COLOURINGS, damage_section
-from kafkalog.report.findings import findings
+from kafkalog.report.findings import findings, remarks
 from kafkalog.report.page import page
 from tests.conftest import ROOT
 from tests.unit.report.made_report import (
@@ -175,10 +176,41 @@ def test_the_words_say_what_is_wrong_the_worst_first() -> None:
 def test_more_groups_than_there_is_room_for_are_told_in_numbers() -> None:
     shown = report()
     assert shown.groups is not None
-    many = replace(shown.groups, count=31, statuses=[status(f"g{n}") for n in range(20)])
+    totals = Row(groups=31, warned=25, waiting=6)
+    many = replace(shown.groups, totals=totals, statuses=[status(f"g{n}") for n in range(20)])
     text = page(replace(shown, groups=many))
     assert "11 groups more." in text
-    assert "17 groups more with a warning or an error" in text
+    assert "22 groups more with a warning or an error" in text
+    assert "6 groups more with records left to read, without a warning<" in text
+
+
+def test_groups_that_are_well_and_not_at_the_end_are_told_too() -> None:
+    shown = report()
+    assert shown.groups is not None
+    told = [status("late"), status("most", "OK", 4400), status("end", "OK", 0)]
+    some = replace(
+        shown,
+        groups=replace(shown.groups, totals=Row(groups=3, warned=1, waiting=1), statuses=told),
+    )
+    assert remarks(some)[0] == (
+        "1 group more with records left to read, without a warning: most has most, 4,400"
+    )
+    rows = re.findall(r"<tr>(.*?)</tr>", page(some))
+    (late,), (most,), (end,) = (
+        [row for row in rows if row.startswith(f'<td><bdi class="name">{each}<')]
+        for each in ("late", "most", "end")
+    )
+    assert "late-0</bdi>: no commit since" in late
+    assert "most-0</bdi>: no commit since" in most
+    assert "no commit since" not in end
+
+
+def test_files_that_no_broker_serves_are_told_apart() -> None:
+    shown = report()
+    text = page(shown)
+    assert "Not counted: 2 log files with 2.0 KiB that no broker serves any more" in text
+    served = replace(shown, storage=replace(shown.storage, unserved=Row(segments=0, bytes=0)))
+    assert "Not counted" not in page(served)
 
 
 def test_a_cluster_without_groups_and_transactions_says_so() -> None:
