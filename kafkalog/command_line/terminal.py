@@ -18,6 +18,8 @@ from kafkalog.words import printable
 TABLE_FORMATS = ("text", "json", "csv")
 
 Row = Sequence[object]
+# Kafka allows 249 characters, of which a terminal would make two lines.
+_WIDEST_TOPIC = 48
 
 
 def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +44,8 @@ def write_table(
     """Write rows to stdout, as text with a header and numbers to the right, as JSON lines or CSV.
 
     `texts` are how values of columns are told in text, such as `size_text`; the other formats have
-    the values themselves. None is `-` in text, null in JSON and empty in CSV.
+    the values themselves. None is `-` in text, null in JSON and empty in CSV. On a terminal long
+    names of topics lose their middle.
     """
     if table_format == "json":
         for row in rows:
@@ -58,7 +61,8 @@ def write_table(
 def _write_aligned(
     names: Sequence[str], rows: list[Row], texts: dict[str, Callable[[Any], str]]
 ) -> None:
-    told = [texts.get(name, str) for name in names]
+    usual = {"topic": _topic_text} if sys.stdout.isatty() else {}
+    told = [texts.get(name, usual.get(name, _text)) for name in names]
     cells = [
         [
             "-" if value is None else printable(tell(value))
@@ -83,6 +87,20 @@ def _write_aligned(
         ]
         text = "  ".join(padded).rstrip()
         click.echo(styled(text, bold=True) if number == 0 else text)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _topic_text(topic: str) -> str:
+    """A topic's name as wide as a column may be, its middle left out."""
+    if len(topic) <= _WIDEST_TOPIC:
+        return topic
+    half = _WIDEST_TOPIC // 2
+    return f"{topic[:half]}…{topic[-half + 1 :]}"
 
 
 def is_coloured(stream: IO[Any]) -> bool:

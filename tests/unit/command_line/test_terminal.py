@@ -41,6 +41,25 @@ class Terminal(io.StringIO):
         return True
 
 
+def test_yes_and_no_are_words_in_text(capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(("topic", "is_open"), [("a", True), ("b", False)], "text")
+    assert capsys.readouterr().out == "TOPIC  IS-OPEN\na          yes\nb           no\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "shown"),
+    [(Terminal, f"{'a' * 24}…{'b' * 23}"), (io.StringIO, "a" * 100 + "b" * 149)],
+)
+def test_a_long_topic_loses_its_middle_on_a_terminal_only(
+    stream: Callable[[], io.StringIO], shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = stream()
+    monkeypatch.setattr("sys.stdout", out)
+    write_table(("topic", "size"), [("a" * 100 + "b" * 149, 1), ("c", 22)], "text")
+    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["TOPIC", shown, "c"]
+
+
 @pytest.mark.parametrize(
     ("stream", "environment", "expected"),
     [
