@@ -25,13 +25,13 @@ def outcomes_by_topic(report: DataFrame, topics: Sequence[str | None]) -> DataFr
 def stable_offset_holders(report: DataFrame, stable_offsets: DataFrame) -> DataFrame:
     """A row per partition that an open transaction holds back, the most offsets first: the log's
     columns, offsets_held_back, last_stable_offset, and the transaction's producer_id,
-    transactional_id, outcome, reason, first_timestamp_ms and duration_ms."""
+    transactional_id, outcome, reason, started_ms and first_timestamp_ms."""
     held = stable_offsets.where("offsets_held_back > 0").alias("held")
     of_holder = report.where("is_stable_offset_holder").alias("holders")
     same = [F.col(f"held.{name}").eqNullSafe(F.col(f"holders.{name}")) for name in _LOG]
     found = held.join(of_holder, reduce(and_, same), "left").select(
         *(f"held.{name}" for name in (*_LOG, "offsets_held_back", "last_stable_offset")),
         F.coalesce("holders.producer_id", "held.holder_producer_id").alias("producer_id"),
-        *("transactional_id", "outcome", "reason", "first_timestamp_ms", "duration_ms"),
+        *("transactional_id", "outcome", "reason", "started_ms", "first_timestamp_ms"),
     )
     return found.orderBy(F.desc("offsets_held_back"), "topic", "partition")

@@ -32,7 +32,8 @@ def transaction_report(
             (F.col("outcome") == "open") & (F.col("producer_id") == F.col("holder")), F.lit(False)
         ).alias("is_stable_offset_holder"),
     )
-    with_states = _without_states(named) if states is None else _with_states(named, states)
+    judged = _without_states(named) if states is None else _with_states(named, states)
+    with_states = _with_starts(judged, at_ms)
     is_recent = at_ms - F.col("last_timestamp_ms") <= longest_transaction_ms
     reason = F.when(
         F.col("outcome") == "open",
@@ -53,12 +54,23 @@ def _without_states(transactions: DataFrame) -> DataFrame:
         transactions.withColumn("transactional_id", nothing)
         .withColumn("transaction_state", nothing)
         .withColumn("coordinator_says", F.lit("unknown"))
+        .withColumn("state_started_ms", F.lit(None).cast("long"))
+    )
+
+
+def _with_starts(transactions: DataFrame, at_ms: int) -> DataFrame:
+    """With started_ms, which goes before the first record's time where the coordinator tells it."""
+    is_known = (F.col("outcome") == "open") & (F.col("coordinator_says") == "known")
+    started_ms = F.when(is_known, F.col("state_started_ms"))
+    since_start_ms = F.lit(at_ms) - started_ms
+    return transactions.withColumn("started_ms", started_ms).withColumn(
+        "duration_ms", F.coalesce(since_start_ms, "duration_ms")
     )
 
 
 def _with_states(transactions: DataFrame, records: DataFrame) -> DataFrame:
     """With the transactional id of each producer, and what its coordinator knows of it now."""
-    now = F.struct(F.col("producer_id").alias("producer_now"), "state", "partitions")
+    now = F.struct(F.col("producer_id").alias("producer_now"), "state", "partitions", "started_ms")
     by_id = records.groupBy("cluster_id", "transactional_id").agg(
         F.max_by(now, "record_offset").alias("now"),
         F.max("record_offset").alias("record_offset"),
@@ -78,6 +90,7 @@ def _with_states(transactions: DataFrame, records: DataFrame) -> DataFrame:
         transactions["*"],
         states["transactional_id"],
         F.col("state").alias("transaction_state"),
+        F.col("started_ms").alias("state_started_ms"),
         F.when(
             F.coalesce(F.col("producer_now") != transactions["producer_id"], F.lit(True)),
             "no_transactional_id",
@@ -115,7 +128,9 @@ def stable_offset_table(stable_offsets: DataFrame) -> DataFrame:
 def open_transactions(report: DataFrame) -> DataFrame:
     """The transactions that have not ended, the oldest first, in the columns for a terminal."""
     found = report.where(F.col("outcome").isin("open", "hanging"))
-    return found.orderBy("first_timestamp_ms", "topic", "partition").select(
+    return found.orderBy(
+        F.coalesce("started_ms", "first_timestamp_ms"), "topic", "partition"
+    ).select(
         *("topic", "partition", "outcome", "reason", "producer_id", "transactional_id"),
         *("first_offset", "records", "duration_ms", "is_stable_offset_holder"),
     )

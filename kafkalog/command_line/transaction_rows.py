@@ -44,10 +44,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class TransactionRows:
-    """Transactions as rows of view `transactions` with transactional_id, transaction_state, reason
-    and is_stable_offset_holder, an open one's outcome being hanging where no coordinator will end
-    it; rows of view `stable_offsets` with holder_transactional_id; what coordinators know of
-    transactional ids; and who they are, by the partition of `__transaction_state`."""
+    """Transactions as rows of view `transactions` with transactional_id, transaction_state, reason,
+    started_ms and is_stable_offset_holder, an open one's outcome being hanging where no coordinator
+    will end it; rows of view `stable_offsets` with holder_transactional_id; what coordinators know
+    of transactional ids; and who they are, by the partition of `__transaction_state`."""
 
     transactions: list[Row] = field(default_factory=list)
     stable_offsets: list[Row] = field(default_factory=list)
@@ -91,11 +91,14 @@ def transaction_rows(
         row["transactional_id"] = state and state["transactional_id"]
         row["transaction_state"] = state and state["state"]
         row["is_stable_offset_holder"] = is_open and holders.get(_log(row)) == row["producer_id"]
-        row["reason"] = None
+        row["reason"] = row["started_ms"] = None
         if is_open:
             said = "unknown"
             if states_logs:
                 said = coordinator_says(state, row["producer_id"], row["topic"], row["partition"])
+            if state and said == "known" and state["started_ms"] is not None:
+                row["started_ms"] = state["started_ms"]
+                row["duration_ms"] = at_ms - state["started_ms"]
             last_ms = row["last_timestamp_ms"]
             silent_ms = None if last_ms is None else at_ms - last_ms
             row["outcome"], row["reason"] = open_outcome(said, silent_ms, longest_ms)

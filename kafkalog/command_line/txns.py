@@ -29,8 +29,8 @@ _OPEN, _ALL, _HANGING, _LIST, _DESCRIBE, _STABLE = (
 )
 _TRANSACTIONS = (
     *("topic", "partition", "outcome", "reason", "transactional_id", "producer_id"),
-    *("producer_epoch", "first_offset", "records", "first_timestamp_ms", "last_timestamp_ms"),
-    *("duration_ms", "is_stable_offset_holder"),
+    *("producer_epoch", "first_offset", "records", "started_ms", "duration_ms"),
+    *("first_timestamp_ms", "last_timestamp_ms", "is_stable_offset_holder"),
 )
 _TEXTS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("first_timestamp_ms", "last_timestamp_ms", "started_ms"), time_text),
@@ -53,7 +53,18 @@ _EPILOG = f"""\
 {LOG_DIRS_MEANING}
 Readers of committed records wait at the last stable offset, the first of an open transaction. One
 is hanging if no coordinator will end it; that is known where the log directories hold
-__transaction_state. Exit code 1 says that there are any.
+__transaction_state. Exit code 1 says that there are hanging ones.
+
+STARTED is when a transaction began by its coordinator's clock, FIRST-TIMESTAMP its first record's
+time by the producer's. DURATION goes by the one that is known, STARTED before the other.
+
+\b
+REASON says why an open transaction is hanging or not:
+  known                its coordinator has it: not hanging
+  recent               it was written to within --max-transaction-timeout
+  unknown              no __transaction_state here: not called hanging
+  not_in_transaction   hanging: the coordinator does not have this partition in it
+  no_transactional_id  hanging: the coordinator has no such producer
 
 \b
 Examples:
@@ -148,7 +159,11 @@ _Table = tuple[tuple[str, ...], Iterable[dict[str, Any]]]
 
 def _open(rows: TransactionRows) -> _Table:
     found = [row for row in rows.transactions if row["outcome"] in ("open", "hanging")]
-    return _TRANSACTIONS, sorted(found, key=lambda row: row["first_timestamp_ms"] or 0)
+    return _TRANSACTIONS, sorted(found, key=_began_ms)
+
+
+def _began_ms(row: Mapping[str, Any]) -> int:
+    return int(row["started_ms"] or row["first_timestamp_ms"] or 0)
 
 
 def _hanging(rows: TransactionRows) -> _Table:

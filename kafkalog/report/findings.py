@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyspark.sql import Row
+
 from kafkalog.coordination.lag_status import LagStatus
 from kafkalog.report.contents import Damage, Groups, Report, Transactions
 from kafkalog.report.markup import visible
@@ -59,11 +61,20 @@ def _transactions(transactions: Transactions) -> Iterator[str]:
         yield (
             f"{visible(row.topic or '?')}-{row.partition} is held back by "
             f"{counted(row.offsets_held_back, 'offset')}: a transaction of {by} is open"
-            + (f" since {moment(row.first_timestamp_ms)}" if row.first_timestamp_ms else "")
+            f"{_since(row)}"
         )
     left = transactions.held_back - min(len(transactions.holders), _MOST)
     if left:
         yield f"open transactions hold back {counted(left, 'partition')} more"
+
+
+def _since(row: Row) -> str:
+    """Since when a transaction is open: its coordinator's clock goes before its producer's."""
+    if row.started_ms is not None:
+        return f" since {moment(row.started_ms)}"
+    if row.first_timestamp_ms is not None:
+        return f"; its first record has the timestamp {moment(row.first_timestamp_ms)}"
+    return ""
 
 
 def _groups(groups: Groups) -> Iterator[str]:

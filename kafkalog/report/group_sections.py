@@ -142,12 +142,12 @@ def transaction_section(transactions: Transactions) -> Section:
 def _holders(transactions: Transactions) -> list[Markup]:
     if not transactions.held_back:
         return [paragraph("No open transaction keeps a last stable offset back.")]
-    heads = ("Partition", "Held back", "Stable up to", "Held by", "Since", "State")
+    heads = ("Partition", "Held back", "Stable up to", "Held by", "Since", "First record", "State")
     rows = (
         (
             name(f"{row.topic}-{row.partition}"),
             *(row.offsets_held_back, row.last_stable_offset, _holder(row)),
-            moment(row.first_timestamp_ms),
+            *(moment(row.started_ms), moment(row.first_timestamp_ms)),
             _REASONS.get(row.reason, row.outcome or "open"),
         )
         for row in transactions.holders
@@ -155,7 +155,10 @@ def _holders(transactions: Transactions) -> list[Markup]:
     parts = [
         element("h3", "Who holds the last stable offset"),
         table(heads, rows),
-        paragraph("read_committed consumers wait in these partitions."),
+        paragraph(
+            "read_committed consumers wait in these partitions. Since when a transaction is open "
+            "goes by its coordinator's clock, its first record's time by the producer's."
+        ),
     ]
     left = transactions.held_back - len(transactions.holders)
     if left:

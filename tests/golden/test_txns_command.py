@@ -92,6 +92,24 @@ def test_what_is_open_holds_its_partition_back(unpacked: Unpacked) -> None:
     } == held
 
 
+def test_what_is_open_began_when_its_coordinator_says(unpacked: Unpacked) -> None:
+    # F646; its producers' clocks were years behind.
+    golden = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["transactions"]
+    paths = log_dirs(unpacked("kafka44.logs"))
+    at_ms = 1_795_250_000_000
+    found = rows(*paths, "--at", at_ms)
+    for row in found:
+        told = golden[row["transactional_id"]]["describe"]
+        started = re.search(r"transactionStartTimeMs=OptionalLong\[(\d+)\]", told)
+        assert started is not None
+        assert row["started_ms"] == int(started[1])
+        assert row["duration_ms"] == at_ms - int(started[1])
+    assert len(found) == 3
+    assert {row["started_ms"] for row in rows(*paths, "--all") if row["outcome"] != "open"} == {
+        None
+    }
+
+
 @pytest.fixture
 def hung(tmp_path: Path) -> Path:
     """A log directory with a transaction that has not ended."""

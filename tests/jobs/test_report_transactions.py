@@ -29,7 +29,7 @@ Outcome = tuple[int, str, str | None]
 # What `kafkalog txns` finds out without Spark.
 JUDGED = (
     *("topic", "partition", "outcome", "reason", "transactional_id", "producer_id"),
-    *("first_offset", "records", "is_stable_offset_holder"),
+    *("first_offset", "records", "started_ms", "is_stable_offset_holder"),
 )
 
 

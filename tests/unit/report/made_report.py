@@ -117,8 +117,8 @@ def transactions(name: str = "orders") -> Transactions:
         transactional_id=name,
         outcome="open",
         reason="known",
-        first_timestamp_ms=AT_MS,
-        duration_ms=HOUR_MS,
+        started_ms=AT_MS,
+        first_timestamp_ms=AT_MS - HOUR_MS,
     )
     outcome = Row(shown_topic=name, outcome="committed", transactions=3, records=30)
     return Transactions([outcome], [holder], 1)
