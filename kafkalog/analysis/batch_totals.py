@@ -47,25 +47,23 @@ def batch_totals(batches: DataFrame, topics: Sequence[str | None], grid: TimeGri
     """A row per shown topic, codec, stretch of time and power of two of the size: shown_topic, null
     for topics that are not among `topics`; compression; stretch, -1 for times before the grid and
     without one, `grid.stretches` for later ones; size_from; batches, records, bytes;
-    uncompressed_bytes and the measured_bytes that they were in the file. No control batches."""
+    uncompressed_bytes and the measured_bytes that they were in the file; is_control, whether they
+    are control batches."""
     is_measured = F.col("uncompressed_size").isNotNull()
-    return (
-        batches.where(~F.coalesce(F.col("is_control"), F.lit(False)))
-        .groupBy(
-            shown_topic(topics),
-            "compression",
-            _stretch(grid).alias("stretch"),
-            F.pow(F.lit(2), F.floor(F.log2(F.greatest("size", F.lit(1)))))
-            .cast("long")
-            .alias("size_from"),
-        )
-        .agg(
-            F.count("*").alias("batches"),
-            F.coalesce(F.sum("records"), F.lit(0)).alias("records"),
-            F.sum("size").alias("bytes"),
-            F.sum(F.when(is_measured, F.col("size")).otherwise(0)).alias("measured_bytes"),
-            F.coalesce(F.sum("uncompressed_size"), F.lit(0)).alias("uncompressed_bytes"),
-        )
+    return batches.groupBy(
+        shown_topic(topics),
+        F.coalesce("is_control", F.lit(False)).alias("is_control"),
+        "compression",
+        _stretch(grid).alias("stretch"),
+        F.pow(F.lit(2), F.floor(F.log2(F.greatest("size", F.lit(1)))))
+        .cast("long")
+        .alias("size_from"),
+    ).agg(
+        F.count("*").alias("batches"),
+        F.coalesce(F.sum("records"), F.lit(0)).alias("records"),
+        F.sum("size").alias("bytes"),
+        F.sum(F.when(is_measured, F.col("size")).otherwise(0)).alias("measured_bytes"),
+        F.coalesce(F.sum("uncompressed_size"), F.lit(0)).alias("uncompressed_bytes"),
     )
 
 

@@ -38,7 +38,7 @@ from kafkalog.columns.side_file_check import (
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import COMPRESSION_BITS, DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.storage.entries import Entry
@@ -182,6 +182,8 @@ class HeaderAccount:
         self._first_ms: int | None = None
         self._latest_ms = NO_VALUE
         self._epochs: list[int] = []
+        # Of the records those of control batches.
+        self.control_records = 0
         # The bytes of batches by the number of their codec.
         self.codec_bytes: LongArray = np.zeros(COMPRESSION_BITS + 1, dtype=np.int64)
 
@@ -193,6 +195,8 @@ class HeaderAccount:
             counts = sound[:, RECORDS_COUNT]
             self._batches += len(sound)
             self._records += int(counts.clip(0).sum())
+            is_control = (sound[:, MAGIC] == 2) & (sound[:, ATTRIBUTES] & CONTROL_BIT != 0)
+            self.control_records += int(counts[is_control].clip(0).sum())
             self._counts_all &= bool((counts != NO_VALUE).all())
             self._note_offsets(sound)
             self._latest_ms = max(self._latest_ms, int(sound[:, MAX_TIMESTAMP].max()))

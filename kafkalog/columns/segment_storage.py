@@ -22,9 +22,10 @@ _SIZES = ("uncompressed_size", "size", "is_valid")
 @dataclass(frozen=True, slots=True)
 class Storage:
     """Of one segment or of several: bytes of the log files; the first and the last offset and the
-    first and the largest time by batch headers, None without any; how many batches, and records
-    unless old compressed messages hide that; bytes of batches by codec; and, where payloads were
-    decompressed, those bytes as they are and as they would be without compression."""
+    first and the largest time by batch headers, None without any; how many batches; how many
+    records, unless old compressed messages hide that, and control records, which are not among
+    them; bytes of batches by codec; and, where payloads were decompressed, those bytes as they are
+    and as they would be without compression."""
 
     size: int = 0
     first_offset: int | None = None
@@ -33,6 +34,7 @@ class Storage:
     max_timestamp_ms: int | None = None
     batches: int = 0
     records: int | None = 0
+    control_records: int = 0
     codec_bytes: dict[str, int] = field(default_factory=dict)
     read_bytes: int = 0
     uncompressed_bytes: int = 0
@@ -53,6 +55,7 @@ def segment_storage(segment: SegmentFile, *, decompress: bool) -> Storage:
             account.noted(chunk.table)
         size = file.size
     columns: Mapping[str, Any] = account.columns()
+    records = columns["records"]
     found = Storage(
         size,
         columns["base_offset"],
@@ -60,7 +63,8 @@ def segment_storage(segment: SegmentFile, *, decompress: bool) -> Storage:
         columns["first_timestamp_ms"],
         columns["max_timestamp_ms"],
         columns["batches"],
-        columns["records"],
+        None if records is None else records - account.control_records,
+        account.control_records,
         {
             _codec(number): count
             for number, count in enumerate(account.codec_bytes.tolist())
@@ -102,6 +106,7 @@ def summed(parts: Sequence[Storage]) -> Storage:
         max(last_times, default=None),
         sum(part.batches for part in parts),
         None if None in records else sum(count for count in records if count is not None),
+        sum(part.control_records for part in parts),
         codecs,
         sum(part.read_bytes for part in parts),
         sum(part.uncompressed_bytes for part in parts),

@@ -29,8 +29,10 @@ _MOST_OTHERS = 20
 
 _EPILOG = f"""\
 {LOG_DIRS_MEANING}
-Told by batch headers: no payload is read and no checksum looked at. RATIO, with --deep, is how
-many bytes the batches would have without compression for each that they have.
+Told by batch headers: no payload is read and no checksum looked at. RECORDS are those in the files,
+below the log start too; CONTROL-RECORDS, such as the ends of transactions, are not among them.
+RATIO, with --deep, is how many bytes the batches would have without compression for each that they
+have.
 
 \b
 Examples:

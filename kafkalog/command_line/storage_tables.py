@@ -12,7 +12,14 @@ from kafkalog.command_line.terminal import write_table
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.words import size_text, time_text
 
-_HELD = ("records", "batches", "first_timestamp_ms", "max_timestamp_ms", "codecs")
+_HELD = (
+    "records",
+    "control_records",
+    "batches",
+    "first_timestamp_ms",
+    "max_timestamp_ms",
+    "codecs",
+)
 _NAMES = {
     "topics": ("topic", "partitions", "segments", "size", "side_bytes"),
     "partitions": (
@@ -63,6 +70,7 @@ def _held(storage: Storage) -> _Row:
     return {
         "size": storage.size,
         "records": storage.records,
+        "control_records": storage.control_records,
         "batches": storage.batches,
         "first_timestamp_ms": storage.first_timestamp_ms,
         "max_timestamp_ms": storage.max_timestamp_ms,

@@ -26,15 +26,16 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Sums of batch_totals by topic and stretch of time, by topic and codec, by codec and size;
-    `grid` is None where no batch has a time. `latest_ms` is a time that hardly any is later than.
-    """
+    """Sums of batch_totals by topic and stretch of time, by topic and codec, by codec and size; and
+    by topic those of control batches, which are in no other sum. `grid` is None where no batch has
+    a time. `latest_ms` is a time that hardly any is later than."""
 
     grid: TimeGrid | None
     latest_ms: int
     by_time: Rows
     by_codec: Rows
     by_size: Rows
+    control: Rows
 
 
 @dataclass(frozen=True, slots=True)

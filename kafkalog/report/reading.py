@@ -122,13 +122,15 @@ def _batches(batches: DataFrame, topics: Sequence[str | None]) -> Batches:
     has_times = spread.least_ms is not None
     times = (spread.least_ms, spread.low_ms, spread.high_ms, spread.greatest_ms)
     grid = grid_over(*times) if has_times else TimeGrid(0, 1, 0)
-    totals = batch_totals(batches.select(*BATCH_COLUMNS), topics, grid).persist()
+    all_totals = batch_totals(batches.select(*BATCH_COLUMNS), topics, grid).persist()
+    totals = all_totals.where("NOT is_control")
     return Batches(
         grid if has_times else None,
         spread.high_ms or 0,
         summed(totals, "shown_topic", "stretch").collect(),
         summed(totals, "shown_topic", "compression").collect(),
         summed(totals, "compression", "size_from").collect(),
+        summed(all_totals.where("is_control"), "shown_topic").collect(),
     )
 
 

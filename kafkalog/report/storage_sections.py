@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import accumulate
 
 from pyspark.sql import Row
@@ -54,7 +55,9 @@ def storage_section(storage: Storage, batches: Batches) -> Section:
         plots.append(place("storage-time", "What is on disk now, by when it was written", grown))
         if left_out := _outside(batches.by_time, batches.grid):
             parts.append(paragraph(left_out))
-    parts.append(_topic_table(topics, batches.by_codec))
+    parts.append(_topic_table(topics, batches))
+    words = "Records that stand in the files count, also those below the log start."
+    parts.append(paragraph(words))
     if others:
         parts.append(
             paragraph(f"{counted(others, 'topic')} more, with {size_text(rest)} together.")
@@ -71,12 +74,12 @@ def storage_section(storage: Storage, batches: Batches) -> Section:
     return Section(section("storage", "Storage", beside(*plots), *parts), figures)
 
 
-def _topic_table(topics: Rows, by_codec: Rows) -> Markup:
-    records = {row.topic: 0 for row in topics}
-    for row in by_codec:
-        if row.shown_topic is not None:
-            records[row.shown_topic] += row.records
-    heads = ("Topic", "Partitions", "Copies", "Segments", "Bytes", "Records", "First", "Latest")
+def _topic_table(topics: Rows, batches: Batches) -> Markup:
+    records, control = _records(batches.by_codec), _records(batches.control)
+    heads = (
+        *("Topic", "Partitions", "Copies", "Segments", "Bytes", "Records", "Control records"),
+        *("First", "Latest"),
+    )
     return table(
         heads,
         (
@@ -87,13 +90,21 @@ def _topic_table(topics: Rows, by_codec: Rows) -> Markup:
                     row.copies,
                     row.segments,
                     size_text(row.bytes),
-                    records[row.topic],
+                    *(records[row.topic], control[row.topic]),
                 ),
                 *(moment(row.first_timestamp_ms), moment(row.max_timestamp_ms)),
             )
             for row in topics
         ),
     )
+
+
+def _records(rows: Rows) -> Counter[str | None]:
+    """Records by topic."""
+    found: Counter[str | None] = Counter()
+    for row in rows:
+        found[row.shown_topic] += row.records
+    return found
 
 
 def _ends(grid: TimeGrid) -> list[int]:

@@ -172,6 +172,7 @@ def report(name: str = "orders") -> Report:
         [sums(shown_topic=name, stretch=0), sums(shown_topic=None, stretch=2)],
         [sums(shown_topic=name, compression="zstd")],
         [sums(compression="zstd", size_from=1024)],
+        [sums(shown_topic=name)],
     )
     return Report(
         "1.0",
