@@ -20,8 +20,6 @@ _REASONS = {
     "not_in_transaction": "hanging: its coordinator knows nothing of it here",
 }
 _TITLE = "Consumer groups"
-# The numbers of a reason are one partition's, those beside it the group's.
-_WHY = "Why, in the partition with most left"
 
 
 def group_section(groups: Groups | None) -> Section:
@@ -61,7 +59,7 @@ def _is_of(row: Row, status: Row) -> bool:
 
 
 def _status_table(statuses: Rows) -> Markup:
-    heads = ("Group", "Status", "Partitions", "Left to read", "Behind since", "Last commit", _WHY)
+    heads = ("Group", "Status", "Partitions", "Left to read", "Behind since", "Last commit", "Why")
     return table(
         heads,
         (
@@ -79,7 +77,7 @@ def _status_table(statuses: Rows) -> Markup:
 
 
 def _why(row: Row) -> Markup | None:
-    """The reason of the partition that decides, which is one of several."""
+    """The reason of the partition that decides: its numbers are not the group's."""
     if row.reason is None or (row.status == LagStatus.OK.value and not row.readable_records):
         return None
     return element("span", name(f"{row.topic}-{row.partition}"), f": {row.reason}")
