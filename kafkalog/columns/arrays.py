@@ -100,18 +100,32 @@ def booleans(array: pa.Array) -> NDArray[np.bool_]:
     return _unpacked(array.buffers()[1], array.offset, len(array))
 
 
+def present(array: pa.Array) -> NDArray[np.bool_]:
+    """Which values of an array are there."""
+    validity = array.buffers()[0]
+    if validity is None:
+        return np.ones(len(array), dtype=np.bool_)
+    return _unpacked(validity, array.offset, len(array))
+
+
+def list_entries(array: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
+    """The entries of all lists of an array, and where in them each list begins and at last where
+    the last one ends; a null is an empty list, as the kernels make them."""
+    borders = np.frombuffer(array.buffers()[1], dtype=np.int32)
+    borders = borders[array.offset : array.offset + len(array) + 1]
+    first, end = int(borders[0]), int(borders[-1])
+    return array.values.slice(first, end - first), borders - first
+
+
 def binaries(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.bool_]]:
     """The bytes of an array of byte strings, where in them each begins and at last where the last
     one ends, and which are there. The first two are not copied and cannot be written: kernels are
     compiled for the one or the other."""
-    validity, ends, data = array.buffers()
+    _, ends, data = array.buffers()
     first, count = array.offset, len(array)
-    is_there = np.ones(count, dtype=np.bool_)
-    if validity is not None:
-        is_there = _unpacked(validity, first, count)
     content = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else _NO_BYTES
     borders = np.frombuffer(ends, dtype=np.int32)[first : first + count + 1]
-    return _read_only(content), _read_only(borders), is_there
+    return _read_only(content), _read_only(borders), present(array)
 
 
 def _unpacked(data: pa.Buffer, first: int, count: int) -> NDArray[np.bool_]:

@@ -43,9 +43,10 @@ RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Piece(NamedTuple):
-    """Some text of a dump: how many batches or records are told in it, and which findings."""
+    """Some text of a dump, valid until the next piece is asked for: how many batches or records
+    are told in it, and which findings."""
 
-    text: bytes
+    text: bytes | memoryview
     rows: int = 0
     findings: tuple[str, ...] = ()
 
@@ -161,7 +162,7 @@ class LogDump:
             if not len(kept):
                 continue
             self._left -= len(kept)
-            rows = np.searchsorted(table[:, POSITION], integers(kept.column("position")))
+            rows = _rows_of(table, integers(kept.column("position")))
             last = int(rows[-1]) + 1
             before = self._told(table, told, last, rows)
             borders = np.zeros(len(rows) + 1, dtype=np.int64)
@@ -185,7 +186,8 @@ class LogDump:
         """What is left to be said of a table."""
         left = self._told(table, told, len(table), rows)
         text, findings = self._fault(table[-1].tolist())
-        return Piece(_bytes(left.texts) + text, 0, left.findings + findings)
+        told_text = _bytes(left.texts)
+        return Piece(bytes(told_text) + text if text else told_text, 0, left.findings + findings)
 
     def _told(self, table: LongArray, told: int, last: int, rows: LongArray) -> _Told:
         """What is said of table[told:last]: of each row the fault of the one before, and the batch.
@@ -227,8 +229,17 @@ class LogDump:
         return f"{front}{_fault_json(fault)}\n".encode("utf-8", "surrogateescape"), findings
 
 
-def _bytes(column: ByteColumn) -> bytes:
-    return column.data[: column.borders[-1]].tobytes()
+def _bytes(column: ByteColumn) -> memoryview:
+    return memoryview(column.data[: column.borders[-1]])  # type: ignore[arg-type]
+
+
+def _rows_of(table: LongArray, positions: LongArray) -> LongArray:
+    """The row of each record's batch, by where that begins."""
+    is_first = np.ones(len(positions), dtype=np.bool_)
+    np.not_equal(positions[1:], positions[:-1], out=is_first[1:])
+    first = np.flatnonzero(is_first)
+    rows = np.searchsorted(table[:, POSITION], positions[first])
+    return np.repeat(rows, np.diff(first, append=len(positions)))
 
 
 def _fault_text(fault: FaultyRange, path: str, *, ends_file: bool) -> str:
@@ -254,9 +265,11 @@ def _fault_json(fault: FaultyRange) -> str:
     return "," + json.dumps(told, ensure_ascii=False, separators=(",", ":"))[1:]
 
 
-def _checksums(chunk: Chunk, rows: LongArray, records: pa.RecordBatch) -> LongArray:
+def _checksums(chunk: Chunk, rows: LongArray, records: pa.RecordBatch) -> LongArray | int:
     """The checksum of every message of the old formats, NO_VALUE for records of format 2."""
     table = chunk.table
+    if not ((table[:, IS_BATCH] == 1) & (table[:, MAGIC] < 2)).any():
+        return NO_VALUE
     found: LongArray = np.where(table[rows, MAGIC] == 2, NO_VALUE, table[rows, CRC])
     compressed = (table[rows, MAGIC] < 2) & (table[rows, ATTRIBUTES] & COMPRESSION_BITS != 0)
     offsets = integers(records.column("offset"))

@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from kafkalog.columns.arrays import integers
+from kafkalog.columns.arrays import integers, list_entries
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.dump_lines import TIMESTAMP_TYPES, DumpedFile, numbers_of, with_fields
 from kafkalog.columns.dump_messages import control_texts, message_columns
@@ -22,6 +20,7 @@ from kafkalog.columns.text_lines import (
     TextFormat,
     byte_column,
     escaped,
+    of_texts,
     regrouped,
 )
 from kafkalog.format.batch_header import NO_VALUE
@@ -60,13 +59,13 @@ class RecordLines:
         self._headers = _Headers(text_format)
 
     def lines(
-        self, records: pa.RecordBatch, before: ByteColumn, checksums: LongArray
+        self, records: pa.RecordBatch, before: ByteColumn, checksums: LongArray | int
     ) -> ByteColumn:
         """A line of each record. `before` is what is written before it, `checksums` those of
-        messages of the old formats, NO_VALUE for records of format 2."""
+        messages of the old formats, NO_VALUE for records of format 2, or for all."""
         key, value = byte_column(records.column("key")), byte_column(records.column("value"))
         is_control = numbers_of(records.column(IS_CONTROL))
-        numbers: dict[str, NDArray[Any]] = {
+        numbers: dict[str, Any] = {
             "offset": integers(records.column("offset")),
             "timestampType": numbers_of(records.column("timestampType")) + 1,
             "timestamp": integers(records.column("timestampMs")),
@@ -158,9 +157,11 @@ class _Headers:
 
     def columns(self, headers: pa.Array) -> dict[str, ByteColumn]:
         """The columns `headerKeys` and `headers`, a row for each record."""
-        first = np.zeros(len(headers) + 1, dtype=np.int64)
-        np.cumsum(numbers_of(pc.list_value_length(headers)).clip(0), out=first[1:])
-        entries = headers.flatten()
+        entries, borders = list_entries(headers)
+        first = borders.astype(np.int64)
+        if not len(entries):
+            nothing = regrouped(of_texts([]), first)
+            return {"headerKeys": nothing, "headers": nothing}
         inner = TextFormat.JSON if self._format is TextFormat.CSV else self._format
         key = escaped(byte_column(entries.field("key")), inner)
         value = escaped(byte_column(entries.field("value")), inner)

@@ -254,15 +254,17 @@ class Template:
     def lines(
         self, rows: int, numbers: Mapping[str, Any], columns: Mapping[str, ByteColumn]
     ) -> ByteColumn:
-        """The lines of so many rows, from numbers and byte columns by their names; valid until the
-        next are asked for."""
-        steps = np.array(self._steps, dtype=np.int64)
-        literals = of_texts([*self._literals, b""])
+        """The lines of so many rows, from numbers (an array, or one for all rows) and byte columns
+        by their names; valid until the next are asked for."""
         given = [columns[name] for name in self.byte_columns]
-        told = np.zeros((max(len(self.numbers), 1), rows), dtype=np.int64)
-        for index, name in enumerate(self.numbers):
-            told[index] = numbers[name]
-        most = rows * self._most_characters() + sum(column.size for column in given)
+        program = _Program(self._literals, rows, [numbers[name] for name in self.numbers], given)
+        program.add(self._steps)
+        steps = np.array(program.steps or [(LITERAL, 0, 0)], dtype=np.int64)
+        literals = of_texts([*program.literals, b""])
+        told = np.empty((max(len(program.told), 1), rows), dtype=np.int64)
+        for row, index in zip(told, program.told, strict=False):
+            row[:] = program.numbers[index]
+        most = rows * program.most_characters() + sum(column.size for column in given)
         if len(self._room) < most:
             self._room = np.empty(2 * most, dtype=np.uint8)
         target, ends = self._room, np.zeros(rows + 1, dtype=np.int64)
@@ -272,7 +274,89 @@ class Template:
         fill_lines(*given_to_all, *arrays, target, ends)  # type: ignore[call-arg]
         return ByteColumn(_read_only(target), ends, np.zeros(rows, dtype=np.int64))
 
-    def _most_characters(self) -> int:
+
+class _Program:
+    """The steps that are left of a template where numbers are the same in all rows and columns are
+    empty: mostly what a topic's records have in common is one literal then."""
+
+    def __init__(
+        self,
+        literals: Sequence[bytes],
+        rows: int,
+        numbers: Sequence[Any],
+        columns: Sequence[ByteColumn],
+    ) -> None:
+        self.literals = list(literals)
+        self.steps: list[tuple[int, int, int]] = []
+        self.numbers = numbers
+        self.told: list[int] = []  # the numbers that differ
+        self._same = [_same(number, rows) for number in numbers]
+        self._columns = columns
+        self._literal = b""  # what comes next, before any other step
+
+    def add(self, steps: Sequence[tuple[int, int, int]]) -> None:
+        """Append what is left of the steps."""
+        self._add(steps)
+        self._end_literal()
+
+    def _add(self, steps: Sequence[tuple[int, int, int]]) -> None:
+        index = 0
+        while index < len(steps):
+            what, argument, other = steps[index]
+            index += 1
+            if what == SKIP:
+                self._add_part(argument, steps[index : index + other])
+                index += other
+            elif what == LITERAL:
+                self._literal += self.literals[argument]
+            elif what == BYTES:
+                if self._columns[argument].size:
+                    self._step(what, argument)
+            elif (same := self._same[argument]) is None:
+                self._step(what, self._told(argument), other)
+            else:
+                self._literal += b"%d" % same if what == NUMBER else self.literals[other + same]
+
+    def most_characters(self) -> int:
         """The most that a line has beside the bytes of columns."""
-        numbers = sum(what == NUMBER for what, _, _ in self._steps)
-        return sum(map(len, self._literals)) + numbers * NUMBER_CHARACTERS
+        longest = max(map(len, self.literals), default=0)
+        most = {LITERAL: longest, WORD: longest, NUMBER: NUMBER_CHARACTERS}
+        return sum(most.get(what, 0) for what, _, _ in self.steps)
+
+    def _add_part(self, argument: int, part: Sequence[tuple[int, int, int]]) -> None:
+        """Append steps that are for rows only whose number is not 0."""
+        same = self._same[argument]
+        if same is not None:
+            if same:
+                self._add(part)
+            return
+        self._end_literal()
+        place = len(self.steps)
+        self.steps.append((SKIP, 0, 0))
+        told = self._told(argument)
+        self.add(part)
+        self.steps[place] = SKIP, told, len(self.steps) - place - 1
+
+    def _told(self, argument: int) -> int:
+        if argument not in self.told:
+            self.told.append(argument)
+        return self.told.index(argument)
+
+    def _step(self, what: int, argument: int, other: int = 0) -> None:
+        self._end_literal()
+        self.steps.append((what, argument, other))
+
+    def _end_literal(self) -> None:
+        if self._literal:
+            self.steps.append((LITERAL, len(self.literals), 0))
+            self.literals.append(self._literal)
+            self._literal = b""
+
+
+def _same(number: Any, rows: int) -> int | None:
+    """What a number is in all rows, None if it differs."""
+    if not isinstance(number, np.ndarray):
+        return int(number)
+    if not rows or number[0] != number[-1] or (number != number[0]).any():
+        return None
+    return int(number[0])

@@ -12,14 +12,13 @@ from typing import Any, BinaryIO
 from kafkalog.columns.dump_lines import BATCH_CSV, DumpedFile
 from kafkalog.columns.dump_log import DumpOptions, LogDump, Piece, RecordFilter
 from kafkalog.columns.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
-from kafkalog.columns.record_search import wanted_records
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.text_lines import TextFormat
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line import dump_side_files
 from kafkalog.command_line.dump_plan import Item, LogItem, directories_of, planned
 from kafkalog.command_line.dump_request import DumpRequest
-from kafkalog.command_line.parallel import written_in_order
+from kafkalog.command_line.parallel import Text, written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
@@ -94,7 +93,7 @@ def _written(
         yield from told
 
 
-def _texts(item: Item, request: DumpRequest) -> Iterator[tuple[bytes, tuple[str, ...]]]:
+def _texts(item: Item, request: DumpRequest) -> Iterator[tuple[Text, tuple[str, ...]]]:
     for piece in item_pieces(item, request):
         yield for_people(piece, request), piece.findings
 
@@ -179,6 +178,8 @@ def record_filter(request: DumpRequest) -> RecordFilter | None:
     """Which records are kept, of those that are read; None where all are."""
     if request.key is None:
         return None if request.timestamps is None else lambda records: records
+    from kafkalog.columns.record_search import wanted_records
+
     return wanted_records(request.key, None)
 
 
@@ -190,11 +191,11 @@ def csv_header(request: DumpRequest) -> bytes:
     return _encoded(",".join(names if request.is_deep else BATCH_CSV) + "\n")
 
 
-def for_people(piece: Piece, request: DumpRequest) -> bytes:
+def for_people(piece: Piece, request: DumpRequest) -> Text:
     """The text; findings in red on a terminal."""
     if not piece.findings or request.output is not None or not is_coloured(sys.stdout):
         return piece.text
-    text = piece.text
+    text = bytes(piece.text)
     for finding in piece.findings:
         text = text.replace(_encoded(finding), _encoded(styled(finding, fg="red")), 1)
     return text
