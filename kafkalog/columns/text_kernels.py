@@ -17,6 +17,7 @@ NUMBER_CHARACTERS = 20
 IS_TEXT, IS_BASE64, IS_NULL, IS_JSON = range(4)
 ESCAPE_BYTES = 6
 
+_MOST_DIGITS = 19
 _MINUS, _ZERO, _PADDING = ord("-"), ord("0"), ord("=")
 
 
@@ -29,16 +30,20 @@ def _put_number(value: int, target: ByteArray, at: int) -> int:
         at += 1
         # The least number has no positive twin: digits are taken from the negative one.
         rest, last = (-rest, last) if last == 0 else (-(rest + 1), 10 - last)
-    digits, left = 1, rest
-    while left > 0:
-        left //= 10
+    digits, bound = 1, 1
+    while digits < _MOST_DIGITS and rest >= bound:
+        bound *= 10
         digits += 1
     index = at + digits - 1
     target[index] = _ZERO + last
-    while rest > 0:
-        index -= 1
-        target[index] = _ZERO + rest % 10
-        rest //= 10
+    while rest >= 10:
+        pair, rest = rest % 100, rest // 100
+        tens = pair // 10
+        target[index - 1] = _ZERO + pair - 10 * tens
+        target[index - 2] = _ZERO + tens
+        index -= 2
+    if rest > 0:
+        target[index - 1] = _ZERO + rest
     return at + digits
 
 

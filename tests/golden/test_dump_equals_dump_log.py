@@ -25,7 +25,10 @@ SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43")
 def dumped(path: Path) -> list[str]:
     """The lines of one file."""
     request = DumpRequest(paths=(str(path),), is_deep=True, show_secrets=True)
-    text = b"".join(piece.text for item in planned(request) for piece in item_pieces(item, request))
+    text = bytearray()
+    for item in planned(request):
+        for piece in item_pieces(item, request):
+            text += piece.text
     return text.decode().split("\n")
 
 
