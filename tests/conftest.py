@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "tests" / "golden" / "data"
 
+# Of every Spark that tests start: thousands of small queries end before the second compiler has
+# paid for itself, and two cores have no room for a parallel garbage collector.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 settings.register_profile(
     "usual", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -89,7 +93,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.sql.pyspark.worker.logging.enabled": "true",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": (
@@ -102,3 +105,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     kafkalog.register(session)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def worker_logs(spark: SparkSession) -> Iterator[None]:
+    """Keeps what planning and tasks log, for `spark.tvf.python_worker_logs`. Spark reads all that
+    it has kept, so that tests that do not look there are run without."""
+    spark.conf.set("spark.sql.pyspark.worker.logging.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.pyspark.worker.logging.enabled")

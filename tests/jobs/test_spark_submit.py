@@ -49,7 +49,9 @@ def test_spark_submit_runs_the_job(spark: SparkSession, tmp_path: Path) -> None:
         "--fail-on-findings",
     ]
     environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("PYSPARK", "SPARK"))
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYSPARK", "SPARK")) or key == "SPARK_SUBMIT_OPTS"
     }
     done = subprocess.run(
         command,

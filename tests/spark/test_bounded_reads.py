@@ -209,6 +209,7 @@ def deleted_up_to_4(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("worker_logs")
 @pytest.mark.parametrize(
     ("option", "offset", "valid_range", "clamped"),
     [

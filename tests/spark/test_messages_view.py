@@ -228,6 +228,7 @@ def test_only_asked_columns_are_made(spark: SparkSession, log_dir: Path) -> None
     assert frame.count() == 7
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_damage_is_what_mode_says(spark: SparkSession, log_dir: Path) -> None:
     path = log_dir / f"{OFFSETS}-3" / f"{0:020d}.log"
     data = bytearray(path.read_bytes())

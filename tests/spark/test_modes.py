@@ -109,6 +109,7 @@ def test_sound_rows_are_the_same_as_before_the_damage(
     assert_df_equality(damaged, kept, ignore_row_order=True)
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_permissive_logs_each_skipped_range_and_dropmalformed_is_silent(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:

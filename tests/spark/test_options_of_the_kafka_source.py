@@ -72,6 +72,7 @@ def test_an_option_that_says_what_to_read_is_taken(
     assert offsets_read(frame) == ALL_ROWS
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_options_for_a_broker_are_ignored_and_told_in_one_line(
     spark: SparkSession, orders: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_options_for_a_broker_are_ignored_and_told_in_one_line(
     assert len(lines) == 1
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_ignored_options_are_told_once_without_a_schema_too(
     spark: SparkSession, orders: Path
 ) -> None:

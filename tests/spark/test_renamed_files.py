@@ -83,6 +83,7 @@ def test_a_file_that_is_gone_is_an_error_naming_it(spark: SparkSession, tmp_path
     assert "failOnDataLoss=false reads what is there" in error
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_a_file_that_is_gone_is_logged_where_that_is_asked(
     spark: SparkSession, tmp_path: Path
 ) -> None:

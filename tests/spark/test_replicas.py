@@ -61,6 +61,7 @@ def brokers(unpacked: Callable[[str], Path], tmp_path: Path) -> list[Path]:
     return places
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_damage_is_filled_from_the_other_broker_and_each_record_comes_once(
     spark: SparkSession, brokers: list[Path], unpacked: Callable[[str], Path]
 ) -> None:

@@ -13,6 +13,7 @@ from kafkalog.spark.work_log import PLANNED, READ
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.usefixtures("worker_logs")
 def test_numbers_of_planning_and_of_tasks_are_in_the_worker_log(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
