@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from enum import IntEnum
 
 # As shells have it for a process that a signal has ended.
@@ -17,3 +19,10 @@ class ExitCode(IntEnum):
     FINDINGS = 1
     WRONG_ARGUMENTS = 2
     UNREADABLE_INPUT = 3
+
+
+def output_closed() -> int:
+    """The exit code where nobody reads the output any more; keeps the interpreter from writing the
+    rest of it when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OUTPUT_CLOSED

@@ -17,7 +17,7 @@ from kafkalog import __version__
 from kafkalog.columns.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell_error
 from kafkalog.errors import KafkaLogError, OptionError
-from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED, ExitCode
+from kafkalog.exit_codes import INTERRUPTED, ExitCode, output_closed
 
 # Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
 COMMANDS = {
@@ -69,18 +69,12 @@ class LazyCommands(click.Group):
         except OptionError as error:
             code = tell_error(str(error), ExitCode.WRONG_ARGUMENTS)
         except BrokenPipeError:
-            _forget_output()
-            code = OUTPUT_CLOSED
+            code = output_closed()
         except KeyboardInterrupt:
             code = INTERRUPTED
         except (KafkaLogError, OSError) as error:
             code = tell_error(str(error), ExitCode.UNREADABLE_INPUT)
         context.exit(code or ExitCode.DONE)
-
-
-def _forget_output() -> None:
-    """Keep the interpreter from writing what nobody reads when it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.command(

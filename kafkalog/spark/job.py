@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import KafkaLogError, OptionError
-from kafkalog.exit_codes import INTERRUPTED
+from kafkalog.exit_codes import INTERRUPTED, output_closed
 from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.options import Mode
@@ -218,9 +218,13 @@ def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
 def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
     """Run a job's body; errors that a user can mend become a line on stderr and an exit code."""
     try:
-        return run(args)
+        code = run(args)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:
+        return output_closed()
     except OptionError as error:
         return _failed(str(error), ExitCode.WRONG_ARGUMENTS)
     except (KafkaLogError, OSError) as error:

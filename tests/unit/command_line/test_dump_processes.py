@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.command_line.main import INTERRUPTED, OUTPUT_CLOSED
-from kafkalog.exit_codes import ExitCode
+from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED, ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 

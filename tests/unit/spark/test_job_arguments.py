@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from kafkalog.errors import (
     SchemaError,
     UnsupportedFormatError,
 )
+from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
 from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
 from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
 
@@ -313,3 +316,26 @@ def test_an_output_beside_what_is_read_is_taken(read: str, output: str, tmp_path
     add_partition(tmp_path, "orders-0", 0)
     args = parsed(str(tmp_path / read), "--output", str(tmp_path / output))
     assert announced_inputs(args) == [str(tmp_path / read)]
+
+
+def test_a_job_whose_output_nobody_reads_any_more_ends_as_shells_have_it() -> None:
+    program = """
+import sys
+from kafkalog.spark.job import ExitCode, run_job
+sys.exit(run_job(lambda args: print("row\\n" * 99_999) or ExitCode.DONE, None))
+"""
+    run = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"row\n"
+    run.stdout.close()
+    _, said = run.communicate(timeout=120)
+    assert (run.returncode, said) == (OUTPUT_CLOSED, b"")
+
+
+def test_a_job_that_is_interrupted_ends_as_shells_have_it() -> None:
+    def run(args: Namespace) -> ExitCode:
+        raise KeyboardInterrupt
+
+    assert run_job(run, PARSER.parse_args(["logs", "--output", "tables"])) == INTERRUPTED
