@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from kafkalog.columns.commit_reach import commit_reaches, reach_words
-from kafkalog.command_line.group_sources import CompleteLog, known_from_ms
+from kafkalog.command_line.group_sources import IN_ZOOKEEPER, CompleteLog, known_from_ms
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import tell
 from kafkalog.coordination.group_records import GroupKey, TopicPartition
@@ -144,3 +144,10 @@ def _tell_some(lines: Iterable[str], noun: str) -> None:
         tell(line)
     if len(told) > _MOST_SHOWN:
         tell(f"the same of {counted(len(told) - _MOST_SHOWN, noun)} more")
+
+
+def tell_of_zookeeper(logs: Sequence[PartitionLog]) -> None:
+    """Say where more groups may be, if brokers have no cluster id, as before 0.10.1: most consumers
+    of their time commit to ZooKeeper."""
+    if any(log.log_dir.cluster_id is None for log in logs):
+        tell(IN_ZOOKEEPER)

@@ -33,6 +33,10 @@ from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.topic_directories import topic_directories
 
+# Where the rest is, of clusters with old consumers.
+IN_ZOOKEEPER = (
+    "groups that commit to ZooKeeper are in its files: kafkalog job consumer_lag --zookeeper DIR"
+)
 _Result = TypeVar("_Result")
 _RECORD_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
@@ -83,7 +87,7 @@ def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
     if not any(log.topic == CONSUMER_OFFSETS for log in logs):
         raise LogDirError(
             f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            "groups commit to; give the log directories of all brokers"
+            f"groups commit to; give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
     return logs
 

@@ -26,6 +26,8 @@ Give the log directories of all brokers: commits are on some, topics on others. 
 kafka-consumer-groups, markers and gaps included; TO-READ is how many records there are to read.
 A partition is behind since the time of the first record, by offset, that the group has yet to read;
 a group since the earliest of these.
+What old consumers commit to ZooKeeper is not there: kafkalog job consumer_lag with
+--zookeeper DIR reads it, and tells both.
 
 \b
 Examples:
@@ -115,6 +117,8 @@ def groups(
     if not sources.groups:
         group_notes.tell_nothing_known(logs, as_of)
     asked = _asked(sources, groups)
+    if not groups:
+        group_notes.tell_of_zookeeper(logs)
     if table == _LIST:
         group_tables.write_names(asked, table_format)
     elif table == _STATE:
@@ -145,6 +149,8 @@ def groups(
 def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
     """The groups that are there, those of the names if any are given; share groups have a tool of
     their own."""
+    from kafkalog.command_line.group_sources import IN_ZOOKEEPER
+
     live = {
         key
         for key, group in sources.groups.items()
@@ -153,5 +159,9 @@ def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
     missing = set(names) - {key.group_id for key in live}
     if missing:
         shown = ", ".join(sorted(key.group_id for key in live)[:20])
-        raise OptionError("--group", ",".join(sorted(missing)), f"groups that are there: {shown}")
+        raise OptionError(
+            "--group",
+            ",".join(sorted(missing)),
+            f"groups that are there: {shown} ({IN_ZOOKEEPER})",
+        )
     return {key for key in live if not names or key.group_id in names}

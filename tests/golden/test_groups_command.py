@@ -264,3 +264,17 @@ def test_a_commit_of_a_topic_that_was_deleted_since_is_named(unpacked: Unpacked)
     assert (
         "lag not known of shop.g-topic-deleted in shop.to-be-deleted-0: the topic was deleted since"
     ) in err
+
+
+def test_where_groups_are_that_commit_to_zookeeper_is_told(unpacked: Unpacked) -> None:
+    where = (
+        "groups that commit to ZooKeeper are in its files: kafkalog job consumer_lag --zookeeper"
+    )
+    log_dirs = str(unpacked("kafka08.logs") / "log-dirs")
+    found = CliRunner().invoke(kafkalog, ["groups", log_dirs])
+    assert (found.exit_code, where in found.stderr) == (0, True)
+    # This one has committed to ZooKeeper only.
+    missing = CliRunner().invoke(kafkalog, ["groups", log_dirs, "--group", "o8.g-old-zk"])
+    assert (missing.exit_code, where in missing.stderr) == (2, True)
+    newer = CliRunner().invoke(kafkalog, ["groups", SHOP])
+    assert (newer.exit_code, where in newer.stderr) == (0, False)
