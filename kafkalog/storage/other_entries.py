@@ -5,6 +5,7 @@ Rules: docs/format.md F91 to F94.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -52,7 +53,8 @@ class OtherEntry(NamedTuple):
 
 def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     """Those in the log directories and in the directories of these logs; of logs that were given by
-    their own paths in the latter only."""
+    their own paths in the latter only, and nothing beside files that were given one by one."""
+    logs = [log for log in logs if not _is_of_files(log)]
     paths = {log.path for log in logs}
     for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
         for entry in list_directory(path):
@@ -63,10 +65,19 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
 
 
 def side_bytes(log: PartitionLog) -> int:
-    """The bytes of indexes, producer snapshots and the like in a log's directory."""
+    """The bytes of indexes, producer snapshots and the like in a log's directory; of files that
+    were given one by one, of those named like them."""
     others = {entry.path for entry in _in_partition(log.path)}
     live = {segment.path for segment in log.segments}
-    return sum(entry.size for entry in list_directory(log.path) if entry.path not in others | live)
+    beside = [entry for entry in list_directory(log.path) if entry.path not in others | live]
+    if _is_of_files(log):
+        stems = {os.path.basename(path).split(".")[0] for path in live}
+        beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
+    return sum(entry.size for entry in beside)
+
+
+def _is_of_files(log: PartitionLog) -> bool:
+    return any(segment.path == segment.input_path for segment in log.segments)
 
 
 def _size(entry: Entry) -> int:

@@ -79,6 +79,14 @@ def test_topics_are_the_sum_of_their_partitions_and_segments() -> None:
     assert by_topic["orders"]["side_bytes"] == sum(path.stat().st_size for path in sides)
 
 
+def test_beside_a_file_are_the_files_named_like_it_and_nothing_else() -> None:
+    path = next(path for path in sorted(SHOP.rglob("orders-*/*.log")) if int(path.stem))
+    sides = [other for other in path.parent.glob(f"{path.stem}.*") if other != path]
+    (row,) = rows(path)
+    assert row["side_bytes"] == sum(other.stat().st_size for other in sides) > 0
+    assert "also there" not in run(path)[1]
+
+
 def test_the_ratio_is_what_compression_saves() -> None:
     found = {row["topic"]: row["ratio"] for row in rows(SHOP, "--deep")}
     assert found["customers"] == 1
