@@ -21,7 +21,7 @@ from kafkalog.spark.tables import replace_rows
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
-    "lost_records", "salvageable_records", "start_error",
+    "lost_records", "salvageable_records", "missing_offsets", "start_error",
 )  # fmt: skip
 
 
@@ -42,14 +42,24 @@ def verdict(totals: Row) -> str:
             f"NO START: {job.counted(totals.start_errors, 'partition')} of {totals.partitions} "
             "would keep a broker from starting"
         )
+    if totals.missing_offsets:
+        starts += (
+            f"; MISSING by the checkpoints: {job.counted(totals.missing_offsets, 'offset')} at the "
+            f"end of {job.counted(totals.short_partitions, 'partition')}"
+        )
     if not totals.lost_bytes:
-        return starts if totals.start_errors else f"{starts}; nothing is lost"
+        return starts if has_findings(totals) else f"{starts}; nothing is lost"
     return (
         f"{starts}; LOST: {job.counted(totals.lost_bytes, 'byte')} in "
         f"{job.counted(totals.cut_partitions, 'partition')}, of which "
         f"{job.counted(totals.salvageable_bytes, 'byte')} with "
         f"{job.counted(totals.salvageable_records, 'record')} are sound and can be salvaged"
     )
+
+
+def has_findings(totals: Row) -> bool:
+    """Whether anything is lost, was lost before, or keeps a broker from starting."""
+    return bool(totals.lost_bytes or totals.missing_offsets or totals.start_errors)
 
 
 def run(args: Namespace) -> job.ExitCode:
@@ -63,11 +73,11 @@ def run(args: Namespace) -> job.ExitCode:
             replace_rows(plan, args.output, "recovery_plan", args.format, inputs),
             replace_rows(sequences, args.output, "producer_sequences", args.format, inputs),
         ]
-        if args.show and (totals.lost_bytes or totals.start_errors):
+        if args.show and has_findings(totals):
             with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
     print(verdict(totals))
     print("tables:", *paths)
-    return job.exit_code(args, has_findings=bool(totals.lost_bytes or totals.start_errors))
+    return job.exit_code(args, has_findings=has_findings(totals))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

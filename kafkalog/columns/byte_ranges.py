@@ -1,7 +1,8 @@
 """The account of a segment's bytes: view `byte_ranges`, schemas/tables/byte_ranges.json.
 
 Every byte of the file is in exactly one row: a run of sound batches, or one damaged range. A sound
-batch with an oddity has a row of its own; a hole up to the next segment is a row of length 0.
+batch with an oddity has a row of its own; a hole up to the next segment, or up to where
+the log had come, is a row of length 0.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ from kafkalog.columns.batch_table import (
     SIZE,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.fault_details import FaultyRange, faulty_range, remark
+from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end, remark
 from kafkalog.format.batch_header import USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
+from kafkalog.storage.log_bounds import ToldEnd
 
 VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
 _TAILS = (Fault.TRUNCATED, Fault.ZEROS, Fault.GARBAGE)
@@ -43,6 +45,7 @@ class SegmentFacts:
     base_offset: int | None = None
     next_base_offset: int | None = None
     is_compacted: bool = False
+    told_end: ToldEnd | None = None
 
 
 class ByteRanges:
@@ -83,6 +86,11 @@ class ByteRanges:
             and self._next_offset < next_base
         ):
             yield self._hole(self._next_offset, next_base)
+        missing = missing_end(
+            self._next_offset or 0, self._segment.file_size, self._segment.told_end
+        )
+        if missing is not None:
+            yield _byte_range(missing, VALID, records=0, batches=0)
 
     def _extend_run(self, batches: LongArray) -> None:
         self._next_offset = int(batches[-1, LAST_OFFSET]) + 1
@@ -111,7 +119,8 @@ class ByteRanges:
             yield _byte_range(remark(row), VALID, records=row[RECORDS_COUNT], batches=1)
             return
         ends_file = row[POSITION] + row[SIZE] == self._segment.file_size
-        is_last = self._segment.next_base_offset is None
+        # Without a batch, and a name that tells, nothing says that it is the end of a log.
+        is_last = self._segment.next_base_offset is None and self._next_offset is not None
         damage = faulty_range(row, ends_log=ends_file and is_last)
         if damage.fault in _TAILS:
             self._tail.append(_byte_range(damage, FAULTY, records=0, batches=0))

@@ -43,13 +43,13 @@ class CheckTotals:
             f"{counted(self.partitions, 'partition')}, {counted(self.bytes, 'byte')}, "
             f"{counted(self.batches, 'batch')}, {counted(self.records, 'record')}"
         )
+        remarks = f", {counted(self.warnings, 'warning')}" if self.warnings else ""
         if self.faults:
             return (
                 f"DAMAGED: {counted(self.faults, 'fault')} in "
-                f"{counted(self.damaged_segments, 'segment')}, "
+                f"{counted(self.damaged_segments, 'segment')}{remarks}, "
                 f"{counted(self.faulty_bytes, 'byte')} faulty, {self.trailing_bytes:,} trailing; "
                 f"{checked}"
             )
-        remarks = f", {counted(self.warnings, 'warning')}" if self.warnings else ""
         tail = f", {counted(self.trailing_bytes, 'byte')} unfinished" if self.trailing_bytes else ""
         return f"sound{remarks}{tail}: {checked}"

@@ -24,6 +24,7 @@ from kafkalog.columns.batch_table import (
 )
 from kafkalog.format.batch_header import COMPRESSION_BITS, USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
+from kafkalog.storage.log_bounds import ToldEnd
 
 _Row = list[int]
 
@@ -94,6 +95,24 @@ def faulty_range(row: _Row, *, ends_log: bool) -> FaultyRange:
     if ends_log and fault in (Fault.TRUNCATED, Fault.ZEROS):
         severity = Severity.INFORMATION
     return _range(row, fault, severity, _DETAILS[fault](row))
+
+
+def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> FaultyRange | None:
+    """What is missing where a log ends at `next_offset`, and had gone on further by the checkpoints
+    beside it; None if nothing is. Rule: docs/format.md F76."""
+    if told is None or next_offset >= told.offset:
+        return None
+    return FaultyRange(
+        position=file_size,
+        length=0,
+        fault=Fault.MISSING_END,
+        severity=Severity.ERROR if told.is_clean else Severity.WARNING,
+        detail=f"offsets {next_offset} to {told.offset - 1} are missing: the checkpoints beside "
+        f"the log say that it went on to {told.offset}",
+        expected_offset=next_offset,
+        base_offset=next_offset,
+        last_offset=told.offset - 1,
+    )
 
 
 def remark(row: _Row) -> FaultyRange:

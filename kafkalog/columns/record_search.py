@@ -25,7 +25,7 @@ from kafkalog.columns.batch_table import (
     SIZE,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.fault_details import FaultyRange, faulty_range
+from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
 from kafkalog.columns.transaction_markers import is_transactional
@@ -35,6 +35,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_bounds import told_end
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.replicas import OffsetSpan
 
@@ -105,7 +106,8 @@ def search_segment(
     options = SegmentOptions.of(segment)
     records = RecordColumns(options, _COLUMNS, {})
     newest: deque[FoundRecord] = deque(maxlen=most)
-    for chunk in SegmentBatches(FileWindow(file), options).chunks():
+    batches = SegmentBatches(FileWindow(file), options)
+    for chunk in batches.chunks():
         table = chunk.table
         for batch in records.batches(chunk):
             search.records += len(batch)
@@ -113,6 +115,9 @@ def search_segment(
                 search.matches += 1
                 newest.append(found)
         _note(search, table, file.size, is_last=segment.next_base_offset is None)
+    if segment.next_base_offset is None:
+        missing = missing_end(batches.next_offset, file.size, told_end(log))
+        search.damages += [missing] if missing else []
     search.found = list(newest)
     return search
 

@@ -21,13 +21,15 @@ from kafkalog.columns.batch_table import (
     SIZE,
     first_offsets,
 )
-from kafkalog.columns.fault_details import faulty_range
+from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end
 from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptions
 from kafkalog.columns.sound_batches import batch_bytes, judged_chunks
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
+from kafkalog.format.faults import Fault
 from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.storage.files import InputFile
+from kafkalog.storage.log_bounds import ToldEnd, told_end
 from kafkalog.storage.log_compaction import compact_log
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_settings import NEVER, LogSettings
@@ -90,7 +92,7 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
 
 def _salvaged(log: PartitionLog, writer: LogWriter) -> TableRow:
     is_compacted = log.topic_partition in log.log_dir.cleaner_checkpoints
-    salvage = _Salvage(writer, is_compacted=is_compacted)
+    salvage = _Salvage(writer, is_compacted=is_compacted, told_end=told_end(log))
     for segment in log.segments:
         salvage.add_segment(segment)
     return salvage.row()
@@ -159,6 +161,7 @@ class _Salvage:
 
     writer: LogWriter
     is_compacted: bool
+    told_end: ToldEnd | None = None
     segments: int = 0
     source_bytes: int = 0
     batches: int = 0
@@ -188,6 +191,9 @@ class _Salvage:
             batches = SegmentBatches(FileWindow(file), options)
             for chunk in judged_chunks(batches, options):
                 self._add(chunk, segment, file.size)
+            size = file.size
+        if segment.next_base_offset is None:
+            self._note_missing_end(segment, missing_end(batches.next_offset, size, self.told_end))
         self._note_hole(segment, batches.next_offset)
 
     def _add(self, chunk: Chunk, segment: SegmentFile, file_size: int) -> None:
@@ -246,14 +252,26 @@ class _Salvage:
             self._settle(follower)
             return
         detail = "offsets that are in no segment"
+        self._note_offsets(segment, Fault.SEGMENT_HOLE, detail, next_offset, follower - 1)
+
+    def _note_missing_end(self, segment: SegmentFile, missing: FaultyRange | None) -> None:
+        """What damage at the end of the log does not account for."""
+        if missing is None or self._open:
+            return
+        first, last = missing.expected_offset, missing.last_offset
+        self._note_offsets(segment, missing.fault, missing.detail, first, last)
+
+    def _note_offsets(
+        self, segment: SegmentFile, kind: Fault, detail: str, first: int, last: int | None
+    ) -> None:
         self.lost.append(
             {
                 "file": segment.path,
                 "position": None,
                 "length": 0,
-                "kind": "segment_hole",
+                "kind": kind.label,
                 "detail": detail,
-                "first_offset": next_offset,
-                "last_offset": follower - 1,
+                "first_offset": first,
+                "last_offset": last,
             }
         )

@@ -26,6 +26,7 @@ from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.walk_start import may_begin_at
 from kafkalog.columns.window import Window
 from kafkalog.format.faults import Fault
+from kafkalog.storage.log_bounds import ToldEnd
 
 Constants = Mapping[str, str | int | None]
 OnFault = Callable[[FaultyRange], None]
@@ -158,13 +159,19 @@ def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
 
 
 def read_byte_ranges(
-    window: Window, options: SegmentOptions, *, is_compacted: bool
+    window: Window,
+    options: SegmentOptions,
+    *,
+    is_compacted: bool,
+    told_end: ToldEnd | None = None,
 ) -> Generator[ByteRange, None, int]:
-    """The account of all bytes of the segment, in the order of the file. Returns as `read_records`
-    does."""
+    """The account of all bytes of the segment, in the order of the file; of a log's last one, with
+    what is missing up to its told end. Returns as `read_records` does."""
     records = RecordColumns(options, (), {}, with_control_records=True)
     ranges = ByteRanges(
-        SegmentFacts(window.size, options.base_offset, options.next_base_offset, is_compacted)
+        SegmentFacts(
+            window.size, options.base_offset, options.next_base_offset, is_compacted, told_end
+        )
     )
     batches = SegmentBatches(window, options)
     for chunk in batches.chunks():

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.columns.check_totals import CheckTotals
+from kafkalog.columns.fault_details import missing_end
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+from kafkalog.storage.log_bounds import told_end
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.temporary_files import CLEANED, DELETED
@@ -46,6 +48,16 @@ class CheckedLogs:
     totals: CheckTotals = field(default_factory=CheckTotals)
     findings: list[Finding] = field(default_factory=list)
     with_indexes: bool = False
+
+    def add_lost_log(self, log: PartitionLog) -> None:
+        """Look at a log without a segment, which no view has rows of."""
+        missing = missing_end(log.log_start, 0, told_end(log))
+        if missing is not None:
+            severity = missing.severity.name.lower()
+            kind = missing.fault.label
+            self.findings.append(Finding(log.path, 0, 0, severity, kind, missing.detail))
+            self.totals.faults += severity == "error"
+            self.totals.warnings += severity == "warning"
 
     def words(self) -> str:
         """One line: how much was checked, and whether it is sound; what is not comes first."""
@@ -82,6 +94,9 @@ def check_logs(
         segments[segment] = segments.get(segment, False) or row["severity"] == "error"
         if row["kind"] is not None:
             checked.findings.append(Finding(*(row[name] for name in Finding._fields)))
+    for log in logs:
+        if not log.segments:
+            checked.add_lost_log(log)
     checked.totals.segments = len(segments)
     checked.totals.partitions = len({segment[:2] for segment in segments})
     checked.totals.damaged_segments = sum(segments.values())

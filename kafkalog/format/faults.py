@@ -1,6 +1,6 @@
 """What can be wrong with the bytes of a segment, in the order of severity.
 
-Rules: docs/format.md F60 to F75. The numbers are the codes that the kernels return.
+Rules: docs/format.md F60 to F76. The numbers are the codes that the kernels return.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ class Fault(IntEnum):
     RESERVED_ATTRIBUTES = 18
     # A sound batch of which damage elsewhere hides what became of its transaction.
     TRANSACTION = 19
+    # Nothing in the file: what checkpoints say that the log had.
+    MISSING_END = 20
 
     @property
     def label(self) -> str:

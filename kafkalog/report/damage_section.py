@@ -41,7 +41,11 @@ COLOURINGS = (
         "offsets wrong",
         frozenset(("record_offsets", "offset_range", "offset_order", "transaction")),
     ),
-    Colouring("gap", "gap: offsets missing between segments", frozenset(("segment_hole",))),
+    Colouring(
+        "gap",
+        "gap: offsets missing between segments, or at the end",
+        frozenset(("segment_hole", "missing_end")),
+    ),
     Colouring("remark", "sound, with a remark", frozenset(("leader_epoch", "reserved_attributes"))),
     Colouring("trailing", "unfinished or allocated end", frozenset(("trailing",))),
 )

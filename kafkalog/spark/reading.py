@@ -19,7 +19,7 @@ from kafkalog.columns.coordinator_rows import (
     group_rows,
     transaction_state_rows,
 )
-from kafkalog.columns.fault_details import FaultyRange
+from kafkalog.columns.fault_details import FaultyRange, missing_end
 from kafkalog.columns.filled_records import read_filled_records
 from kafkalog.columns.message_columns import MessageColumns
 from kafkalog.columns.oldest_records import read_oldest_records
@@ -30,10 +30,12 @@ from kafkalog.columns.transaction_outcomes import TransactionOutcomes, transacti
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.index_lookup import start_position
+from kafkalog.storage.log_bounds import ToldEnd, told_end
 from kafkalog.storage.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
@@ -78,14 +80,15 @@ def read_segment(
 
 
 def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) -> None:
-    """Do what `mode` says with damage behind the last sound batch of a log: it held the newest
-    records. A read that ends at the log end does not get there."""
+    """Do what `mode` says with damage behind the last sound batch of a log, and with an end that
+    is missing: they held the newest records. A read that ends at the log end does not get there."""
     segment = log.segments[-1]
     damage = _Damage(segment.path, options.mode)
     asked = SegmentOptions.of(segment, first_offset=log_end)
     with InputFile(segment.path) as file:
         for _ in read_records(FileWindow(file), asked, ("offset",), {}, damage.report):
             pass
+        _report_missing_end(told_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()
 
 
@@ -138,8 +141,22 @@ def _records(
                 with_control_records=with_control_records,
                 outcomes=outcomes,
             )
+    if options.timestamps is None:
+        found_end = max(log_end, segment.first_offset)
+        _report_missing_end(segment.told_end, found_end, segment.end_offset, window.size, damage)
     damage.summarise()
     return log_end
+
+
+def _report_missing_end(
+    told: ToldEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
+) -> None:
+    """After a clean stop the records up to the told end were there. Rule: docs/format.md F76."""
+    if told is None or not told.is_clean:
+        return
+    missing = missing_end(log_end, file_size, replace(told, offset=min(told.offset, asked_end)))
+    if missing is not None:
+        damage.report(missing)
 
 
 def _outcomes(
@@ -258,7 +275,10 @@ def _byte_ranges(
         "is_last_segment": segment.next_base_offset is None,
     }
     ranges = read_byte_ranges(
-        window, _segment_options(segment, options), is_compacted=segment.is_compacted
+        window,
+        _segment_options(segment, options),
+        is_compacted=segment.is_compacted,
+        told_end=segment.told_end,
     )
     rows: list[ByteRange] = []
     while True:

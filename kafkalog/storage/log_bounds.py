@@ -1,4 +1,4 @@
-"""Where a log begins and ends. Rules: docs/format.md F95 to F98.
+"""Where a log begins and ends. Rules: docs/format.md F76 and F95 to F98.
 
 The end of the sound bytes is known only to whoever reads them; here is what can be said before.
 """
@@ -24,6 +24,26 @@ class LogBounds:
 
     start_offset: int
     end_offset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToldEnd:
+    """An offset that a log had reached, by the checkpoints beside it; `is_clean` is True where a
+    clean stop wrote them, after all else."""
+
+    offset: int
+    is_clean: bool
+
+
+def told_end(log: PartitionLog) -> ToldEnd | None:
+    """Where a log ends at the least: at its high watermark, or at the offset up to which it was
+    flushed, whichever is later; None where no checkpoint speaks of it."""
+    key, log_dir = log.topic_partition, log.log_dir
+    if key is None:
+        return None
+    checkpoints = (log_dir.high_watermarks, log_dir.recovery_points)
+    told = max(checkpoint.get(key, 0) for checkpoint in checkpoints)
+    return ToldEnd(told, log_dir.is_clean_shutdown) if told else None
 
 
 def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:

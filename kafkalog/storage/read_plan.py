@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from kafkalog.format.indexes import OffsetEntry
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.log_bounds import EndRule, log_bounds
+from kafkalog.storage.log_bounds import EndRule, ToldEnd, log_bounds, told_end
 from kafkalog.storage.offset_ranges import OffsetRange
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.replica_reads import Filling, ReplicaSet
@@ -38,8 +38,8 @@ class CommittedRead:
 class SegmentRead:
     """One segment's part of what is asked: offsets [first_offset, end_offset).
 
-    `asked_start` and `asked_end` are set on a log's last segment only, where an offset beyond the
-    log's end shows.
+    `asked_start`, `asked_end` and `told_end` are set on a log's last segment only, where an offset
+    beyond the log's end shows.
 
     A part of a larger segment begins at `start_position`, as an index says: a hint. `size` is about
     how many bytes it has, `asked_offset` where the whole read begins, `next_position` the start
@@ -62,6 +62,7 @@ class SegmentRead:
     is_compacted: bool = False
     asked_start: int | None = None
     asked_end: int | None = None
+    told_end: ToldEnd | None = None
     filling: Filling | None = None
     committed: CommittedRead | None = None
     start_position: int = 0
@@ -113,6 +114,7 @@ def segment_reads(
             is_compacted=log.topic_partition in log.log_dir.cleaner_checkpoints,
             asked_start=offsets.asked_start if is_last else None,
             asked_end=offsets.asked_end if is_last else None,
+            told_end=told_end(log) if is_last else None,
             committed=committed,
         )
 
@@ -141,6 +143,7 @@ def in_parts(
             next_position=next_place or None,
             asked_start=None,
             asked_end=None,
+            told_end=None,
         )
         for first, behind, place, next_place in zip(
             firsts[:-1], firsts[1:], places[:-1], places[1:], strict=True

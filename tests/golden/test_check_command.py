@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.format.checkpoints import read_offset_checkpoint
 from tests.golden.test_damaged_files import FOUND
 
 Unpacked = Callable[[str], Path]
+EXAMPLES = Path(__file__).parents[2] / "examples" / "log-dirs"
 SHOP = Path(__file__).parents[2] / "examples" / "shop-week"
 # Of each sort of damage one in every run; the others are told apart by the same readers.
 QUICK = ("bitflip-payload-active", "zero-hole", "middle-segment-missing", "truncated-last-batch")
@@ -44,6 +47,32 @@ def test_nothing_is_wrong_with_what_brokers_have_left(unpacked: Unpacked, name: 
     assert (code, err) == (0, "")
     assert out.startswith("sound: checked ")
     assert out.endswith("; indexes sound\n")
+
+
+def test_an_end_that_is_gone_is_missed_where_nothing_left_is_damaged(tmp_path: Path) -> None:
+    # F76: by the real broker's checkpoint. The last segment of 5 is cut between two batches, and
+    # then goes; and then all others.
+    copy = tmp_path / "logs"
+    shutil.copytree(EXAMPLES / "kafka-4.4", copy)
+    partition = copy / "shop.codec-zstd-0"
+    *others, last = sorted(partition.glob("*.log"))
+    told = read_offset_checkpoint((copy / "replication-offset-checkpoint").read_text())
+    end = told["shop.codec-zstd", 0]
+    with last.open("rb") as file:
+        length = int.from_bytes(file.read(12)[8:], "big") + 12
+        count = int.from_bytes(file.read(length)[45:49], "big")
+    first = int(last.stem) + count
+    os.truncate(last, length)
+    asked = (copy, "--no-indexes")
+    for lost in ([], [last], others):
+        for path in lost:
+            path.unlink()
+        if lost:
+            first = int(lost[0].stem)
+        code, (found,) = findings(*asked)
+        assert (code, found["kind"], found["severity"]) == (1, "missing_end", "error")
+        assert found["detail"].startswith(f"offsets {first} to {end - 1} are missing: ")
+        assert run(*asked)[1].splitlines()[-1].startswith("DAMAGED: 1 fault in ")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.segment_batches import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_byte_ranges, read_records
+from kafkalog.storage.log_bounds import ToldEnd
 from tests.both_readers import memory_window
 
 
@@ -35,7 +36,13 @@ def records_table(
     return pa.Table.from_batches(batches, schema=table_schema("records", tuple(columns)))
 
 
-def byte_ranges(data: bytes, *, is_compacted: bool = False, **options: Any) -> list[dict[str, Any]]:
+def byte_ranges(
+    data: bytes, *, is_compacted: bool = False, told_end: ToldEnd | None = None, **options: Any
+) -> list[dict[str, Any]]:
     """View `byte_ranges` of one segment."""
     window = memory_window(data)
-    return list(read_byte_ranges(window, SegmentOptions(**options), is_compacted=is_compacted))
+    return list(
+        read_byte_ranges(
+            window, SegmentOptions(**options), is_compacted=is_compacted, told_end=told_end
+        )
+    )

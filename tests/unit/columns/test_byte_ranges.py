@@ -16,6 +16,7 @@ from kafkalog.columns.table_rows import table_batch
 from kafkalog.format.message_set import write_message, write_message_set
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
+from kafkalog.storage.log_bounds import ToldEnd
 from kafkalog.wire.compression import CompressionType
 from tests.golden.fixture_sets import CONSUMERS, unique_segments
 from tests.samples import batch, consecutive, joined, segments
@@ -201,6 +202,31 @@ def test_no_hole_where_the_next_segment_follows_or_there_is_none(following: int 
     data = joined(consecutive(2))
     assert len(byte_ranges(data, base_offset=0, next_base_offset=following)) == 1
     assert len(byte_ranges(batch(3), base_offset=0, next_base_offset=6)) == 1
+
+
+@pytest.mark.parametrize(("is_clean", "severity"), [(True, "error"), (False, "warning")])
+def test_what_checkpoints_tell_beyond_the_last_batch_is_missing(
+    is_clean: bool, severity: str
+) -> None:
+    # F76: cut between two batches, nothing of the file itself is damaged.
+    told = ToldEnd(9, is_clean)
+    rows = byte_ranges(joined(consecutive(2)), told_end=told, base_offset=0)
+    assert brief(rows)[1:] == [(2 * SIZE, 0, "valid", 0, 0, "missing_end", severity)]
+    assert (rows[1]["base_offset"], rows[1]["last_offset"]) == (6, 8)
+    assert len(byte_ranges(joined(consecutive(3)), told_end=told, base_offset=0)) == 1
+    empty = byte_ranges(b"", told_end=told, base_offset=7)
+    assert [(row.get("kind"), row.get("base_offset")) for row in empty] == [
+        (None, None),
+        ("missing_end", 7),
+    ]
+
+
+def test_a_few_bytes_that_nothing_says_are_a_log_are_no_unfinished_one() -> None:
+    # F69
+    (row,) = byte_ranges(b"hello\n")
+    assert (row["kind"], row["severity"]) == ("truncated", "error")
+    (row,) = byte_ranges(b"hello\n", base_offset=0)
+    assert (row["kind"], row["severity"]) == ("truncated", "information")
 
 
 def test_an_empty_segment_before_another_is_a_hole_from_its_name_on() -> None:

@@ -33,6 +33,17 @@ def test_the_offset_of_a_damaged_old_message_is_told(magic: int, tmp_path: Path)
     assert (lost["kind"], lost["first_offset"], lost["last_offset"]) == ("checksum", 2, 2)
 
 
+def test_an_end_that_is_missing_is_told(tmp_path: Path) -> None:
+    # F76, F182
+    write_log(tmp_path / "source", "orders-0", {0: [write_batch([record(0)], BatchFields())]})
+    (tmp_path / "source" / "replication-offset-checkpoint").write_text("0\n1\norders 0 4\n")
+    (log,) = find_partitions([str(tmp_path / "source")])
+    row = salvage_partition(log, str(tmp_path / "target" / "orders-0"), SETTINGS)
+    assert isinstance(row["lost_ranges"], list)
+    (lost,) = row["lost_ranges"]
+    assert (lost["kind"], lost["first_offset"], lost["last_offset"]) == ("missing_end", 1, 3)
+
+
 def test_what_is_known_of_epochs_and_producers_outlives_compaction(tmp_path: Path) -> None:
     # F183, F253: of the first epoch no batch is left, nor of the producer's first transaction.
     fields = BatchFields(producer_id=9, producer_epoch=0, base_sequence=0)

@@ -75,6 +75,14 @@ def test_what_no_consumer_has_yet_is_not_visible(log_dir: Path) -> None:
     ]
 
 
+def test_records_that_are_gone_from_the_end_may_have_had_the_key(log_dir: Path) -> None:
+    # F76, F588: nothing that is left is damaged.
+    (log_dir / "replication-offset-checkpoint").write_text("0\n2\norders 0 9\norders 1 3\n")
+    result = find(log_dir, "--topic", "orders", "--key", "nobody")
+    assert "missing_end, which may hide records from offset 3 on" in result.stderr
+    assert result.stderr.endswith("not found, and damage may hide it\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "places"),
     [

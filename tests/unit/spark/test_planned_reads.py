@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.errors import DataLossError, LogDirError, OptionError
+from kafkalog.errors import CorruptDataError, DataLossError, LogDirError, OptionError
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.spark.options import read_options
@@ -126,7 +126,28 @@ def test_a_high_watermark_is_capped_by_the_log_end(data: Path) -> None:
     # F97.
     (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: 60}))
     (data / ".kafka_cleanshutdown").touch()
-    assert offsets(data, stopAt="highWatermark") == list(range(END))
+    asked = {"stopAt": "highWatermark", "mode": "PERMISSIVE"}
+    assert offsets(data, **asked) == list(range(END))
+
+
+@pytest.mark.parametrize("checkpoint", [HIGH_WATERMARKS, "recovery-point-offset-checkpoint"])
+def test_an_end_that_was_there_at_a_clean_stop_is_missed(data: Path, checkpoint: str) -> None:
+    # F76: nothing is damaged in what is left.
+    (data / checkpoint).write_text(checkpoint_text({ORDERS: END + 2}))
+    assert offsets(data) == list(range(END))  # the copy of a running broker
+    (data / ".kafka_cleanshutdown").touch()
+    with pytest.raises(CorruptDataError, match=f"missing_end: offsets {END} to {END + 1} "):
+        offsets(data)
+    assert offsets(data, mode="PERMISSIVE") == list(range(END))
+    asked = f'{{"orders":{{"0":{END - 1}}}}}'
+    assert offsets(data, endingOffsets=asked) == list(range(END - 1))
+
+
+def test_no_end_is_missed_where_checkpoints_tell_less(data: Path) -> None:
+    # F76: the high watermark is behind what a leader has.
+    (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: END - 5}))
+    (data / ".kafka_cleanshutdown").touch()
+    assert offsets(data) == list(range(END))
 
 
 @pytest.mark.parametrize(
