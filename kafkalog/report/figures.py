@@ -23,7 +23,8 @@ _SPARE_HEIGHT = 96
 
 
 class Series(NamedTuple):
-    """Values of one name, in the order of the figure's places; what the mouse is told of each."""
+    """Values of one name, in the order of the figure's places; what the mouse is told of each. The
+    name stands in the legend, but "" where the figure's title says it all."""
 
     name: str
     values: Sequence[float | None]
@@ -50,7 +51,7 @@ def horizontal_bars(
         for number, each in enumerate(series)
     ]
     height = _SPARE_HEIGHT + _BAR_HEIGHT * len(labels)
-    layout = _layout(height, has_legend=len(series) > 1) | {
+    layout = _layout(height, has_legend=any(each.name for each in series)) | {
         "barmode": "stack",
         "bargap": 0.25,
         "xaxis": _axis(title=title, rangemode="tozero", nticks=5)
@@ -80,7 +81,7 @@ def bars(places: Sequence[str], series: Sequence[Series], title: str, axis: str)
         }
         for number, each in enumerate(series)
     ]
-    layout = _layout(320, has_legend=len(series) > 1) | {
+    layout = _layout(320, has_legend=any(each.name for each in series)) | {
         "barmode": "stack",
         "xaxis": _axis(title=axis, type="category", showgrid=False),
         "yaxis": _axis(title=title, rangemode="tozero", nticks=5),
@@ -106,7 +107,7 @@ def bars_over_time(
         for number, each in enumerate(series)
     ]
     ends = [begins_ms[0], begins_ms[-1] + every_ms]
-    layout = _layout(320, has_legend=len(series) > 1) | {
+    layout = _layout(320, has_legend=any(each.name for each in series)) | {
         "barmode": "stack",
         "bargap": 0,
         "xaxis": _time_axis(ends),
@@ -139,7 +140,7 @@ def areas_over_time(times_ms: Sequence[int], series: Sequence[Series], title: st
         }
         for number, each in enumerate(series)
     ]
-    layout = _layout(320, has_legend=len(series) > 1) | {
+    layout = _layout(320, has_legend=any(each.name for each in series)) | {
         "xaxis": _time_axis([times_ms[0], times_ms[-1]]),
         "yaxis": _axis(title=title, rangemode="tozero", nticks=5),
     }

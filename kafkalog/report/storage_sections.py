@@ -45,7 +45,7 @@ def storage_section(storage: Storage, batches: Batches) -> Section:
     labels = [label(row.topic) for row in topics] + ([OTHERS] if others else [])
     values = [row.bytes for row in topics] + ([rest] if others else [])
     unit, size = byte_unit(max(values, default=0))
-    sizes = bytes_series("on disk", values, size, labels)
+    sizes = bytes_series("on disk", values, size, labels)._replace(name="")
     figures = {"storage-topics": horizontal_bars(labels, [sizes], unit)} if values else {}
     plots = [place(key, "Bytes of log files by topic", figure) for key, figure in figures.items()]
     parts: list[Markup] = []

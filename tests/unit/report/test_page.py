@@ -93,6 +93,12 @@ def test_markup_in_names_is_none_for_plotly_either() -> None:
     assert labels == ['&lt;a href="x"&gt;']
 
 
+def test_one_colour_alone_has_its_name_beside_it_too() -> None:
+    found = figures(page(report()))
+    named = {identity for identity in found if found[identity]["layout"]["showlegend"]}
+    assert set(found) - named == {"storage-topics"}, "whose title says what its bars are"
+
+
 def test_every_figure_is_one_that_plotly_knows() -> None:
     text = page(report())
     found = figures(text)
