@@ -24,11 +24,13 @@ from kafkalog.spark.job import (
     run_job,
 )
 from kafkalog.spark.session import job_session
+from kafkalog.storage.output_files import refuse_unwritable
 
 
 def run(args: Namespace) -> ExitCode:
     """Read everything once, write the page, and say the most important of it."""
     inputs = announced_inputs(args)
+    refuse_unwritable("--output", args.output)
     asked = ReportRequest(inputs, args.at, args.mode, config_options(args), args.show_keys)
     with job_session("kafkalog report", with_delta=False) as spark:
         report = read_report(spark, asked)

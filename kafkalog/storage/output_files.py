@@ -8,13 +8,25 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kafkalog.errors import LogDirError
+from kafkalog.errors import LogDirError, OptionError
 
 # What only brokers leave in a directory: nothing of ours goes beside it.
 _BROKER_FILES = (".lock", "meta.properties")
 
 # Forces what was written through a descriptor to disk.
 Flush = Callable[[int], None]
+
+
+def refuse_unwritable(option: str, directory: str) -> None:
+    """Raise OptionError for a local directory that is none, cannot be made, or may not be written
+    to: to be asked before the work that it is for."""
+    found = os.path.abspath(directory)
+    while not os.path.lexists(found):
+        found = os.path.dirname(found)
+    if not os.path.isdir(found):
+        raise OptionError(option, directory, f"a directory, or a path for one: {found} is a file")
+    if not os.access(found, os.W_OK | os.X_OK):
+        raise OptionError(option, directory, f"where one may write: not so in {found}")
 
 
 def new_directory(path: str) -> None:

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from jobs.report import main
 from kafkalog.command_line import report
 from kafkalog.command_line.main import kafkalog
+from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.storage.output_files import refuse_unwritable
+from tests.jobs.job_runs import DAMAGED
 
 
 @pytest.fixture
@@ -63,3 +67,24 @@ def test_an_argument_that_is_none_is_told_with_the_usage_of_what_was_typed(
     assert "Usage: kafkalog report " in result.stderr
     assert "'--at': 'nonsense' is no time: milliseconds since 1970, or a time" in result.stderr
     assert started == []
+
+
+@pytest.mark.parametrize("below", ["", "below/this"])
+def test_an_output_that_is_a_file_is_refused_before_spark_starts(
+    below: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    output = tmp_path / "file" / below
+    assert main([str(DAMAGED), "--output", str(output)]) == ExitCode.WRONG_ARGUMENTS
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(f"a directory, or a path for one: {tmp_path / 'file'} is a file")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_an_output_where_nobody_may_write_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write anywhere but on a disk that is mounted for reading.
+    monkeypatch.setattr("os.access", lambda path, mode: path != str(tmp_path))
+    with pytest.raises(OptionError, match=f"not so in {tmp_path}"):
+        refuse_unwritable("--output", str(tmp_path / "new" / "below"))
