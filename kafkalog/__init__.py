@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,6 +13,16 @@ if TYPE_CHECKING:
     from kafkalog.spark.frames import Offsets, Paths, Timestamps, Topics, Value
 
 __version__ = "0.1.0"
+
+
+# Spark warns of a source that it found by itself and that is registered, each time.
+_registered: WeakSet[SparkSession] = WeakSet()
+
+
+def _register_once(spark: SparkSession) -> None:
+    if spark not in _registered:
+        register(spark)
+        _registered.add(spark)
 
 
 def register(spark: SparkSession) -> None:
@@ -44,15 +55,19 @@ def read(
     and until: datetimes with a time zone, or milliseconds since 1970. Everything else is an option
     of the source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
 
-    Raises OptionError.
+    Raises OptionError, and LogDirError for a path without Kafka's files; what only files can tell,
+    Spark raises when it reads.
     """
+    from kafkalog.spark.early_errors import refuse_early
     from kafkalog.spark.frames import path_texts, source_options
 
-    register(spark)
     given = source_options(
         columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
     )
-    return spark.read.format("kafkalog").options(**given).load(path_texts(path))
+    paths = path_texts(path)
+    refuse_early(paths, given)
+    _register_once(spark)
+    return spark.read.format("kafkalog").options(**given).load(paths)
 
 
 def write(frame: DataFrame, path: str, **options: Value) -> None:
