@@ -56,6 +56,7 @@ java:
 
 run: $(READY) ## Check the bundled log directories, or those in LOG_DIRS, for damage
 	@$(BIN)/python jobs/validate_checksums.py $(LOG_DIRS) --output $(OUTPUT) --format $(FORMAT) $(ARGS)
+	$(if $(filter file,$(origin LOG_DIRS)),@echo "examples/log-dirs/damaged is damaged on purpose")
 	@echo
 	@echo "try next:"
 	@echo "  make run LOG_DIRS=/var/lib/kafka/data OUTPUT=/tmp/checked"
