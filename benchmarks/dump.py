@@ -3,18 +3,26 @@
     python -m benchmarks.dump [--size MIB] [--segments N] [--rounds N] [--codecs none,lz4,zstd]
 
 Both are timed as a user calls them: each run is a process of its own for all segments, the start of
-the JVM and that of Python are in it, output goes to a file. Before anything is timed, both have to
-print as many records.
+the JVM and that of Python are in it. Output goes to /dev/null: a file of gigabytes would time the
+disk, and who reads a pipe takes a core of the two that are measured. Before anything is timed, both
+print to a file once, and have to print as many records.
+
+Beside the time that passes, that of the processors is told, which other processes on the machine
+change less.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
+from typing import BinaryIO
 
 from benchmarks.inputs import Wanted, prepare
 from benchmarks.report import inputs_argument, load, machine, progress, table
@@ -26,6 +34,7 @@ from tests.broker.class_paths import class_path
 _TOOL = "org.apache.kafka.tools.DumpLogSegments"
 # As kafka-run-class.sh starts the tools, but for logging.
 _JAVA = ("java", "-Xmx256M", "-server", "-XX:+UseG1GC", "-Djava.awt.headless=true")
+_NAMES = ("kafka-dump-log", "kafkalog", "one process")
 # What is printed: the tool's options, and ours.
 _WAYS = {
     "records with keys and values": (("--deep-iteration", "--print-data-log"), ("--deep",)),
@@ -45,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             progress(f"{item.codec}, {way}")
             rows.append((item.codec, way, *_measured(logs, way, options)))
     print(f"{machine(('pyarrow', 'numba'), 'all')}; {load()}\n")
-    header = ("codec", "printed", "kafka-dump-log s", "kafkalog s", "one process s", "times")
+    header = ("codec", "printed", *(f"{name} s (processors)" for name in _NAMES), "times")
     print(table(header, rows))
     return 0
 
@@ -77,35 +86,51 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _measured(logs: Sequence[Path], way: str, options: argparse.Namespace) -> tuple[str, ...]:
     theirs, ours = _WAYS[way]
-    output = options.inputs / "dumped"
     tool = [*_JAVA, "-cp", class_path("tools"), _TOOL, *theirs, "--files", ",".join(map(str, logs))]
     command = [sys.executable, "-m", "kafkalog", "dump", *ours, *map(str, logs)]
     mark = b"\nbaseOffset: " if way == "batches" else b"\n| offset: "
-    commands = {
-        "kafka-dump-log": tool,
-        "kafkalog": command,
-        "one process": [*command, "--processes", "1"],
-    }
-    counts, contenders = set(), []
-    for name, line in commands.items():
-        size = _run(line, output)
-        counts.add(output.read_bytes().count(mark))
-        contenders.append(Contender(name, partial(_run, line, output), size))
+    commands = tool, command, [*command, "--processes", "1"]
+    counts = {_printed(line, mark, options.inputs / "dumped") for line in commands}
     if len(counts) != 1:
         raise SystemExit(f"{way}: not as many records: {sorted(counts)}")
+    contenders, busy = [], []
+    for name, line in zip(_NAMES, commands, strict=True):
+        seconds: list[float] = []
+        contenders.append(Contender(name, partial(_run, line, seconds), 0))
+        busy.append(seconds)
+    measure(contenders, options.rounds)
+    told = [
+        f"{contender.median_seconds:.2f} ({median(seconds):.2f})"
+        for contender, seconds in zip(contenders, busy, strict=True)
+    ]
+    return *told, str(ratio(contenders[0], contenders[1]))
+
+
+def _printed(command: Sequence[str], mark: bytes, output: Path) -> int:
+    """How many batches or records are printed."""
     try:
-        measure(contenders, options.rounds)
+        with output.open("wb") as file:
+            _process(command, file)
+        return output.read_bytes().count(mark)
     finally:
         output.unlink(missing_ok=True)
-    seconds = [f"{contender.median_seconds:.2f}" for contender in contenders]
-    return *seconds, str(ratio(contenders[0], contenders[1]))
 
 
-def _run(command: Sequence[str], output: Path) -> int:
-    """How many bytes are printed."""
-    with output.open("wb") as file:
-        subprocess.run(command, stdout=file, stderr=subprocess.DEVNULL, check=True)
-    return output.stat().st_size
+def _run(command: Sequence[str], busy: list[float]) -> int:
+    """Print to nowhere; note how long processors were busy."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(os.devnull, "wb") as nowhere:
+        _process(command, nowhere)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return 0
+
+
+def _process(command: Sequence[str], output: BinaryIO) -> None:
+    # As installed packages are: their modules compiled.
+    unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED")
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+    subprocess.run(command, stdout=output, stderr=subprocess.DEVNULL, env=environment, check=True)
 
 
 if __name__ == "__main__":
