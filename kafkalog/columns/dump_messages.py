@@ -1,4 +1,7 @@
-"""What control records and records of internal topics say, as byte columns of a dump."""
+"""What control records and records of internal topics say, as byte columns of a dump.
+
+Most logs have neither: what reads them is imported where there is one.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,6 @@ from kafkalog.columns.text_lines import (
     of_pieces,
     spread,
 )
-from kafkalog.messages.dump_text import control_json, control_text, dumped_key, dumped_value
-from kafkalog.messages.internal_records import read_control_record, read_internal_record
-from kafkalog.messages.rendering import may_hold_secrets
 
 _TOMBSTONE = "<DELETE>"
 
@@ -24,10 +24,16 @@ def control_texts(
     key: ByteColumn, value: ByteColumn, is_control: LongArray, text_format: TextFormat
 ) -> ByteColumn:
     """What control records say; nothing in the rows of others."""
+    rows = np.flatnonzero(is_control).tolist()
+    if not rows:
+        return spread({}, len(is_control))
+    from kafkalog.messages.dump_text import control_json, control_text
+    from kafkalog.messages.internal_records import read_control_record
+
     say = control_text if text_format is TextFormat.TEXT else control_json
     pieces = {
         row: say(read_control_record(_bytes_at(key, row), _bytes_at(value, row))).encode()
-        for row in np.flatnonzero(is_control).tolist()
+        for row in rows
     }
     said = spread(pieces, len(is_control))
     return said if text_format is TextFormat.JSON else escaped(said, text_format)
@@ -42,6 +48,10 @@ def message_columns(
 ) -> tuple[ByteColumn, ByteColumn]:
     """Keys and values of an internal topic as JSON, not escaped yet. What cannot be read stays as
     it is, a value that may hold what is secret is left out."""
+    from kafkalog.messages.dump_text import dumped_key, dumped_value
+    from kafkalog.messages.internal_records import read_internal_record
+    from kafkalog.messages.rendering import may_hold_secrets
+
     state = IS_JSON if text_format is TextFormat.JSON else IS_TEXT
     told: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
     for row in range(len(payloads[0].states)):

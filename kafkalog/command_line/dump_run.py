@@ -22,7 +22,6 @@ from kafkalog.command_line.parallel import Text, written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.read_directories import refuse_inside
 from kafkalog.storage.renamed_files import opened
 from kafkalog.words import counted
@@ -148,16 +147,24 @@ def log_dump(
 ) -> LogDump:
     """How the file is dumped."""
     read = item.read
-    is_internal = read.topic is not None and read.topic in topic_families()
     return LogDump(
         window,
         segment,
         DumpedFile(read.path, read.topic, read.partition),
         dump_options(request),
-        decoded_topic=read.topic if is_internal else None,
+        decoded_topic=read.topic if _is_internal(read.topic) else None,
         told_position=told_position,
         is_growing=is_growing,
     )
+
+
+def _is_internal(topic: str | None) -> bool:
+    # All of Kafka's own topics begin so; the messages of the others need not be read from a file.
+    if topic is None or not topic.startswith("__"):
+        return False
+    from kafkalog.messages.catalog import topic_families
+
+    return topic in topic_families()
 
 
 def dump_options(request: DumpRequest) -> DumpOptions:
