@@ -27,13 +27,14 @@ from kafkalog.command_line.dump_run import (
 )
 from kafkalog.command_line.inputs import chosen_logs
 from kafkalog.command_line.terminal import tell
-from kafkalog.errors import FileCutError, LogDirError
+from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files import modified_ms
 from kafkalog.storage.log_dir import find_partitions, with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile, topic_id
 from kafkalog.storage.renamed_files import opened
+from kafkalog.storage.uris import is_remote
 
 _SECONDS_BETWEEN_LOOKS = 0.2
 # Every directory under the paths is listed then.
@@ -75,7 +76,12 @@ class _Followed:
 
 
 def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
-    """Dump what is there and what comes, until Ctrl-C or until the limit is reached."""
+    """Dump what is there and what comes, until Ctrl-C or until the limit is reached. Raises
+    OptionError for URIs: no broker writes to a store what would be asked for five times a second.
+    """
+    remote = [path for path in request.paths if is_remote(path)]
+    if remote:
+        raise OptionError("--follow", remote[0], "paths of this machine, where brokers write")
     progress = Progress()
     with opened_output(request) as output:
         try:

@@ -17,6 +17,7 @@ import click
 
 from kafkalog.command_line.worker_pool import Turn, WorkerPool
 from kafkalog.errors import KafkaLogError
+from kafkalog.storage.files import has_connections
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -53,7 +54,7 @@ def in_order(
     is raised here in its turn. Whoever stops early, by closing the iterator or by an exception,
     ends the processes. Raises WorkerEndedError where a process was killed.
     """
-    if processes == 1 or len(items) <= 1:
+    if _is_alone(items, processes):
         for item in items:
             yield from function(item)
             on_done(item)
@@ -63,6 +64,11 @@ def in_order(
         for item in items:
             yield from pool.next_item()
             on_done(item)
+
+
+def _is_alone(items: Sequence[_Item], processes: int) -> bool:
+    """Whether this process does it all; where it is connected with a store it has to."""
+    return processes == 1 or len(items) <= 1 or has_connections()
 
 
 def written_in_order(
@@ -81,7 +87,7 @@ def written_in_order(
     the next one is asked for. Raises what writing raises, too.
     """
     descriptor = _descriptor(output)
-    if processes == 1 or len(items) <= 1 or descriptor is None:
+    if _is_alone(items, processes) or descriptor is None:
         for item in items:
             for text, result in function(item):
                 output.write(text)

@@ -4,6 +4,7 @@ ones by their URIs."""
 from __future__ import annotations
 
 import os
+import sys
 from io import StringIO
 from types import TracebackType
 from typing import Protocol
@@ -139,6 +140,14 @@ def _tiered_file(path: str, manifest_path: str) -> _File:
     except UnsupportedFormatError:
         file.close()
         raise
+
+
+def has_connections() -> bool:
+    """Whether this process has opened remote file systems. Forks must not use them: both would
+    read from the same connections, and one's answers would come to the other."""
+    # Looked up, not imported: that would import pyarrow.fs for those who read their own disk.
+    systems = sys.modules.get("kafkalog.storage.remote_systems")
+    return systems is not None and systems.is_connected()
 
 
 class InputFile:

@@ -35,6 +35,11 @@ def file_system(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
     return system, f"{root.rstrip('/')}/{path}" if path or not root else root
 
 
+def is_connected() -> bool:
+    """Whether a file system has been opened."""
+    return _opened.cache_info().currsize > 0
+
+
 @lru_cache(maxsize=32)
 def _opened(scheme: str, authority: str, given: tuple[tuple[str, str], ...]) -> tuple[Any, str]:
     if scheme not in _OPENERS:

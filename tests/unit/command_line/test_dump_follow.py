@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 
@@ -112,6 +116,13 @@ def test_segments_that_retention_deletes_do_not_end_it(tmp_path: Path) -> None:
         wait_for(output, 2)
     assert offsets(output) == [0, 1, 2]
     assert said(output) == []
+
+
+def test_a_store_is_not_followed() -> None:
+    result = CliRunner().invoke(kafkalog, ["dump", "--follow", "memory://logs/orders-0"])
+    assert (result.exit_code, result.stdout) == (ExitCode.WRONG_ARGUMENTS, "")
+    assert "option --follow: got 'memory://logs/orders-0'" in result.stderr
+    assert "paths of this machine" in result.stderr
 
 
 @contextmanager

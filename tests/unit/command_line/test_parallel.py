@@ -22,6 +22,24 @@ from kafkalog.errors import LogDirError
 pytestmark = pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
 
 
+@pytest.fixture(autouse=True)
+def no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests have opened some in this process."""
+    monkeypatch.setattr(parallel, "has_connections", lambda: False)
+
+
+def test_a_process_that_is_connected_with_a_store_does_it_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # F638: a fork would read the answers to this one's requests.
+    monkeypatch.setattr(parallel, "has_connections", lambda: True)
+
+    def own_id(number: int) -> Iterator[int]:
+        yield os.getpid()
+
+    assert set(in_order(own_id, range(9), processes=3)) == {os.getpid()}
+
+
 def slow_squares(number: int) -> Iterator[tuple[int, int]]:
     """Two results of a number, the later the smaller it is."""
     time.sleep(0.01 * (5 - number % 5))

@@ -1,0 +1,49 @@
+"""The commands tell of an object store, by URIs, what they tell of a disk. Rule: F638."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.remote.gateway import SECRET_KEY
+from tests.remote.stores import Store, needs_store
+from tests.spark.kafka_logs import EXAMPLES
+
+pytestmark = [*needs_store, pytest.mark.deep]
+COMMANDS = [
+    ("ls", "--segments"),
+    ("check",),
+    ("dump", "--deep"),
+    ("dump", "--format", "json", "--raw"),
+    ("get-offsets",),
+    ("groups",),
+    ("txns", "--all"),
+    ("find", "--topic", "shop.tx", "--value-contains", ""),
+]
+
+
+def run(command: tuple[str, ...], path: str) -> tuple[int, str, str]:
+    """A command as a user runs it; the path is told as LOGS."""
+    name, *arguments = command
+    done = subprocess.run(
+        [sys.executable, "-m", "kafkalog", name, path, *arguments],
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert SECRET_KEY not in done.stdout + done.stderr
+    return done.returncode, done.stdout.replace(path, "LOGS"), done.stderr.replace(path, "LOGS")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command))
+def test_a_command_tells_the_same_of_a_store_and_of_a_disk(
+    command: tuple[str, ...], store: Store, tmp_path: Path
+) -> None:
+    uri, _ = store.bucket(EXAMPLES / "kafka-4.4")
+    assert run(command, uri) == run(command, str(EXAMPLES / "kafka-4.4"))
