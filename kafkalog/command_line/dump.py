@@ -15,6 +15,7 @@ Examples:
   kafkalog dump /data/kafka/orders-0/00000000000000000000.log
   kafkalog dump --deep --topic orders --offsets 1000:1010 /data/kafka
   kafkalog dump --deep --key customer-17 --format json /data/kafka/orders-*
+  kafkalog dump --deep --topic orders --output orders.parquet /data/kafka
   kafkalog dump --deep --from-time 2026-11-21T12:00:00Z --limit 5 /data/kafka/orders-0
   kafkalog dump --follow /data/kafka/orders-0
 
@@ -40,11 +41,15 @@ and CSV lose nothing: what is no UTF-8 is in base64, in keyBase64, payloadBase64
     "--format",
     "output_format",
     type=click.Choice(("text", "json", "csv", "parquet")),
-    default="text",
-    show_default=True,
-    help="parquet has the columns of views batches and records, and needs --output.",
+    help="text, unless --output ends with .json, .jsonl, .csv or .parquet; parquet has the columns "
+    "of views batches and records.",
 )
-@click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Not to stdout.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Not to stdout, but to this file, in place of an older one.",
+)
 @partition_options
 @click.option("--offsets", metavar="FROM:UNTIL", help="These offsets, UNTIL not included.")
 @time_option("--from-time", "from_ms", "Records of this time or later")
@@ -60,7 +65,7 @@ def dump(
     payloads: bool,
     raw: bool,
     show_secrets: bool,
-    output_format: str,
+    output_format: str | None,
     output: str | None,
     topics: tuple[str, ...],
     partitions: tuple[int, ...],
@@ -80,12 +85,14 @@ def dump(
     from kafkalog.command_line.dump_request import (
         DumpRequest,
         bytes_given,
+        format_asked,
         offsets_asked,
         times_asked,
     )
 
     first_offset, end_offset = offsets_asked(offsets)
     timestamps = times_asked(from_ms, until_ms)
+    given_format = format_asked(output_format, output)
     request = DumpRequest(
         paths=paths,
         topics=topics,
@@ -94,7 +101,7 @@ def dump(
         end_offset=end_offset,
         timestamps=timestamps,
         key=bytes_given("--key", key),
-        output_format=output_format,
+        output_format=given_format,
         is_deep=deep or key is not None or timestamps is not None,
         payloads=payloads,
         decodes=not raw,
@@ -103,13 +110,13 @@ def dump(
         processes=processes,
         output=output,
     )
-    if output_format == "parquet" and (output is None or follow):
+    if given_format == "parquet" and (output is None or follow):
         raise OptionError("--format", "parquet", "with --output FILE, and not with --follow")
     if follow:
         from kafkalog.command_line.dump_follow import run_follow
 
         return run_follow(request, fail_on_findings=fail_on_findings)
-    if output_format == "parquet":
+    if given_format == "parquet":
         from kafkalog.command_line.dump_parquet import run_parquet
 
         return run_parquet(request, fail_on_findings=fail_on_findings)

@@ -29,6 +29,7 @@ from kafkalog.format.faults import Severity
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.schemas import table_fields
 from kafkalog.storage.renamed_files import opened
+from kafkalog.words import counted
 
 # Rows as Arrow's own stream, and what was found on the way.
 _Part = tuple[pa.RecordBatch | None, tuple[str, ...]]
@@ -52,15 +53,24 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     ):
         for rows, findings in parts:
             if rows is not None:
-                writer.write_batch(rows.slice(0, left))
-                left -= min(len(rows), left)
+                written = rows.slice(0, left)
+                writer.write_batch(written)
+                left -= len(written)
+                progress.rows += len(written)
             for finding in findings:
                 tell(finding)
             progress.findings += len(findings)
             if not left:
                 break
     parts.close()
+    tell(_written_words(progress.rows, request))
     return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def _written_words(rows: int, request: DumpRequest) -> str:
+    if request.is_deep:
+        return f"{counted(rows, 'record')} written to {request.output}"
+    return f"{counted(rows, 'batch')} written to {request.output}; --deep writes records"
 
 
 def _columns(request: DumpRequest) -> tuple[str, ...]:

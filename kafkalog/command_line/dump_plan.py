@@ -114,7 +114,13 @@ def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -
             )
 
 
-def _of_directory(
+def _of_directory(directory: Entry, logs: list[PartitionLog], request: DumpRequest) -> list[Item]:
+    """Logs first: batches and records are what is looked for, and what a limit counts."""
+    found = _all_of_directory(directory, logs, request)
+    return sorted(found, key=lambda item: isinstance(item, SideItem))
+
+
+def _all_of_directory(
     directory: Entry, logs: list[PartitionLog], request: DumpRequest
 ) -> Iterator[Item]:
     is_some = bool(request.topics or request.partitions)

@@ -13,6 +13,8 @@ from kafkalog.storage.offset_ranges import TimestampRange
 
 FORMATS = ("text", "json", "csv", "parquet")
 
+_BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
+
 
 @dataclass(frozen=True)
 class DumpRequest:
@@ -45,6 +47,12 @@ class DumpRequest:
     def logs_only(self) -> bool:
         """Whether the files beside logs are left out: a table is of batches or of records."""
         return self.asks_for_some or self.output_format in ("csv", "parquet")
+
+
+def format_asked(output_format: str | None, output: str | None) -> str:
+    """The format that was asked for, or that the output's name ends with; text if neither says."""
+    ending = "" if output is None else output.rpartition(".")[2].lower()
+    return output_format or _BY_ENDING.get(ending, "text")
 
 
 def offsets_asked(text: str | None) -> tuple[int, int]:

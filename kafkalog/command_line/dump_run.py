@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -20,7 +21,7 @@ from kafkalog.command_line.dump_plan import Item, LogItem, directories_of, plann
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.parallel import Text, written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
-from kafkalog.errors import CorruptDataError
+from kafkalog.errors import CorruptDataError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.read_directories import refuse_inside
 from kafkalog.storage.renamed_files import opened
@@ -56,12 +57,18 @@ def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
 
 @contextmanager
 def opened_output(request: DumpRequest) -> Iterator[BinaryIO]:
-    """Where the dump goes. Raises OptionError for a file in a directory that is read."""
+    """Where the dump goes. Raises OptionError for a file in none or in a directory that is read."""
     if request.output is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     refuse_inside("--output", request.output, directories_of(request))
+    folder = os.path.dirname(os.path.abspath(request.output))
+    if not os.path.isdir(folder):
+        allowed = f"a file in a directory that is there, which {folder} is not"
+        raise OptionError("--output", request.output, allowed)
+    if os.path.isfile(request.output):
+        tell(f"{request.output}: written anew, in place of the file that is there")
     with open(request.output, "wb") as file:
         yield file
 

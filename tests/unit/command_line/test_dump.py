@@ -189,7 +189,11 @@ def test_parquet_tells_damage_once_where_parts_of_a_segment_meet(
         line.partition(": position ")[2].partition(":")[0] for line in result.stderr.splitlines()
     ]
     told = [f"{4 * size}, {size} bytes", f"{5 * size}, {size} bytes"]
-    assert (places, result.stderr.splitlines()[-1]) == ([*told, ""], "2 damaged ranges passed over")
+    assert places == [*told, "", ""]
+    assert result.stderr.splitlines()[2:] == [
+        f"6 records written to {tmp_path / 'dumped'}",
+        "2 damaged ranges passed over",
+    ]
     assert pq.read_table(tmp_path / "dumped")["offset"].to_pylist() == [0, 1, 2, 3, 6, 7]
 
 
@@ -213,7 +217,10 @@ def test_a_log_directory_dumps_what_is_in_it() -> None:
         for line in result.stdout.splitlines()
         if line.startswith("Dumping ") and ("shop.tx" in line or "-checkpoint" in line)
     ]
-    assert names[:4] == [
+    logs = sum(name.endswith(".log") for name in names)
+    assert logs == len(list((EXAMPLES / "kafka-4.4").glob("shop.tx-0/*.log")))
+    assert all(name.endswith(".log") for name in names[:logs])
+    assert names[logs : logs + 4] == [
         "cleaner-offset-checkpoint",
         "log-start-offset-checkpoint",
         "recovery-point-offset-checkpoint",
@@ -221,6 +228,43 @@ def test_a_log_directory_dumps_what_is_in_it() -> None:
     ]
     assert f"{2:020d}.txnindex" in names
     assert names[-1] == "partition.metadata"
+
+
+def test_a_limit_is_of_records_and_logs_come_first() -> None:
+    found = json_lines("--deep", "--limit", "3", EXAMPLES / "kafka-4.4")
+    assert {line["type"] for line in found} == {"batch", "record"}
+    assert sum(line["type"] == "record" for line in found) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("x.json", b"{"),
+        ("x.JSONL", b"{"),
+        ("x.csv", b"topic,"),
+        ("x.parquet", b"PAR1"),
+        ("x", b"Dumping"),
+    ],
+)
+def test_the_name_of_the_output_says_its_format(
+    name: str, begin: bytes, orders: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / name
+    assert dump("--output", target, orders).exit_code == 0
+    assert target.read_bytes().startswith(begin)
+    assert dump("--format", "text", "--output", target, orders).exit_code == 0
+    assert target.read_bytes().startswith(b"Dumping")
+
+
+def test_what_is_written_and_what_it_replaces_is_said(orders: Path, tmp_path: Path) -> None:
+    target = tmp_path / "x.parquet"
+    said = dump("--deep", "--output", target, orders).stderr
+    assert said == f"4 records written to {target}\n"
+    said = dump("--output", target, orders).stderr
+    assert said == (
+        f"{target}: written anew, in place of the file that is there\n"
+        f"2 batches written to {target}; --deep writes records\n"
+    )
 
 
 def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
@@ -243,6 +287,7 @@ def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
             2,
             "a directory outside of",
         ),
+        (["--output", "/no/dir/x", SEGMENT], 2, "which /no/dir is not"),
         (["/nowhere"], 3, "there is no such file or directory"),
         ([ROOT / "pyproject.toml"], 3, "no file that dump knows"),
     ],
