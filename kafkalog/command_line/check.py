@@ -8,11 +8,12 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
+    bytes_in,
     chosen_logs,
     log_dirs_argument,
     partition_options,
 )
-from kafkalog.command_line.parallel import processes_option
+from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import (
     progress_bar,
     styled,
@@ -72,19 +73,23 @@ def check(
     severity: str,
     show: int,
     table_format: str,
-    processes: int,
+    processes: int | None,
 ) -> ExitCode:
     """Check checksums, framing, offsets, records and indexes; exit with 1 on findings."""
     from kafkalog.command_line.findings import check_logs
 
     logs = chosen_logs(log_dirs, topics, partitions)
-    size = sum(segment.size for log in logs for segment in log.segments)
+    size = bytes_in(logs)
     if not any(log.segments for log in logs):
         raise LogDirError(f"{', '.join(log_dirs)}: no segment there to check")
     passes = 1 if no_indexes else 2
     with progress_bar(size * passes, "checking") as bar:
         checked = check_logs(
-            log_dirs, logs, with_indexes=not no_indexes, processes=processes, on_done=bar.update
+            log_dirs,
+            logs,
+            with_indexes=not no_indexes,
+            processes=processes_for(size, processes),
+            on_done=bar.update,
         )
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     found = [finding for finding in checked.findings if finding.severity in listed]

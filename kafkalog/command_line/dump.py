@@ -76,7 +76,7 @@ def dump(
     limit: int | None,
     follow: bool,
     fail_on_findings: bool,
-    processes: int,
+    processes: int | None,
 ) -> ExitCode:
     """Show the batches of logs, or the records with --deep, and what stands in the files beside.
 

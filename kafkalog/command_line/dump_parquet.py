@@ -22,7 +22,7 @@ from kafkalog.command_line.dump_run import (
     opened_output,
     record_filter,
 )
-from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
@@ -39,17 +39,18 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     """Write what is asked for to the output file. Raises what reading files raises."""
     items = planned(request)
     progress = Progress()
+    size = sum(item.size for item in items)
     left = LARGEST_OFFSET if request.limit is None else request.limit
     parts = in_order(
         partial(_parts, request=request),
         items,
-        processes=request.processes if request.limit is None else 1,
+        processes=processes_for(size, request.processes) if request.limit is None else 1,
         on_done=lambda item: bar.update(item.size),
     )
     with (
         opened_output(request) as output,
         ParquetWriter(output, _schema(request), compression="zstd") as writer,
-        progress_bar(sum(item.size for item in items)) as bar,
+        progress_bar(size) as bar,
     ):
         for rows, findings in parts:
             if rows is not None:

@@ -34,7 +34,7 @@ class DumpRequest:
     decodes: bool = True
     show_secrets: bool = False
     limit: int | None = None
-    processes: int = 1
+    processes: int | None = None
     output: str | None = None
 
     @property

@@ -19,7 +19,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.command_line import dump_side_files
 from kafkalog.command_line.dump_plan import Item, LogItem, directories_of, planned
 from kafkalog.command_line.dump_request import DumpRequest
-from kafkalog.command_line.parallel import Text, written_in_order
+from kafkalog.command_line.parallel import Text, processes_for, written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
 from kafkalog.errors import CorruptDataError, OptionError
 from kafkalog.exit_codes import ExitCode
@@ -92,7 +92,7 @@ def _written(
         partial(_texts, request=request),
         items,
         output,
-        processes=request.processes,
+        processes=processes_for(sum(item.size for item in items), request.processes),
         on_done=lambda item: on_bytes(item.size),
     )
     with closing(told):

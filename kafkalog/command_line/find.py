@@ -76,7 +76,7 @@ def find(
     partition_count: int | None,
     limit: int,
     table_format: str,
-    processes: int,
+    processes: int | None,
 ) -> ExitCode:
     """Find records by their key or value, or tell what was searched without finding any."""
     from kafkalog.command_line.dump_request import bytes_given

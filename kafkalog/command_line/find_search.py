@@ -16,8 +16,8 @@ from kafkalog.columns.record_search import (
     search_segment,
     wanted_records,
 )
-from kafkalog.command_line.inputs import chosen_logs
-from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.inputs import bytes_in, chosen_logs
+from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
@@ -103,12 +103,14 @@ def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
     return chosen
 
 
-def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int) -> Found:
+def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int | None) -> Found:
     """Look through all segments of the logs; tells on stderr what was searched."""
     places: list[_Place] = [(log, segment) for log in logs for segment in log.segments]
     accounts = {log.path: _Account(log) for log in logs}
     is_shown = not sys.stdout.isatty()
-    with progress_bar(sum(s.size for _, s in places), hidden=not is_shown) as bar:
+    size = bytes_in(logs)
+    processes = processes_for(size, processes)
+    with progress_bar(size, hidden=not is_shown) as bar:
         results = in_order(
             partial(_searched, asked=asked),
             places,

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, given_time_ms, log_dirs_argument
-from kafkalog.command_line.parallel import in_order, processes_option
+from kafkalog.command_line.inputs import (
+    LOG_DIRS_MEANING,
+    bytes_in,
+    given_time_ms,
+    log_dirs_argument,
+)
+from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import LogDirError, OptionError
 
@@ -74,7 +79,7 @@ def get_offsets(
     topic_partitions: str | None,
     exclude_internal_topics: bool,
     table_format: str,
-    processes: int,
+    processes: int | None,
 ) -> None:
     """Print offsets of partitions: topic:partition:offset, a line each."""
     from kafkalog.columns.replica_facts import replica_sets
@@ -93,6 +98,8 @@ def get_offsets(
         raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for")
     # In the tool's order: by name, in which 10 comes before 2.
     found.sort(key=lambda replicas: replicas.best.name)
+    logs = [replicas.best for replicas in found]
+    processes = processes_for(bytes_in(logs), processes)
     rows = in_order(lambda replicas: _row(replicas, question), found, processes=processes)
     if table_format != "text":
         write_table(_COLUMNS, rows, table_format)

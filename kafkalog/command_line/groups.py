@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
-from kafkalog.command_line.parallel import processes_option
+from kafkalog.command_line.inputs import LOG_DIRS_MEANING, bytes_in, log_dirs_argument, time_option
+from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.errors import OptionError
@@ -89,7 +89,7 @@ def groups(
     isolation_level: str,
     offsets_retention: int,
     table_format: str,
-    processes: int,
+    processes: int | None,
 ) -> None:
     """Tell consumer groups, their offsets and their lag, now or at a past moment."""
     from kafkalog.command_line import group_notes, group_tables
@@ -109,8 +109,9 @@ def groups(
         allowed = f"with --describe, --lagging and --members, not with --{table}"
         raise OptionError("--verbose", "given", allowed)
     logs = logs_with_groups(log_dirs)
-    with progress_bar(bytes_to_read(logs), "reading") as bar:
-        reading = Reading(log_dirs, processes, bar.update)
+    size = bytes_to_read(logs)
+    with progress_bar(size, "reading") as bar:
+        reading = Reading(log_dirs, processes_for(size, processes), bar.update)
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
         complete = complete_logs(reading, logs)
     group_notes.tell_reach(complete, as_of)
@@ -132,7 +133,7 @@ def groups(
             as_of=as_of,
             at_ms=time.time_ns() // 1_000_000 if as_of is None else as_of,
             read_committed=isolation_level == "read_committed",
-            processes=processes,
+            processes=processes_for(bytes_in(logs), processes),
         )
         found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
         if table == _LAGGING:

@@ -76,6 +76,11 @@ def time_option(
     return click.option(name, parameter, metavar="TIME", type=_Time(), help=words)
 
 
+def bytes_in(logs: Sequence[PartitionLog]) -> int:
+    """The size of all log files of the logs."""
+    return sum(segment.size for log in logs for segment in log.segments)
+
+
 def chosen_logs(
     log_dirs: Sequence[str], topics: Sequence[str] = (), partitions: Sequence[int] = ()
 ) -> list[PartitionLog]:

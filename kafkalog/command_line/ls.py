@@ -11,11 +11,12 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
+    bytes_in,
     chosen_logs,
     log_dirs_argument,
     partition_options,
 )
-from kafkalog.command_line.parallel import processes_option
+from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.words import counted, printable, size_text
@@ -61,7 +62,7 @@ def ls(
     quick: bool,
     deep: bool,
     table_format: str,
-    processes: int,
+    processes: int | None,
 ) -> None:
     """List topics, or partitions or segments: sizes, offsets, times, codecs."""
     from kafkalog.command_line.storage_rows import storage_rows
@@ -78,10 +79,14 @@ def ls(
 
     for line in _log_dir_lines(logs):
         say(line)
-    size = sum(segment.size for log in logs for segment in log.segments)
+    size = bytes_in(logs)
     with progress_bar(0 if quick else size, "reading") as bar:
         rows = storage_rows(
-            logs, is_quick=quick, is_deep=deep, processes=processes, on_done=bar.update
+            logs,
+            is_quick=quick,
+            is_deep=deep,
+            processes=processes_for(size, processes),
+            on_done=bar.update,
         )
     write_storage(rows, table, table_format, is_quick=quick, is_deep=deep)
     for line in [] if topics or partitions else _other_lines(other_entries(logs)):
@@ -124,7 +129,7 @@ def _log_dir_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
     for path in sorted(by_path):
         log_dir = by_path[path].log_dir
         own = [log for log in logs if log.log_dir.path == path]
-        size = sum(segment.size for log in own for segment in log.segments)
+        size = bytes_in(own)
         broker = "no broker named" if log_dir.broker_id is None else f"broker {log_dir.broker_id}"
         cluster = f" of cluster {log_dir.cluster_id}" if log_dir.cluster_id else ""
         stop = "stopped cleanly" if log_dir.is_clean_shutdown else "running, or not stopped cleanly"

@@ -25,6 +25,7 @@ Text = bytes | memoryview
 
 # So much text a process holds before its turn; then it waits.
 _MOST_HELD_BYTES = 32 * 1024 * 1024
+_BYTES_PER_PROCESS = 64 * 1024 * 1024
 
 
 def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,10 +34,18 @@ def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--processes",
         metavar="N",
         type=click.IntRange(min=1),
-        default=len(os.sched_getaffinity(0)),
-        show_default="all cores",
+        show_default="all cores, fewer for few bytes",
         help="How many processes read.",
     )(function)
+
+
+def processes_for(total_bytes: int, asked: int | None) -> int:
+    """How many processes are to read so many bytes: those asked for, else one per 64 MiB or part of
+    it, on as many cores as there are. To start one takes as long as to read some MiB."""
+    if asked is not None:
+        return asked
+    useful = -(-total_bytes // _BYTES_PER_PROCESS)
+    return max(1, min(useful, len(os.sched_getaffinity(0))))
 
 
 def in_order(

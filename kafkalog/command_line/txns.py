@@ -10,12 +10,13 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
+    bytes_in,
     chosen_logs,
     log_dirs_argument,
     partition_options,
     time_option,
 )
-from kafkalog.command_line.parallel import processes_option
+from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import table_format_option, tell, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
@@ -108,7 +109,7 @@ def txns(
     max_transaction_timeout: int,
     at: int | None,
     table_format: str,
-    processes: int,
+    processes: int | None,
 ) -> ExitCode:
     """Tell transactions that are open or hanging, and what they hold back."""
     from kafkalog.command_line.transaction_rows import transaction_rows
@@ -128,7 +129,7 @@ def txns(
         found,
         at_ms=time.time_ns() // 1_000_000 if at is None else at,
         longest_ms=max_transaction_timeout * 60_000,
-        processes=processes,
+        processes=processes_for(bytes_in(found), processes),
     )
     _refuse_unknown(rows, ids)
     names, table_rows = _TABLES[table](rows)

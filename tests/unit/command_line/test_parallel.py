@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.command_line import parallel
-from kafkalog.command_line.parallel import in_order, written_in_order
+from kafkalog.command_line.parallel import in_order, processes_for, written_in_order
 from kafkalog.command_line.worker_pool import WorkerEndedError
 from kafkalog.errors import LogDirError
 
@@ -176,3 +176,12 @@ def test_a_process_that_is_killed_before_its_turn_is_an_error(tmp_path: Path) ->
         list(written_in_order(killed_lines, range(6), output, processes=2))
     assert (tmp_path / "output").read_bytes() == written_lines(range(1))
     assert multiprocessing.active_children() == []
+
+
+def test_small_inputs_are_read_by_one_process_and_an_asked_number_counts() -> None:
+    mib = 1024 * 1024
+    assert [processes_for(size, None) for size in (0, mib, 64 * mib)] == [1, 1, 1]
+    cores = len(os.sched_getaffinity(0))
+    assert processes_for(1 << 50, None) == cores
+    assert processes_for(65 * mib, None) == min(2, cores)
+    assert processes_for(mib, 7) == 7
