@@ -14,10 +14,11 @@ from kafkalog.analysis.storage_totals import shown_topic
 _NO_YEAR_MS = 253_402_300_800_000
 # What `batch_totals` reads.
 COLUMNS = (
-    *("topic", "size", "uncompressed_size", "records"),
+    *("topic", "file", "size", "uncompressed_size", "records"),
     *("compression", "max_timestamp_ms", "is_control"),
 )
 _SUMS = ("batches", "records", "bytes", "measured_bytes", "uncompressed_bytes")
+_DIRECTORY = "(?s)^(.*)/[^/]*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,22 @@ def time_spread(batches: DataFrame) -> DataFrame:
     )
 
 
-def batch_totals(batches: DataFrame, topics: Sequence[str | None], grid: TimeGrid) -> DataFrame:
+def batch_totals(
+    batches: DataFrame, longest: DataFrame, topics: Sequence[str | None], grid: TimeGrid
+) -> DataFrame:
     """A row per shown topic, codec, stretch of time and power of two of the size: shown_topic, null
     for topics that are not among `topics`; compression; stretch, -1 for times before the grid and
-    without one, `grid.stretches` for later ones; size_from; batches, records, bytes;
-    uncompressed_bytes and the measured_bytes that they were in the file; is_control, whether they
-    are control batches."""
+    without one, `grid.stretches` for later ones; size_from; batches, bytes, and the records of each
+    partition's longest copy; uncompressed_bytes and the measured_bytes that they were in the file;
+    is_control, whether they are control batches."""
     is_measured = F.col("uncompressed_size").isNotNull()
-    return batches.groupBy(
+    copies = longest.select("directory", F.lit(True).alias("is_longest"))
+    directory = F.regexp_extract("file", _DIRECTORY, 1)
+    of_copies = batches.withColumn("directory", directory).join(
+        F.broadcast(copies), "directory", "left"
+    )
+    once = F.when(F.col("is_longest"), F.col("records"))
+    return of_copies.groupBy(
         shown_topic(topics),
         F.coalesce("is_control", F.lit(False)).alias("is_control"),
         "compression",
@@ -60,7 +69,7 @@ def batch_totals(batches: DataFrame, topics: Sequence[str | None], grid: TimeGri
         .alias("size_from"),
     ).agg(
         F.count("*").alias("batches"),
-        F.coalesce(F.sum("records"), F.lit(0)).alias("records"),
+        F.coalesce(F.sum(once), F.lit(0)).alias("records"),
         F.sum("size").alias("bytes"),
         F.sum(F.when(is_measured, F.col("size")).otherwise(0)).alias("measured_bytes"),
         F.coalesce(F.sum("uncompressed_size"), F.lit(0)).alias("uncompressed_bytes"),

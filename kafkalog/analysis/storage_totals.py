@@ -53,6 +53,20 @@ def unserved_storage(segments: DataFrame) -> DataFrame:
     )
 
 
+def longest_copies(segments: DataFrame) -> DataFrame:
+    """The directory of each partition's longest replica: it reaches furthest, and of such it has
+    most bytes. A file in a directory of another name is a partition of its own."""
+    key = ("topic", "partition", "directory")
+    reach = F.struct(
+        F.coalesce(F.max("last_offset"), F.lit(-1)), F.coalesce(F.sum("size"), F.lit(0))
+    )
+    served = segments.where(F.col("status").isin(*_SERVED))
+    copies = served.groupBy(*key).agg(reach.alias("reach"))
+    longest = F.max_by("directory", F.struct("reach", "directory")).alias("directory")
+    nameless = F.when(F.col("topic").isNull(), F.col("directory"))
+    return copies.groupBy("topic", "partition", nameless).agg(longest).select("directory")
+
+
 def owners(segments: DataFrame) -> DataFrame:
     """The clusters and brokers that the files are of: cluster_id, broker_id."""
     return segments.select("cluster_id", "broker_id").distinct()

@@ -19,6 +19,7 @@ from kafkalog.analysis.retention import retention_plan
 from kafkalog.analysis.retention_times import blocked_topics, retention_times
 from kafkalog.analysis.storage_totals import (
     largest_topics,
+    longest_copies,
     owners,
     storage_totals,
     topic_storage,
@@ -66,12 +67,13 @@ class ReportRequest:
 def read_report(spark: SparkSession, asked: ReportRequest) -> Report:
     """The rows of a report. Raises OptionError for log directories of several clusters, and what
     the views raise."""
-    storage = _storage(_view(spark, asked, "segments"))
+    segments = _view(spark, asked, "segments").persist()
+    storage = _storage(segments)
     clusters = sorted({row.cluster_id for row in storage.owners if row.cluster_id is not None})
     if len(clusters) > 1:
         raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
     topics = [row.topic for row in storage.topics]
-    batches = _batches(_view(spark, asked, "batches"), topics)
+    batches = _batches(_view(spark, asked, "batches"), longest_copies(segments), topics)
     return Report(
         __version__,
         asked.at_ms,
@@ -107,22 +109,22 @@ def _one(frame: DataFrame) -> Row:
 
 
 def _storage(segments: DataFrame) -> Storage:
-    kept = segments.persist()
-    totals = topic_storage(kept).persist()
+    totals = topic_storage(segments).persist()
     return Storage(
-        owners(kept).collect(),
+        owners(segments).collect(),
         largest_topics(totals, TOPICS).collect(),
         _one(storage_totals(totals)),
-        _one(unserved_storage(kept)),
+        _one(unserved_storage(segments)),
     )
 
 
-def _batches(batches: DataFrame, topics: Sequence[str | None]) -> Batches:
+def _batches(batches: DataFrame, longest: DataFrame, topics: Sequence[str | None]) -> Batches:
     spread = _one(time_spread(batches.select("max_timestamp_ms")))
     has_times = spread.least_ms is not None
     times = (spread.least_ms, spread.low_ms, spread.high_ms, spread.greatest_ms)
     grid = grid_over(*times) if has_times else TimeGrid(0, 1, 0)
-    all_totals = batch_totals(batches.select(*BATCH_COLUMNS), topics, grid).persist()
+    read = batches.select(*BATCH_COLUMNS)
+    all_totals = batch_totals(read, longest, topics, grid).persist()
     totals = all_totals.where("NOT is_control")
     return Batches(
         grid if has_times else None,

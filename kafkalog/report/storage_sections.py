@@ -161,7 +161,7 @@ def rate_section(batches: Batches, storage: Storage) -> Section:
     figure = bars_over_time(begins, grid.every_ms, series, f"records per {per}")
     words = [f"By the largest timestamp of each batch, control records left out, per {per}."]
     if storage.totals.copies > storage.totals.partitions:
-        words.append("Every copy of a partition counts.")
+        words.append("Of each partition the longest copy counts.")
     parts = (place("rate-time", f"Records per {per}", figure), paragraph(" ".join(words)))
     return Section(section("rate", "Produce rate", *parts), {"rate-time": figure})
 

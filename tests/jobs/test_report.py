@@ -15,7 +15,7 @@ from jobs.report import main
 from kafkalog.analysis.batch_totals import TimeGrid, batch_totals, summed, time_spread
 from kafkalog.analysis.damage_map import damage_map, first_ranges
 from kafkalog.analysis.key_skew import key_totals
-from kafkalog.analysis.storage_totals import topic_storage, unserved_storage
+from kafkalog.analysis.storage_totals import longest_copies, topic_storage, unserved_storage
 from kafkalog.report.reading import ReportRequest, read_report
 from kafkalog.spark.job import ExitCode
 from kafkalog.spark.tables import table_schema
@@ -75,9 +75,12 @@ def test_keys_are_counted_by_topic_and_shown_only_when_asked(spark: SparkSession
 
 
 def test_batches_are_summed_by_time_and_size_and_none_is_lost(spark: SparkSession) -> None:
-    def batch(topic: str, size: int, time_ms: int | None, raw: int | None = None) -> Row:
+    def batch(
+        topic: str, size: int, time_ms: int | None, raw: int | None = None, broker: int = 1
+    ) -> Row:
         return Row(
             topic=topic,
+            file=f"/{broker}/{topic}-0/00000000000000000000.log",
             size=size,
             uncompressed_size=raw,
             records=2,
@@ -93,18 +96,33 @@ def test_batches_are_summed_by_time_and_size_and_none_is_lost(spark: SparkSessio
             batch("b", 61, AT_MS + 1000),
         ),
         *(batch("a", 100, None), batch("a", 100, AT_MS - 1), batch("a", 100, AT_MS + 2000)),
+        batch("a", 100, AT_MS + 2000, broker=2),
     ]
     frame = spark.createDataFrame(rows, _schema(list(rows[0].asDict())))
-    totals = batch_totals(frame, ["a"], TimeGrid(AT_MS, 1000, 2)).persist()
+    # F637: of the partition that has two replicas, records are counted once.
+    segments = [
+        ("a", 0, "/1/a-0", "live", 9, 10),
+        ("a", 0, "/1/a-0", "active", 12, 9),
+        ("a", 0, "/2/a-0", "active", 12, 10),
+        ("a", 0, "/2/a-0", "deleted", 3, 90),
+        ("a", 0, "/3/a-0", "active", None, None),
+        ("b", 0, "/1/b-0", "active", 5, 5),
+    ]
+    names = "topic string, partition int, directory string, status string"
+    names += ", last_offset long, size long"
+    longest = longest_copies(spark.createDataFrame(segments, names))
+    totals = batch_totals(frame, longest, ["a"], TimeGrid(AT_MS, 1000, 2)).persist()
     by_time = summed(totals, "shown_topic", "stretch").collect()
-    assert [(row.shown_topic, row.stretch, row.batches, row.bytes) for row in by_time] == [
-        (None, 1, 1, 61),
-        ("a", -1, 2, 200),
-        ("a", 0, 2, 3071),
-        ("a", 2, 1, 100),
+    assert [
+        (row.shown_topic, row.stretch, row.batches, row.bytes, row.records) for row in by_time
+    ] == [
+        (None, 1, 1, 61, 2),
+        ("a", -1, 2, 200, 4),
+        ("a", 0, 2, 3071, 4),
+        ("a", 2, 2, 200, 2),
     ]
     by_size = {row.size_from: row for row in summed(totals, "size_from").collect()}
-    assert {size: row.batches for size, row in by_size.items()} == {32: 1, 64: 3, 1024: 2}
+    assert {size: row.batches for size, row in by_size.items()} == {32: 1, 64: 4, 1024: 2}
     assert (by_size[1024].measured_bytes, by_size[1024].uncompressed_bytes) == (1024, 4096)
     spread = time_spread(frame).collect()[0]
     assert (spread.least_ms, spread.greatest_ms) == (AT_MS - 1, AT_MS + 2000)
