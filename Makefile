@@ -74,7 +74,7 @@ test-broker: $(READY) ## Run the tests with a real broker
 	$(BIN)/python -m pytest -m broker
 
 test-all: $(READY) $(AIRFLOW) chromium ## Run all tests, the long ones too
-	$(BIN)/python -m pytest
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest
 
 airflow-test: $(READY) $(AIRFLOW) ## Run the DAGs of examples/airflow in a real Airflow, on loopback
 	$(BIN)/python -m pytest -m airflow

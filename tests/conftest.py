@@ -23,11 +23,19 @@ DATA = ROOT / "tests" / "golden" / "data"
 # paid for itself, and two cores have no room for a parallel garbage collector.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# `make test-all`: new examples every time; one that fails says how to try it again.
 settings.register_profile(
-    "usual", deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
+    "deep",
+    deadline=None,
+    max_examples=1000,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# `make test`: the same examples every time, so that no change is refused by chance.
+settings.register_profile(
+    "usual", settings.get_profile("deep"), max_examples=150, derandomize=True, database=None
 )
 settings.register_profile("quick", settings.get_profile("usual"), max_examples=25)
-settings.register_profile("deep", settings.get_profile("usual"), max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 

@@ -105,7 +105,7 @@ def remove(path: Path, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("spoil", [spoil_nothing, cut, pad, remove])
-@settings(max_examples=40)
+@settings(max_examples=settings().max_examples // 4)
 @given(
     times=times,
     append_time=st.booleans(),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.batch_table import FAULT, POSITION
@@ -184,7 +184,6 @@ def damaged(log: bytes, randomness: random.Random) -> bytes:
     return bytes(data)
 
 
-@settings(max_examples=300)
 @given(st.integers(0, 2**32), st.data(), sizes, bounds, bounds)
 def test_parts_of_a_damaged_segment_have_its_rows_and_tell_its_faults(
     seed: int, data: st.DataObject, size: int, first: int, end: int

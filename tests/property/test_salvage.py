@@ -6,7 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.salvage import SalvageSettings, salvage_partition
@@ -59,7 +59,6 @@ DAMAGES = (bit_flips, cut, zeroed_range, garbage_range, swapped_blocks)
 
 
 @given(st.integers(0, 2**32), st.sampled_from(DAMAGES), st.sampled_from(BASES))
-@settings(max_examples=500, deadline=None)
 def test_salvage_keeps_every_sound_record(seed: int, damage, damaged_base: int) -> None:  # type: ignore[no-untyped-def]
     random_ = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
