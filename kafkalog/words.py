@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from functools import lru_cache
 from string import Formatter
 
@@ -14,6 +15,7 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 # The units of a length of time, and up to how many hours it has no days.
 DURATION_UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
 HOURS_ALONE = 47
+_MOST_NAMES = 20
 
 
 def counted(count: int, noun: str) -> str:
@@ -63,6 +65,15 @@ def duration_text(length_ms: int) -> str:
 def age_text(age_ms: int) -> str:
     """How long ago something was, as `duration_text` has it; less than nothing is in the future."""
     return duration_text(age_ms) if age_ms >= 0 else f"{duration_text(-age_ms)} in the future"
+
+
+def names_that_are_there(wanted: Collection[str], present: Collection[str]) -> str:
+    """For whoever named what is not there: names that look like it, and the first of all."""
+    near = {name: None for each in sorted(wanted) for name in get_close_matches(each, present, n=2)}
+    guess = f"did you mean {', '.join(near)}? There are " if near else ""
+    shown = sorted(present)[:_MOST_NAMES]
+    more = f" and {len(present) - len(shown):,} more" if len(present) > len(shown) else ""
+    return f"{guess}{', '.join(shown) or 'none'}{more}"
 
 
 @lru_cache

@@ -92,7 +92,7 @@ def find(
         limit=limit,
     )
     if asked.key is None and asked.contained is None:
-        raise OptionError("--key", "nothing", "a key, or bytes with --value-contains")
+        raise click.UsageError("What to find is missing: --key KEY, or --value-contains BYTES.")
     if asked.by_partitioner and asked.key is None:
         raise OptionError("--partitioner", partitioner, "together with --key")
     result = search(asked_logs(log_dirs, asked), asked, processes=processes)

@@ -16,6 +16,7 @@ from kafkalog.command_line.inputs import (
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import LogDirError, OptionError
+from kafkalog.words import names_that_are_there
 
 if TYPE_CHECKING:
     from kafkalog.storage.partition_log import PartitionLog
@@ -87,15 +88,24 @@ def get_offsets(
 
     question, is_tiered = _question(time)
     is_chosen = _choice(topic, partitions, topic_partitions)
-    found = [
-        replicas
+    present = [
+        (key, replicas)
         for replicas in replica_sets(_logs(log_dirs, is_tiered=is_tiered))
         if (key := replicas.best.topic_partition) is not None
         and not (exclude_internal_topics and key[0] in INTERNAL_TOPICS)
-        and is_chosen(key)
     ]
-    if not found:
+    if not present:
         raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for")
+    found = [replicas for key, replicas in present if is_chosen(key)]
+    if not found:
+        asked = {
+            "--topic": topic,
+            "--topic-partitions": topic_partitions,
+            "--partitions": partitions,
+        }
+        option, text = next((name, text) for name, text in asked.items() if text is not None)
+        held = names_that_are_there([text.partition(":")[0]], {key[0] for key, _ in present})
+        raise OptionError(option, text, f"what matches a partition of the topics there: {held}")
     # In the tool's order: by name, in which 10 comes before 2.
     found.sort(key=lambda replicas: replicas.best.name)
     logs = [replicas.best for replicas in found]

@@ -13,7 +13,7 @@ from kafkalog.command_line.group_sources import GroupSources
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import write_table
 from kafkalog.coordination.group_records import Group, GroupKey, GroupMember, Record
-from kafkalog.words import age_text, printable, time_text
+from kafkalog.words import age_text, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -36,14 +36,10 @@ _TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"),
 _TEXTS = {**_TIMES, "time_lag_ms": age_text}
 
 
-def write_names(groups: Collection[GroupKey], table_format: str) -> None:
-    """The names of groups, a line each."""
-    names = sorted({key.group_id for key in groups})
-    if table_format == "text":
-        for name in names:
-            click.echo(printable(name))
-    else:
-        write_table(("group",), [(name,) for name in names], table_format)
+def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
+    """A row per group, of any type."""
+    rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
+    write_table(("group", "type"), rows, table_format)
 
 
 def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:

@@ -13,6 +13,7 @@ from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.errors import OptionError
+from kafkalog.words import names_that_are_there
 
 if TYPE_CHECKING:
     from kafkalog.command_line.group_sources import GroupSources
@@ -49,7 +50,7 @@ Examples:
     flag_value=_LAGGING,
     help="Who is behind since when, a row per group; with --verbose per partition.",
 )
-@click.option("--list", "table", flag_value=_LIST, help="The groups' names.")
+@click.option("--list", "table", flag_value=_LIST, help="All groups and their types.")
 @click.option("--state", "table", flag_value=_STATE, help="States, coordinators, types.")
 @click.option("--members", "table", flag_value=_MEMBERS, help="Members and what they have.")
 @click.option(
@@ -117,11 +118,11 @@ def groups(
     group_notes.tell_reach(complete, as_of)
     if not sources.groups:
         group_notes.tell_nothing_known(logs, as_of)
-    asked = _asked(sources, groups)
+    asked = _asked(sources, groups, lists_all=table == _LIST)
     if not groups:
         group_notes.tell_of_zookeeper(logs)
     if table == _LIST:
-        group_tables.write_names(asked, table_format)
+        group_tables.write_names(sources, asked, table_format)
     elif table == _STATE:
         group_tables.write_states(sources, asked, table_format)
     elif table == _MEMBERS:
@@ -147,22 +148,22 @@ def groups(
             group_notes.tell_clocks(found, as_of)
 
 
-def _asked(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
-    """The groups that are there, those of the names if any are given; share groups have a tool of
-    their own."""
+def _asked(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> set[GroupKey]:
+    """The groups that are there, those of the names if any are given. Share groups, which commit no
+    offsets, only where they are named or all are listed."""
     from kafkalog.command_line.group_sources import IN_ZOOKEEPER
 
-    live = {
-        key
-        for key, group in sources.groups.items()
-        if group.state != "Dead" and (group.group_type != "share" or key.group_id in names)
-    }
-    missing = set(names) - {key.group_id for key in live}
+    known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
+    missing = set(names) - {key.group_id for key in known}
     if missing:
-        shown = ", ".join(sorted(key.group_id for key in live)[:20])
+        shown = names_that_are_there(missing, {key.group_id for key in known})
         raise OptionError(
             "--group",
             ",".join(sorted(missing)),
             f"groups that are there: {shown} ({IN_ZOOKEEPER})",
         )
-    return {key for key in live if not names or key.group_id in names}
+    return {
+        key
+        for key, group in known.items()
+        if key.group_id in names or (not names and (lists_all or group.group_type != "share"))
+    }

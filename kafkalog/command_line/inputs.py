@@ -11,7 +11,7 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import time_doubt, time_ms
+from kafkalog.words import names_that_are_there, time_doubt, time_ms
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -20,7 +20,6 @@ A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a
 glob of these; a path, or a URI such as s3://bucket/path with credentials in the
 environment.
 """
-_MOST_SHOWN = 20
 
 
 def log_dirs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,10 +110,10 @@ def with_topics(
 
 def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
     if missing:
-        held = sorted(value for value in present if value is not None)
-        shown = ", ".join(map(str, held[:_MOST_SHOWN])) + (", …" if len(held) > _MOST_SHOWN else "")
+        names = [str(value) for value in sorted(present - {None})]
+        held = names_that_are_there([str(value) for value in missing], names)
         raise OptionError(
             option,
             ",".join(map(str, sorted(missing))),
-            f"what the log directories hold: {shown or 'nothing'}",
+            f"what the log directories hold: {held}",
         )

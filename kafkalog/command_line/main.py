@@ -18,6 +18,7 @@ from kafkalog.columns.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell_error
 from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, output_closed
+from kafkalog.words import names_that_are_there
 
 # Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
 COMMANDS = {
@@ -56,6 +57,14 @@ class LazyCommands(click.Group):
         module = import_module(f"kafkalog.command_line.{function}")
         command: click.Command = getattr(module, function)
         return command
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = arguments[0]
+        if not (name in COMMANDS or name.startswith("-") or context.resilient_parsing):
+            context.fail(f"No such command {name!r}: {names_that_are_there([name], COMMANDS)}")
+        return super().resolve_command(context, arguments)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -20,7 +20,7 @@ from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import table_format_option, tell, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.words import duration_text, time_text
+from kafkalog.words import duration_text, names_that_are_there, time_text
 
 if TYPE_CHECKING:
     from kafkalog.command_line.transaction_rows import TransactionRows
@@ -151,7 +151,7 @@ def _refuse_unknown(rows: TransactionRows, ids: Sequence[str]) -> None:
     known = {_id(row) for row in (*rows.transactions, *rows.states)}
     unknown = sorted(set(ids) - known)
     if unknown:
-        shown = ", ".join(sorted(map(str, known - {None}))[:20]) or "none"
+        shown = names_that_are_there(unknown, [str(each) for each in known - {None}])
         raise OptionError("--transactional-id", ",".join(unknown), f"ids that are there: {shown}")
 
 

@@ -126,5 +126,6 @@ def test_wrong_arguments_are_named(unpacked: Unpacked, asked: tuple[str, ...], s
 
 def test_without_what_is_asked_for_there_is_no_answer(unpacked: Unpacked) -> None:
     (path,) = log_dirs(unpacked("kafka44.logs"))
-    code, _, err = run(path, "--topic", "no.such.topic")
-    assert (code, "no partition there is asked for" in err) == (3, True)
+    code, _, err = run(path, "--topic", "shop.iden")
+    assert (code, "'shop.iden', allowed: what matches" in err) == (2, True)
+    assert "did you mean shop.idem" in err

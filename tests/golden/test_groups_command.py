@@ -109,8 +109,14 @@ def test_the_groups_that_are_listed_are_those_that_the_broker_knew(
     unpacked: Unpacked, name: str
 ) -> None:
     # F320: deleted and expired ones are not among them.
-    code, out, _ = run(*log_dirs(unpacked(f"{name}.logs")), "--list")
-    assert (code, out.splitlines()) == (0, sorted(admin_groups(unpacked(f"{name}.golden"))))
+    listed = rows(*log_dirs(unpacked(f"{name}.logs")), "--list")
+    found = [row["group"] for row in listed if row["type"] != "share"]
+    assert found == sorted(admin_groups(unpacked(f"{name}.golden")))
+    # The lines of kafka-share-groups begin with the group.
+    told = unpacked(f"{name}.golden") / "tools" / "share_groups_describe.txt"
+    lines = told.read_text().splitlines() if told.exists() else []
+    share = {line.split()[0] for line in lines if line and not line.startswith("GROUP ")}
+    assert {row["group"] for row in listed if row["type"] == "share"} == share
 
 
 def test_who_is_behind_since_when() -> None:
@@ -170,6 +176,7 @@ def test_csv_has_a_header_and_nothing_for_none() -> None:
     ("asked", "said"),
     [
         (("--group", "nobody"), "option --group: got 'nobody', allowed: groups that are there:"),
+        (("--group", "report"), "did you mean reports? There are "),
         (("--group", "reports", "--all-groups"), "nothing beside --group"),
         (("--as-of", "noon"), "'noon' is no time"),
         (("--list", "--verbose"), "option --verbose: got 'given', allowed: with --describe"),

@@ -55,6 +55,7 @@ def test_python_runs_the_package_as_the_command() -> None:
 def test_a_command_that_is_none_is_a_wrong_argument() -> None:
     result = CliRunner().invoke(kafkalog, ["dmup"])
     assert (result.exit_code, "dmup" in result.stderr) == (ExitCode.WRONG_ARGUMENTS, True)
+    assert "did you mean dump?" in result.stderr
 
 
 @pytest.mark.parametrize(
