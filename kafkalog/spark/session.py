@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file
 from pathlib import Path
@@ -70,8 +70,9 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
 
 def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     """The session of a notebook: a job's, with Delta, and DataFrames that show themselves as tables
-    at the end of a cell. It is left running."""
-    spark = _session(app_name, with_delta=True)
+    at the end of a cell. It is left running, and talks to its workers by TCP: of those that plan
+    reads, Spark closes what was idle for a minute, and no daemon of ours keeps them quiet."""
+    spark = _session(app_name, with_delta=True, local={})
     kafkalog.register(spark)
     spark.conf.set("spark.sql.repl.eagerEval.enabled", True)
     spark.conf.set("spark.sql.repl.eagerEval.maxNumRows", _SHOWN_ROWS)
@@ -92,7 +93,7 @@ def _bring_package(spark: SparkSession) -> None:
         spark.addArtifacts(str(path), pyfile=True)
 
 
-def _session(app_name: str, *, with_delta: bool) -> SparkSession:
+def _session(app_name: str, *, with_delta: bool, local: Mapping[str, str] = _LOCAL) -> SparkSession:
     # The driver plans reads in a Python of its own, which is not sys.executable by itself.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
@@ -100,7 +101,7 @@ def _session(app_name: str, *, with_delta: bool) -> SparkSession:
     if not submitted and "SPARK_REMOTE" not in os.environ:
         given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
         is_local = "--master" not in given or "--master local" in given
-        for key, value in {**default_settings(), **(_LOCAL if is_local else {})}.items():
+        for key, value in {**default_settings(), **(local if is_local else {})}.items():
             if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
                 builder = builder.config(key, value)
         if "--master" not in given:
