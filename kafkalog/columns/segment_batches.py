@@ -164,7 +164,8 @@ class SegmentBatches:
         self._rows = 0  # rows of the table in use: undecided ones, and new ones behind them
         self._position = 0  # where framing goes on
         is_part = options.end_offset < LARGEST_OFFSET or options.start_position > 0
-        self._chunk_bytes = _FIRST_CHUNK_BYTES if is_part else CHUNK_BYTES
+        ends_early = is_part and options.next_position is None
+        self._chunk_bytes = _FIRST_CHUNK_BYTES if ends_early else CHUNK_BYTES
         self._belief = new_belief(offset_bounds(options.base_offset, options.next_base_offset))
         first = may_begin_at(window, options) if options.start_position else None
         if first is not None:
@@ -228,6 +229,10 @@ class SegmentBatches:
     def _scan(self) -> int:
         """Frame batches into new rows; DONE, or the fault that ended it."""
         window, position, size = self._window, self._position, self._chunk_bytes
+        # Of what lies behind this part its last batch is wanted, no chunk.
+        left = (self._options.next_position or window.size) - position
+        if 0 < left < size:
+            size = max(left, LEAST_CHUNK_BYTES)
         while True:
             kept = self._kept_position()
             window.load(kept, position - kept + size)
