@@ -25,6 +25,8 @@ from tests.jobs.job_runs import (
 pytestmark = pytest.mark.spark
 
 
+# In the short pass a job in a process of its own is that of tests/packaging.
+@pytest.mark.deep
 @needs_delta
 def test_spark_submit_runs_the_job(spark: SparkSession, tmp_path: Path) -> None:
     # Settings as in conf/spark-defaults.conf, with the jars that `make setup` has fetched in

@@ -18,8 +18,8 @@ from tests.lag_logs import drawn_events, drawn_moments, write_log_dir
 from tests.lag_replay import COUNTED, LagReplay, LagView, replayed
 
 STEP = 100
-USUAL = [range(first, first + STEP) for first in range(0, 400, STEP)]
-FURTHER = [range(first, first + STEP) for first in range(400, 6000, STEP)]
+USUAL = [range(first, first + STEP) for first in range(0, 200, STEP)]
+FURTHER = [range(first, first + STEP) for first in range(200, 6000, STEP)]
 COLUMNS = (
     "log_start_offset",
     "high_watermark",
