@@ -16,6 +16,8 @@ _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 DURATION_UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
 HOURS_ALONE = 47
 _MOST_NAMES = 20
+# What a time that a user gives can be, behind an example.
+TIMES_ALLOWED = "UTC where no zone is given, or milliseconds since 1970"
 
 
 def counted(count: int, noun: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.words import time_text
+from kafkalog.words import counted, time_text
 
 
 class CompleteLog(Protocol):
@@ -55,6 +55,15 @@ def _reach(is_zookeeper: bool, logs: Sequence[CompleteLog], missing: Sequence[in
 def reach_words(reaches: Sequence[CommitReach], moment: int | None) -> str:
     """The same as lines, for an answer about a moment, None for what is there now."""
     return "\n".join(line for reach in reaches for line in _lines(reach, moment))
+
+
+def expired_words(expired: int) -> str:
+    """What it means that so many commits that count are older than a broker keeps them."""
+    return (
+        f"{counted(expired, 'commit')} would be dropped by a running broker by now, for nobody has "
+        "used them for offsets.retention.minutes (--offsets-retention); they count here: of a copy "
+        "made earlier give --as-of the time of the copy"
+    )
 
 
 def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:

@@ -52,8 +52,8 @@ and CSV lose nothing: what is no UTF-8 is in base64, in keyBase64, payloadBase64
 )
 @partition_options
 @click.option("--offsets", metavar="FROM:UNTIL", help="These offsets, UNTIL not included.")
-@time_option("--from-time", "from_ms", "Records of this time or later")
-@time_option("--until-time", "until_ms", "Records before this time")
+@time_option(["--from-time"], "from_ms", "Records of this time or later")
+@time_option(["--until-time"], "until_ms", "Records before this time")
 @click.option("--key", metavar="KEY", help="Records with this key: text, hex:… or base64:….")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="So many, then stop.")
 @click.option("--follow", is_flag=True, help="Go on as logs grow, until Ctrl-C.")

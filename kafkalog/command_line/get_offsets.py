@@ -16,7 +16,7 @@ from kafkalog.command_line.inputs import (
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.words import names_that_are_there
+from kafkalog.words import TIMES_ALLOWED, names_that_are_there
 
 if TYPE_CHECKING:
     from kafkalog.storage.partition_log import PartitionLog
@@ -56,8 +56,8 @@ Examples:
     default="latest",
     show_default=True,
     help="latest, earliest, max-timestamp, earliest-local, latest-tiered (of tiered storage that "
-    "is given); or the first record that is as late as a time such as 2026-11-21T12:00:00Z, or "
-    "milliseconds since 1970.",
+    "is given); or the first record that is as late as a time such as 2026-11-21T12:00:00Z, "
+    f"{TIMES_ALLOWED}.",
 )
 @click.option("--topic", metavar="REGEX", help="Only topics whose whole name this matches.")
 @click.option("--partitions", metavar="N,…", help="Only these partitions.")

@@ -6,14 +6,14 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from kafkalog.columns.commit_reach import commit_reaches, reach_words
+from kafkalog.columns.commit_reach import commit_reaches, expired_words, reach_words
 from kafkalog.command_line.group_sources import IN_ZOOKEEPER, CompleteLog, known_from_ms
 from kafkalog.command_line.lag_rows import LagRow
 from kafkalog.command_line.terminal import tell
 from kafkalog.coordination.group_records import GroupKey, TopicPartition
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import counted, duration_text, time_text
+from kafkalog.words import counted, time_text
 
 # Parts of a lag that are neither read here nor passed over by consumers.
 _UNREAD_PARTS = {
@@ -95,7 +95,7 @@ def tell_unknown(
         _tell_some(lines, "commit")
 
 
-def tell_uncounted(rows: Sequence[LagRow], retention_minutes: int) -> None:
+def tell_uncounted(rows: Sequence[LagRow]) -> None:
     """Which commits are left out as stale, and which expired but count."""
     committed = [row for row in rows if row.committed_offset is not None]
     known = [row for row in committed if row.account["lag"] is not None]
@@ -105,12 +105,7 @@ def tell_uncounted(rows: Sequence[LagRow], retention_minutes: int) -> None:
         why = ", ".join(f"{count:,} {status}" for status, count in sorted(Counter(stale).items()))
         tell(f"{counted(len(stale), 'stale commit')} not counted as behind: {why}")
     if expired:
-        older = duration_text(retention_minutes * 60_000)
-        tell(
-            f"{counted(expired, 'commit')} would be dropped by a running broker, for nobody has "
-            f"used them for {older} (--offsets-retention); they count here. Of a copy made earlier "
-            "give --as-of the time of the copy"
-        )
+        tell(expired_words(expired))
 
 
 def tell_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:

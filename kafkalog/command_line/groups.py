@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, bytes_in, log_dirs_argument, time_option
+from kafkalog.command_line.inputs import (
+    LOG_DIRS_MEANING,
+    MOMENT_NAMES,
+    bytes_in,
+    log_dirs_argument,
+    time_option,
+)
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
@@ -62,7 +68,7 @@ Examples:
     is_flag=True,
     help="Per partition also since when it is behind, parts of its lag, its commit's status.",
 )
-@time_option("--as-of", "as_of", "What was so at a past moment")
+@time_option(MOMENT_NAMES, "as_of", "What was so at a past moment")
 @click.option(
     "--isolation-level",
     type=click.Choice(["read_uncommitted", "read_committed"]),
@@ -143,7 +149,7 @@ def groups(
             group_tables.write_offsets(found, table_format, verbose=verbose)
         group_notes.tell_unread(found)
         group_notes.tell_unknown(found, lambda: deleted_topics(log_dirs, logs), as_of)
-        group_notes.tell_uncounted(found, offsets_retention)
+        group_notes.tell_uncounted(found)
         if verbose or table == _LAGGING:
             group_notes.tell_clocks(found, as_of)
 

@@ -11,7 +11,7 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import names_that_are_there, time_doubt, time_ms
+from kafkalog.words import TIMES_ALLOWED, names_that_are_there, time_doubt, time_ms
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -20,6 +20,8 @@ A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a
 glob of these; a path, or a URI such as s3://bucket/path with credentials in the
 environment.
 """
+# Either name gives the moment that a command speaks of.
+MOMENT_NAMES = ("--as-of", "--at")
 
 
 def log_dirs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,11 +70,11 @@ class _Time(click.ParamType[int]):
 
 
 def time_option(
-    name: str, parameter: str, meaning: str
+    names: Sequence[str], parameter: str, meaning: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """An option that is a time, given to the command in milliseconds."""
-    words = f"{meaning}: such as 2026-11-21T12:00:00Z, or milliseconds since 1970."
-    return click.option(name, parameter, metavar="TIME", type=_Time(), help=words)
+    words = f"{meaning}: such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED}."
+    return click.option(*names, parameter, metavar="TIME", type=_Time(), help=words)
 
 
 def bytes_in(logs: Sequence[PartitionLog]) -> int:

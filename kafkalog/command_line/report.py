@@ -8,7 +8,12 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, time_option
+from kafkalog.command_line.inputs import (
+    LOG_DIRS_MEANING,
+    MOMENT_NAMES,
+    log_dirs_argument,
+    time_option,
+)
 from kafkalog.command_line.job import run_job_file
 from kafkalog.command_line.terminal import tell_error
 from kafkalog.exit_codes import ExitCode
@@ -45,7 +50,7 @@ Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 )
 @click.option("--server-properties", metavar="FILE", help="The broker's settings, for retention.")
 @click.option("--topic-config", metavar="FILE", help="Settings of topics, as JSON, for retention.")
-@time_option("--at", "at", "The time of the report, now by default")
+@time_option(MOMENT_NAMES, "at", "The time of the report, now by default")
 @click.option("--show-keys", is_flag=True, help="Show the most frequent keys, not their hashes.")
 @click.option("--fail-on-findings", is_flag=True, help="Exit with 1 if the page has any.")
 def report(

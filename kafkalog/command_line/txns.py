@@ -10,6 +10,7 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
+    MOMENT_NAMES,
     bytes_in,
     chosen_logs,
     log_dirs_argument,
@@ -97,7 +98,7 @@ Examples:
     help="The brokers' transaction.max.timeout.ms, in minutes: what was written to more lately "
     "is not called hanging.",
 )
-@time_option("--at", "at", "Judge as of a time, instead of now")
+@time_option(MOMENT_NAMES, "at", "Judge as of a time, instead of now")
 @table_format_option
 @processes_option
 def txns(

@@ -20,8 +20,8 @@ from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import find_partitions, input_entries
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.words import TIMES_ALLOWED, time_doubt, time_ms
 from kafkalog.words import counted as counted
-from kafkalog.words import time_doubt, time_ms
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
 _EPILOG = """\
@@ -140,8 +140,7 @@ def add_time_argument(
         metavar="TIME",
         type=argument_time_ms,
         default=default_ms,
-        help=f"{meaning}: such as 2026-11-21T12:00:00Z, or milliseconds since 1970 "
-        f"(default: {default_words})",
+        help=f"{meaning}: such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED} (default: {default_words})",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Row
 
-from kafkalog.columns.commit_reach import CommitReach
+from kafkalog.columns.commit_reach import CommitReach, expired_words
 from kafkalog.words import age_text, counted
 
 
@@ -20,10 +20,7 @@ def lag_words(totals: Row) -> str:
     lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
     lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
     if totals.expired:
-        lines.append(
-            f"{counted(totals.expired, 'commit')} expired since, and counted all the same: of a "
-            "copy made earlier give --as-of the time of the copy"
-        )
+        lines.append(expired_words(totals.expired))
     if totals.unknown:
         lines.append(f"lag not known of {totals.unknown:,}: their logs, or as of then, not there")
     if totals.by_clocks:

@@ -142,6 +142,7 @@ def test_who_is_behind_since_when() -> None:
 def test_at_a_past_moment_the_group_had_what_it_had_committed() -> None:
     # F312, F324
     before = rows(SHOP, "--group", "reports", "--as-of", "2026-11-13T12:00:00Z")
+    assert before == rows(SHOP, "--group", "reports", "--at", "2026-11-13T12:00:00")
     now = rows(SHOP, "--group", "reports")
     assert [row["partition"] for row in before] == [0, 1, 2]
     for one, other in zip(before, now, strict=True):
