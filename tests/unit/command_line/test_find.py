@@ -128,7 +128,6 @@ def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "a key, or bytes with --value-contains"),
         (["--value-contains", "x", "--partitioner", "java"], "together with --key"),
         (["--key", "a", "--partition", "7"], "option --partition: got '7'"),
         (["--key", "hex:f"], "hex: with hex behind it"),
@@ -140,6 +139,12 @@ def test_what_cannot_be_searched_is_said_in_a_line(
     result = find(log_dir, "--topic", "orders", *arguments)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
     assert said in result.stderr
+
+
+def test_without_a_key_or_bytes_it_is_said_what_is_missing(log_dir: Path) -> None:
+    result = find(log_dir, "--topic", "orders")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "What to find is missing: --key KEY, or --value-contains BYTES." in result.stderr
 
 
 def test_visible_are_those_that_a_consumer_of_committed_records_received(
