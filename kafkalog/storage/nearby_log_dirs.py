@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import Directories
+from kafkalog.storage.uris import is_remote
 
 _LEVELS = 2
 # A mistaken path can be a whole disk.
@@ -31,7 +32,9 @@ def nearby_log_dirs(
     below = _found(directories, path, is_log_dir, _LEVELS)
     if below:
         return f"no log directory; did you mean {_shown(below)} below it?"
-    beside = _found(directories, os.path.dirname(path), is_log_dir, 1) if is_one_of_several else []
+    # To list what is beside a remote path can be to list a whole bucket.
+    looks_beside = is_one_of_several and not is_remote(path)
+    beside = _found(directories, os.path.dirname(path), is_log_dir, 1) if looks_beside else []
     if beside:
         return f"no log directory, nor is one below it; did you mean {_shown(beside)} beside it?"
     return f"no log directory, nor is one up to {_LEVELS} levels below it"
