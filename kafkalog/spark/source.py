@@ -20,6 +20,7 @@ from kafkalog.spark.options import ReadOptions, read_options
 from kafkalog.spark.projection import projected_columns, view_schema
 from kafkalog.spark.stream_options import loaded_options, stream_options
 from kafkalog.spark.topics import TopicChoice
+from kafkalog.spark.worker_daemon import quieten_planner
 from kafkalog.storage.file_access import use_file_access
 from kafkalog.storage.offset_ranges import OffsetRequest
 
@@ -43,6 +44,7 @@ class KafkaLogDataSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
+        quieten_planner()
         # Whether this is a batch read or a stream only shows when a reader is asked for.
         return view_schema(loaded_options(self.options))
 
@@ -92,6 +94,7 @@ class KafkaLogReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         from kafkalog.spark.planning import planned_groups
 
+        quieten_planner()
         use_file_access(self._options.file_access)
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 

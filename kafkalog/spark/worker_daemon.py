@@ -8,6 +8,7 @@ traceback to the terminal after work that went well (docs/decisions/0006-unix-so
 from __future__ import annotations
 
 import socket
+import sys
 
 from pyspark import daemon
 
@@ -20,6 +21,16 @@ def _quiet_worker(sock: socket.socket, authenticated: bool) -> int:
         return _worker(sock, authenticated)
     except BrokenPipeError:
         return 1
+
+
+def quieten_planner() -> None:
+    """Have the worker that calls this end without a word too, where Spark's own daemon started it:
+    for planning it takes no other, and ends workers that had nothing to do for a minute."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name == daemon.__name__:
+        # The daemon's loop looks for this name before each task.
+        vars(main)["worker"] = _quiet_worker
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafkalog.spark.projection import chosen_columns, known_columns, table_struct
+from kafkalog.spark.worker_daemon import quieten_planner
 from kafkalog.spark.zookeeper_options import (
     ZookeeperOptions,
     ZookeeperView,
@@ -38,6 +39,7 @@ class ZookeeperDataSource(DataSource):
         return "zookeeper"
 
     def schema(self) -> StructType:
+        quieten_planner()
         options = read_zookeeper_options(self.options)
         whole = table_struct(ZOOKEEPER_VIEW_TABLES[options.view])
         if options.columns is None:
@@ -66,6 +68,7 @@ class ZookeeperReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
+        quieten_planner()
         use_file_access(self._options.file_access)
         if self._options.without_effect:
             unused = ", ".join(self._options.without_effect)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import pytest
 
@@ -25,6 +27,18 @@ def test_a_broken_pipe_ends_a_worker_and_nothing_else_does(
         assert worker_daemon._quiet_worker(ours, authenticated=True) == 1
         with pytest.raises(ConnectionResetError):
             worker_daemon._quiet_worker(ours, authenticated=True)
+
+
+@pytest.mark.parametrize(("started", "is_quiet"), [("pyspark.daemon", True), ("pytest", False)])
+def test_a_worker_of_spark_s_daemon_is_made_quiet_and_no_other(
+    started: str, is_quiet: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = ModuleType("__main__")
+    main.__spec__ = ModuleSpec(started, None)
+    vars(main)["worker"] = "theirs"
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    worker_daemon.quieten_planner()
+    assert vars(main)["worker"] == (worker_daemon._quiet_worker if is_quiet else "theirs")
 
 
 def test_what_is_started_is_spark_s_daemon() -> None:
