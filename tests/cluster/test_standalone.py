@@ -93,6 +93,11 @@ def test_rows_are_the_same_however_the_package_came(
     assert copied(spark, tmp_path / "copy") == expected_copy(spark, logs)
 
 
+def workers_of(executor: int) -> list[int]:
+    """The Python workers below an executor's daemon."""
+    return [pid for daemon in children(executor) for pid in children(daemon)]
+
+
 @pytest.mark.parametrize(
     ("job", "tables", "code"),
     [
@@ -144,16 +149,17 @@ def test_rows_are_the_same_when_a_process_is_killed_in_the_middle(
 ) -> None:
     target = tmp_path / "copy"
     running = cluster.submit(
-        *(_SLOW_COPY, "parquet", str(logs), str(target), "0.05"),
+        *(_SLOW_COPY, "parquet", str(logs), str(target), "0.2"),
         settings=_EACH,
         **zipped(packed),
     )
     wait_until(lambda: list(target.glob("_temporary/**/*.parquet")))
-    executor = cluster.executors()[0]
+    # One that is at work: the other may have begun late, and have none.
+    executor = next(each for each in cluster.executors() if workers_of(each))
     victims = [executor, *descendants(executor)]
     if dies == "python":
         # The workers below the daemon, not the daemon: tasks fail, the executor stays.
-        victims = [pid for daemon in children(executor) for pid in children(daemon)]
+        victims = workers_of(executor)
     assert victims and running.poll() is None
     kill(victims)
     code, _, complained = ended(running)
