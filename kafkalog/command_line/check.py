@@ -8,6 +8,7 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
+    absent_lines,
     bytes_in,
     chosen_logs,
     log_dirs_argument,
@@ -91,6 +92,8 @@ def check(
             processes=processes_for(size, processes),
             on_done=bar.update,
         )
+    for line in () if topics or partitions else absent_lines(logs):
+        tell(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     found = [finding for finding in checked.findings if finding.severity in listed]
     is_text = table_format == "text"

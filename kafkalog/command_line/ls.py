@@ -11,6 +11,7 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
+    absent_lines,
     bytes_in,
     chosen_logs,
     log_dirs_argument,
@@ -89,8 +90,9 @@ def ls(
             on_done=bar.update,
         )
     write_storage(rows, table, table_format, is_quick=quick, is_deep=deep)
-    for line in [] if topics or partitions else _other_lines(other_entries(logs)):
-        say(line)
+    if not topics and not partitions:
+        for line in (*_other_lines(other_entries(logs)), *absent_lines(logs)):
+            say(line)
 
 
 def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:

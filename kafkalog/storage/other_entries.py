@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import list_directory
 from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
@@ -62,6 +63,17 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
                 yield OtherEntry(entry.path, _size(entry), _what(entry))
     for path in sorted(paths):
         yield from _in_partition(path)
+
+
+def absent_partitions(logs: Sequence[PartitionLog]) -> Iterator[tuple[str, list[TopicPartition]]]:
+    """The log directories, of those that were searched, whose checkpoints name partitions that have
+    no directory there, with these partitions: moved, left out of a copy, or lost."""
+    log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
+    for path, log_dir in sorted(log_dirs.items()):
+        here = {log.topic_partition for log in logs if log.log_dir.path == path}
+        absent = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
+        if absent:
+            yield path, sorted(absent)
 
 
 def side_bytes(log: PartitionLog) -> int:

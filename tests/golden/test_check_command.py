@@ -75,6 +75,21 @@ def test_an_end_that_is_gone_is_missed_where_nothing_left_is_damaged(tmp_path: P
         assert run(*asked)[1].splitlines()[-1].startswith("DAMAGED: 1 fault in ")
 
 
+def test_partitions_that_only_checkpoints_know_are_named(tmp_path: Path) -> None:
+    # The example holds 8 of the 44 partitions of its broker.
+    log_dir = EXAMPLES / "kafka-4.4"
+    told = read_offset_checkpoint((log_dir / "replication-offset-checkpoint").read_text())
+    absent = sorted(key for key in told if not (log_dir / f"{key[0]}-{key[1]}").exists())
+    code, _, err = run(log_dir, "--no-indexes")
+    assert code == 0
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:5])
+    assert err == (
+        f"not there: {len(absent)} partitions that the checkpoints of {log_dir} name: {names} and "
+        f"{len(absent) - 5} more\n"
+    )
+    assert run(log_dir, "--no-indexes", "--topic", "shop.codec-zstd")[2] == ""
+
+
 @pytest.mark.parametrize(
     "name",
     [
