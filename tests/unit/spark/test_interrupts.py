@@ -6,10 +6,19 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
+
+
+@pytest.fixture(autouse=True)
+def pythons_own_handler() -> Iterator[None]:
+    """Whatever a session of an earlier test has put in its place."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def press_ctrl_c() -> None:
@@ -39,12 +48,9 @@ def test_the_second_ctrl_c_ends_it_at_once() -> None:
 def test_a_handler_of_somebody_else_stays() -> None:
     called: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: called.append(number))
-    try:
-        with interrupt_postponed():
-            press_ctrl_c()
-            assert called == [signal.SIGINT]
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    with interrupt_postponed():
+        press_ctrl_c()
+        assert called == [signal.SIGINT]
 
 
 def test_a_job_ends_at_ctrl_c_without_a_page_of_traces(caplog: pytest.LogCaptureFixture) -> None:
@@ -61,5 +67,4 @@ def test_a_job_ends_at_ctrl_c_without_a_page_of_traces(caplog: pytest.LogCapture
                 logging.error("while sending", exc_info=sys.exc_info())
     finally:
         logging.root.filters[:] = filters
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     assert [record.exc_info and record.exc_info[0] for record in caplog.records] == [ValueError]
