@@ -6,6 +6,8 @@ imported when it is called, and imports what reads logs inside of its function.
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import os
 import sys
@@ -100,9 +102,27 @@ def main() -> None:
     """Run the command with the process's arguments, and end the process with its exit code."""
     # Several processes share the cores; threads of a linear algebra library would only be there.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # A command has few objects that come and go: modules, and rows in columns.
+    gc.set_threshold(50_000)
     prefer_stored()
     # Names of files can be bytes that are no text.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    kafkalog(prog_name="kafkalog")
+    try:
+        kafkalog(prog_name="kafkalog")
+    except SystemExit as ended:
+        if "pyspark" not in sys.modules and isinstance(ended.code, int):
+            _end(ended.code)
+        raise
+
+
+def _end(code: int) -> None:
+    """End the process without taking its modules apart one by one, which takes longer than to read
+    a small log. What has to be done at the end is done; Spark would have more to do."""
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = output_closed()
+    os._exit(code)

@@ -25,7 +25,7 @@ Text = bytes | memoryview
 
 # So much text a process holds before its turn; then it waits.
 _MOST_HELD_BYTES = 32 * 1024 * 1024
-_BYTES_PER_PROCESS = 64 * 1024 * 1024
+_BYTES_PER_PROCESS = 16 * 1024 * 1024
 
 
 def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def processes_for(total_bytes: int, asked: int | None) -> int:
-    """How many processes are to read so many bytes: those asked for, else one per 64 MiB or part of
+    """How many processes are to read so many bytes: those asked for, else one per 16 MiB or part of
     it, on as many cores as there are. To start one takes as long as to read some MiB."""
     if asked is not None:
         return asked

@@ -180,8 +180,8 @@ def test_a_process_that_is_killed_before_its_turn_is_an_error(tmp_path: Path) ->
 
 def test_small_inputs_are_read_by_one_process_and_an_asked_number_counts() -> None:
     mib = 1024 * 1024
-    assert [processes_for(size, None) for size in (0, mib, 64 * mib)] == [1, 1, 1]
+    assert [processes_for(size, None) for size in (0, mib, 16 * mib)] == [1, 1, 1]
     cores = len(os.sched_getaffinity(0))
     assert processes_for(1 << 50, None) == cores
-    assert processes_for(65 * mib, None) == min(2, cores)
+    assert processes_for(17 * mib, None) == min(2, cores)
     assert processes_for(mib, 7) == 7
