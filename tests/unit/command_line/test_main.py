@@ -20,11 +20,11 @@ HEAVY = ("numba", "numpy", "pyarrow", "pyspark", "pandas")
 def modules_after(*arguments: str) -> set[str]:
     """What is imported once a command has run."""
     code = (
-        "import sys, json\n"
+        "import atexit, sys, json\n"
         f"sys.argv = ['kafkalog', *{arguments!r}]\n"
         "from kafkalog.command_line.main import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        "main()"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(json.loads(run.stderr))
