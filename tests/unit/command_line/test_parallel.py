@@ -168,13 +168,16 @@ def killed_lines(number: int) -> Iterator[tuple[bytes, int]]:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_process_that_is_killed_before_its_turn_is_an_error(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_is_an_error_behind_what_came_before(tmp_path: Path) -> None:
     with (
         (tmp_path / "output").open("wb") as output,
         pytest.raises(WorkerEndedError, match=r"exit code -9"),
     ):
         list(written_in_order(killed_lines, range(6), output, processes=2))
-    assert (tmp_path / "output").read_bytes() == written_lines(range(1))
+    written = (tmp_path / "output").read_bytes()
+    # Its turn may have come before it was killed.
+    assert written.startswith(written_lines(range(1)))
+    assert written_lines(range(2)).startswith(written)
     assert multiprocessing.active_children() == []
 
 
