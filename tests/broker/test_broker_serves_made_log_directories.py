@@ -66,6 +66,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     cluster = prepared_cluster(scratch / "kafka", 3)
     written = Path(made(scratch / "written", cluster.topic_id()).write())
     copy = shutil.copytree(written, scratch / "served")
+    # The controller has the topic in the directory of this id.
+    shutil.copy(cluster.work_dir / "log" / "meta.properties", copy)
     with KafkaServer(cluster.work_dir, copy) as server:
         yield Served(written, server)
 
