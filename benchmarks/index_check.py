@@ -17,7 +17,8 @@ from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import one_processor
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.index_check import SegmentIndexes, check_indexes
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkalog.format.record_batch import write_batch

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmarks.segments import HEADER_BYTES, Segment
 from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_records
 from kafkalog.columns.window import FileWindow, MemoryWindow, Window
 from kafkalog.schemas import table_fields

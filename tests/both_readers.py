@@ -18,7 +18,8 @@ from kafkalog.columns.batch_table import (
     SIZE,
 )
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow, MemoryWindow, Window
 from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch

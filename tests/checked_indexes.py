@@ -9,7 +9,8 @@ import numpy as np
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.index_check import SegmentIndexes, check_indexes
 from kafkalog.columns.index_findings import IndexFinding
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import MemoryWindow
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from kafkalog.columns.batch_table import FAULT, LAST_OFFSET, POSITION, SIZE
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.log_tails import FileRest
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened

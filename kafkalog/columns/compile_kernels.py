@@ -16,7 +16,7 @@ from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
 from kafkalog.columns.lag_statuses import LagEvents, LagWindows
 from kafkalog.columns.record_metadata import IS_CONTROL, record_schema
 from kafkalog.columns.scan import set_header_rows
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_batches, read_records
 from kafkalog.columns.text_lines import Template, TextFormat, escaped, of_texts
 from kafkalog.columns.window import MemoryWindow, WindowBytes

@@ -31,7 +31,8 @@ from kafkalog.columns.dump_lines import BatchLines, DumpedFile
 from kafkalog.columns.dump_records import RECORD_COLUMNS, RecordLines
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.text_lines import ByteColumn, TextFormat, escaped_text, of_texts
 from kafkalog.columns.window import Window
 from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE, read_header

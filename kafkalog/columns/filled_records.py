@@ -24,7 +24,8 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.window import FileWindow, Window
 from kafkalog.format.segment import LARGEST_OFFSET

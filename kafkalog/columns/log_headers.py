@@ -22,7 +22,8 @@ from kafkalog.columns.batch_table import (
 )
 from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.damaged_offsets import DamagedOffsets
-from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.single_batches import batch_records
 from kafkalog.columns.sound_batches import judged_chunks
 from kafkalog.columns.transaction_markers import offsets_of

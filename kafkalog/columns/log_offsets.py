@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.batch_table import EXPECTED_OFFSET, FAULT, LAST_OFFSET, MAX_TIMESTAMP
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.files import InputFile

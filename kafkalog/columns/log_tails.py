@@ -14,7 +14,8 @@ from kafkalog.columns.batch_table import FAULT, LAST_OFFSET, POSITION, SIZE
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.log_offsets import log_end_offset
 from kafkalog.columns.replica_facts import is_sound
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.storage.files import InputFile

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from kafkalog.columns.batch_table import FAULT, MAGIC
 from kafkalog.columns.replica_facts import replica_facts
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import LogDirError
 from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs

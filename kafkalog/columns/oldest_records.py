@@ -13,7 +13,7 @@ import pyarrow as pa
 from kafkalog.columns.arrays import fixed_width, of_values, record_batch
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, OnFault
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Fault, Severity

@@ -18,7 +18,8 @@ from kafkalog.columns.batch_table import (
     PRODUCER_EPOCH,
     PRODUCER_ID,
 )
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE, wrapped_sequence

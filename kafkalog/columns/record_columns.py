@@ -34,7 +34,8 @@ from kafkalog.columns.payloads import (
 from kafkalog.columns.record_arrays import LEAST_MS, RECORDS, new_cursor
 from kafkalog.columns.record_buffers import RecordBuffers
 from kafkalog.columns.record_metadata import METADATA_COLUMNS, record_schema
-from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk, SegmentOptions
+from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.storage.read_counts import read_counts
 

@@ -27,7 +27,8 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.transaction_markers import is_transactional
 from kafkalog.columns.transaction_outcomes import transaction_outcomes
 from kafkalog.columns.transaction_walk import StableOffset, stable_offset

@@ -17,7 +17,8 @@ from kafkalog.columns.batch_table import (
 )
 from kafkalog.columns.byte_ranges import FAULTY, TRAILING, VALID, ByteRange
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_byte_ranges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow

@@ -22,7 +22,8 @@ from kafkalog.columns.batch_table import (
     first_offsets,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import LEGACY_CHECKSUM_START, V2_CHECKSUM_START

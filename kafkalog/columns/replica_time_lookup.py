@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkalog.columns.filled_records import read_filled_records
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.partition_log import SegmentFile

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkalog.columns.batch_table import FAULT, MAX_TIMESTAMP
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import NO_VALUE

@@ -22,7 +22,8 @@ from kafkalog.columns.batch_table import (
     first_offsets,
 )
 from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end
-from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.sound_batches import batch_bytes, judged_chunks
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow

@@ -27,7 +27,8 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.index_check import SegmentIndexes, check_indexes
 from kafkalog.columns.index_findings import MISSING, ORPHAN, IndexFinding
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.side_file_check import (
     LEADER_EPOCHS,
     PARTITION_METADATA,

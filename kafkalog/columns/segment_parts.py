@@ -15,7 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from kafkalog.columns.batch_table import FAULT, LAST_OFFSET, POSITION
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS, V2_HEADER_BYTES
 from kafkalog.format.indexes import OffsetEntry

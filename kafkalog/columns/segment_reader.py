@@ -21,7 +21,8 @@ from kafkalog.columns.byte_ranges import ByteRange, ByteRanges, SegmentFacts
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes
 from kafkalog.columns.walk_start import may_begin_at
 from kafkalog.columns.window import Window

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.record_metadata import COMPRESSION_NAMES
 from kafkalog.columns.segment_account import HeaderAccount
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.partition_log import SegmentFile

@@ -9,7 +9,7 @@ import numpy as np
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.compiled import IntArray, LongArray
 from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import MemoryWindow
 from kafkalog.format.batch_header import COMPRESSION_BITS, FIRST_BYTES, MAGIC_POSITION

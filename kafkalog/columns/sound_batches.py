@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from kafkalog.columns.batch_table import FAULT, POSITION, SIZE
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import Chunk, SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.compaction_check import PlacedBatch
 from kafkalog.storage.files import InputFile

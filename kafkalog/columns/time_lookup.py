@@ -18,7 +18,8 @@ from kafkalog.columns.batch_table import (
     RECORDS_COUNT,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.storage.files import InputFile

@@ -23,7 +23,8 @@ from kafkalog.columns.batch_table import (
 )
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import faulty_range
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.transaction_markers import is_transactional, marker_of
 from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import Window, WindowBytes
 from kafkalog.format.batch_header import BatchHeader
 from kafkalog.format.resync import Bounds, Finder
 from kafkalog.format.segment import offset_bounds
-
-if TYPE_CHECKING:
-    from kafkalog.columns.segment_batches import SegmentOptions
 
 
 def may_begin_at(window: Window, options: SegmentOptions) -> BatchHeader | None:

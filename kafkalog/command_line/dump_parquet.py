@@ -11,7 +11,7 @@ from pyarrow.parquet import ParquetWriter
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.fault_details import FaultyRange
 from kafkalog.columns.record_metadata import record_schema
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line.dump_plan import Item, LogItem, planned

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from kafkalog.columns.dump_lines import BATCH_CSV, DumpedFile
 from kafkalog.columns.dump_log import DumpOptions, LogDump, Piece, RecordFilter
 from kafkalog.columns.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.text_lines import TextFormat
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line import dump_side_files

@@ -23,7 +23,7 @@ from kafkalog.columns.fault_details import FaultyRange, missing_end
 from kafkalog.columns.filled_records import read_filled_records
 from kafkalog.columns.message_columns import MessageColumns
 from kafkalog.columns.oldest_records import read_oldest_records
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.columns.transaction_outcomes import TransactionOutcomes, transaction_outcomes

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.batch_table import FAULT, POSITION
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_parts import parts_by_bytes, parts_by_offsets
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.walk_start import may_begin_at

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record

@@ -19,7 +19,7 @@ from numba.core.dispatcher import Dispatcher
 import kafkalog.columns
 from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
 from kafkalog.columns.compile_kernels import compile_kernels
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
 from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.columns.window import FileWindow

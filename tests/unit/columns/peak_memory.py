@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from kafkalog.columns.compile_kernels import compile_kernels
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.columns.window import FileWindow
 from kafkalog.schemas import table_fields

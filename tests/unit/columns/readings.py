@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import Constants, read_byte_ranges, read_records
 from kafkalog.storage.log_bounds import ToldEnd
 from tests.both_readers import memory_window

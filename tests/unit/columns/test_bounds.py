@@ -10,7 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.format.records import Record
 from tests.both_readers import memory_window

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.segment_batches import SegmentHeaders, SegmentOptions
+from kafkalog.columns.segment_batches import SegmentHeaders
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow, Window
 from kafkalog.format.message_set import write_message
 from kafkalog.storage.files import InputFile

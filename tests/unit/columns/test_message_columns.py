@@ -9,7 +9,7 @@ import pytest
 from kafkalog.columns import message_columns
 from kafkalog.columns.arrow_types import table_schema
 from kafkalog.columns.message_columns import MessageColumns
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_records
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.segment_batches import CHUNK_BYTES, SegmentBatches, SegmentOptions
+from kafkalog.columns.segment_batches import CHUNK_BYTES, SegmentBatches
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_batches
 from kafkalog.columns.window import SEARCH_BYTES, FileWindow, MemoryWindow, WindowBytes
 from tests.both_readers import BytesSource, memory_window

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkalog.columns.oldest_records import read_oldest_records
-from kafkalog.columns.segment_batches import SegmentOptions
+from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.storage.files import InputFile
