@@ -84,7 +84,7 @@ def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
     for log in logs:
         if log.topic_partition is None:
             raise LogDirError(f"{log.path} is not named <topic>-<partition>: state has both")
-        if any(segment.input_path == segment.path for segment in log.segments):
+        if log.asked_files:
             raise LogDirError(
                 f"{log.segments[0].path} is one file of a partition; the state of its keys is in "
                 f"all of them: give the directory {log.path}"

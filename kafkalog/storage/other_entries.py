@@ -55,7 +55,7 @@ class OtherEntry(NamedTuple):
 def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     """Those in the log directories and in the directories of these logs; of logs that were given by
     their own paths in the latter only, and nothing beside files that were given one by one."""
-    logs = [log for log in logs if not _is_of_files(log)]
+    logs = [log for log in logs if not log.asked_files]
     paths = {log.path for log in logs}
     for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
         for entry in list_directory(path):
@@ -82,14 +82,10 @@ def side_bytes(log: PartitionLog) -> int:
     others = {entry.path for entry in _in_partition(log.path)}
     live = {segment.path for segment in log.segments}
     beside = [entry for entry in list_directory(log.path) if entry.path not in others | live]
-    if _is_of_files(log):
+    if log.asked_files:
         stems = {os.path.basename(path).split(".")[0] for path in live}
         beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
     return sum(entry.size for entry in beside)
-
-
-def _is_of_files(log: PartitionLog) -> bool:
-    return any(segment.path == segment.input_path for segment in log.segments)
 
 
 def _size(entry: Entry) -> int:

@@ -72,6 +72,11 @@ class PartitionLog:
         return self.path if self.is_named else self.log_dir.path
 
     @property
+    def asked_files(self) -> set[str]:
+        """The files by whose own paths the log was given; none for a whole directory."""
+        return {segment.path for segment in self.segments if segment.input_path == segment.path}
+
+    @property
     def topic_partition(self) -> TopicPartition | None:
         if self.topic is None or self.partition is None:
             return None

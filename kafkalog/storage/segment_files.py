@@ -88,17 +88,12 @@ def found_segments(log: PartitionLog, entries: Sequence[Entry]) -> list[FoundSeg
         follower = following.get(name.base_offset) if _is_live_name(name) else None
         status, reason = judge.standing(name, files, follower)
         found.append(FoundSegment(name, files, status, reason, follower))
-    asked = _asked_files(log)
+    asked = log.asked_files
     return [segment for segment in found if not asked or segment.file.path in asked]
 
 
 def _is_live_name(name: SegmentFileName) -> bool:
     return not name.mark and name.stem.isdecimal()
-
-
-def _asked_files(log: PartitionLog) -> set[str]:
-    """The files by whose own paths the log was given; none for a whole directory."""
-    return {segment.path for segment in log.segments if segment.input_path == segment.path}
 
 
 class _Judge:
