@@ -69,6 +69,12 @@ def in_order(
             on_done(item)
         return
     pool = WorkerPool(lambda item, turn: function(item), items, min(processes, len(items)))
+    yield from _results(pool, items, on_done)
+
+
+def _results(
+    pool: WorkerPool[_Item, _Result], items: Sequence[_Item], on_done: Callable[[_Item], None]
+) -> Generator[_Result, None, None]:
     with closing(pool):
         for item in items:
             yield from pool.next_item()
@@ -108,10 +114,7 @@ def written_in_order(
     room = memoryview(bytearray(_MOST_HELD_BYTES))
     work = partial(_written, function, descriptor, room)
     pool = WorkerPool(work, items, min(processes, len(items)), gives_turns=True)
-    with closing(pool):
-        for item in items:
-            yield from pool.next_item()
-            on_done(item)
+    yield from _results(pool, items, on_done)
 
 
 def _descriptor(output: BinaryIO) -> int | None:
