@@ -25,7 +25,7 @@ from kafkalog.command_line.dump_run import (
     opened_output,
     tell_beside,
 )
-from kafkalog.command_line.inputs import chosen_logs
+from kafkalog.command_line.inputs import chosen_logs, those_of
 from kafkalog.command_line.terminal import tell
 from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
@@ -131,10 +131,8 @@ def _new_logs(request: DumpRequest, known: Container[str]) -> Iterator[Partition
         found = find_partitions(request.paths, strict=False)
     except LogDirError:
         return  # what was there is gone, or is being moved from one log directory to another
-    for log in found:
-        is_chosen = not request.topics or log.topic in request.topics
-        is_chosen &= not request.partitions or log.partition in request.partitions
-        if is_chosen and log.path not in known and (log.is_live or log.is_named):
+    for log in those_of(found, request.topics, request.partitions):
+        if log.path not in known and (log.is_live or log.is_named):
             yield log
 
 

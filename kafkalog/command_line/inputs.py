@@ -118,12 +118,22 @@ def with_topics(
     if topics:
         present = {log.topic for log in found}
         _refuse_missing("--topic", set(topics) - present, present)
-        found = [log for log in found if log.topic in topics]
+        found = those_of(found, topics)
     if partitions:
         numbers = {log.partition for log in found}
         _refuse_missing("--partition", set(partitions) - numbers, numbers)
-        found = [log for log in found if log.partition in partitions]
-    return found
+    return those_of(found, topics, partitions)
+
+
+def those_of(
+    found: Sequence[PartitionLog], topics: Sequence[str] = (), partitions: Sequence[int] = ()
+) -> list[PartitionLog]:
+    """The logs of these topics and partitions, of all where none are given."""
+    return [
+        log
+        for log in found
+        if (not topics or log.topic in topics) and (not partitions or log.partition in partitions)
+    ]
 
 
 def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
