@@ -73,9 +73,13 @@ def names_that_are_there(wanted: Collection[str], present: Collection[str]) -> s
     """For whoever named what is not there: names that look like it, and the first of all."""
     near = {name: None for each in sorted(wanted) for name in get_close_matches(each, present, n=2)}
     guess = f"did you mean {', '.join(near)}? There are " if near else ""
-    shown = sorted(present)[:_MOST_NAMES]
-    more = f" and {len(present) - len(shown):,} more" if len(present) > len(shown) else ""
-    return f"{guess}{', '.join(shown) or 'none'}{more}"
+    return guess + (first_names(sorted(present), _MOST_NAMES) or "none")
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """The first names, so many at most, and how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 @lru_cache

@@ -11,7 +11,14 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import TIMES_ALLOWED, counted, names_that_are_there, time_doubt, time_ms
+from kafkalog.words import (
+    TIMES_ALLOWED,
+    counted,
+    first_names,
+    names_that_are_there,
+    time_doubt,
+    time_ms,
+)
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -90,11 +97,9 @@ def absent_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
 
     for path, absent in absent_partitions(logs):
         names = [f"{topic}-{partition}" for topic, partition in absent]
-        shown = ", ".join(names[:_MOST_ABSENT])
-        more = len(names) - _MOST_ABSENT
         yield (
             f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} name: "
-            f"{shown}{f' and {more:,} more' if more > 0 else ''}"
+            f"{first_names(names, _MOST_ABSENT)}"
         )
 
 
