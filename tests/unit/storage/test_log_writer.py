@@ -24,16 +24,6 @@ SIZE = len(batch(0))
 DAY_MS = 86_400_000
 
 
-@pytest.fixture
-def machine() -> Machine:
-    return Machine()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "orders-0"
-
-
 def timed(offset: int, time_ms: int, count: int = 1) -> bytes:
     return write_batch([Record(offset + i, time_ms, 0, None, b"v") for i in range(count)])
 

@@ -18,16 +18,6 @@ from tests.samples import record
 from tests.unit.storage.written_logs import Machine, bases, log_of, writer
 
 
-@pytest.fixture
-def machine() -> Machine:
-    return Machine()
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "orders-0"
-
-
 def marker(offset: int, kind: int) -> bytes:
     key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 6)
     fields = BatchFields(producer_id=9, producer_epoch=0, is_transactional=True, is_control=True)
