@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
@@ -119,6 +119,14 @@ def time_text(time_ms: int | None) -> str:
     except OverflowError:
         return str(time_ms)
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
+
+
+def given_time_ms(text: str, tell: Callable[[str], object]) -> int:
+    """The same as `time_ms`; where the time looks like seconds, `tell` hears that."""
+    doubt = time_doubt(text)
+    if doubt is not None:
+        tell(doubt)
+    return time_ms(text)
 
 
 def time_doubt(text: str) -> str | None:

@@ -10,13 +10,12 @@ import click
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     bytes_in,
-    given_time_ms,
     log_dirs_argument,
 )
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import table_format_option, write_table
+from kafkalog.command_line.terminal import table_format_option, tell, write_table
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.words import TIMES_ALLOWED, names_that_are_there
+from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
 if TYPE_CHECKING:
     from kafkalog.storage.partition_log import PartitionLog
@@ -146,7 +145,7 @@ def _question(text: str) -> tuple[_Question, bool]:
     if word in questions:
         return questions[word], word == "latest-tiered"
     try:
-        timestamp_ms = given_time_ms(text)
+        timestamp_ms = given_time_ms(text, tell)
     except ValueError as error:
         raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
     return lambda replicas: _offset_for_time(replicas, timestamp_ms), False

@@ -15,9 +15,8 @@ from kafkalog.words import (
     TIMES_ALLOWED,
     counted,
     first_names,
+    given_time_ms,
     names_that_are_there,
-    time_doubt,
-    time_ms,
 )
 
 # How a path is written that is read, for help texts.
@@ -60,20 +59,12 @@ def partition_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..
     )
 
 
-def given_time_ms(text: str) -> int:
-    """A time in milliseconds; where it looks like seconds, stderr says so. Raises ValueError."""
-    doubt = time_doubt(text)
-    if doubt is not None:
-        tell(doubt)
-    return time_ms(text)
-
-
 class _Time(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return given_time_ms(value)
+            return given_time_ms(value, tell)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
@@ -20,7 +21,7 @@ from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import find_partitions, input_entries
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
-from kafkalog.words import TIMES_ALLOWED, time_doubt, time_ms
+from kafkalog.words import TIMES_ALLOWED, given_time_ms
 from kafkalog.words import counted as counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
@@ -118,11 +119,8 @@ def _script(name: str) -> str:
 def argument_time_ms(text: str) -> int:
     """A time on the command line, in milliseconds: such a number, or ISO 8601, UTC by default.
     Where it looks like seconds, stderr says so."""
-    doubt = time_doubt(text)
-    if doubt is not None:
-        print(doubt, file=sys.stderr)
     try:
-        return time_ms(text)
+        return given_time_ms(text, partial(print, file=sys.stderr))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
