@@ -51,7 +51,7 @@ def horizontal_bars(
         for number, each in enumerate(series)
     ]
     height = _SPARE_HEIGHT + _BAR_HEIGHT * len(labels)
-    layout = _layout(height, has_legend=any(each.name for each in series)) | {
+    layout = _layout(height, has_legend=_are_named(series)) | {
         "barmode": "stack",
         "bargap": 0.25,
         "xaxis": _axis(title=title, rangemode="tozero", nticks=5)
@@ -81,7 +81,7 @@ def bars(places: Sequence[str], series: Sequence[Series], title: str, axis: str)
         }
         for number, each in enumerate(series)
     ]
-    layout = _layout(320, has_legend=any(each.name for each in series)) | {
+    layout = _layout(320, has_legend=_are_named(series)) | {
         "barmode": "stack",
         "xaxis": _axis(title=axis, type="category", showgrid=False),
         "yaxis": _axis(title=title, rangemode="tozero", nticks=5),
@@ -107,7 +107,7 @@ def bars_over_time(
         for number, each in enumerate(series)
     ]
     ends = [begins_ms[0], begins_ms[-1] + every_ms]
-    layout = _layout(320, has_legend=any(each.name for each in series)) | {
+    layout = _layout(320, has_legend=_are_named(series)) | {
         "barmode": "stack",
         "bargap": 0,
         "xaxis": _time_axis(ends),
@@ -140,7 +140,7 @@ def areas_over_time(times_ms: Sequence[int], series: Sequence[Series], title: st
         }
         for number, each in enumerate(series)
     ]
-    layout = _layout(320, has_legend=any(each.name for each in series)) | {
+    layout = _layout(320, has_legend=_are_named(series)) | {
         "xaxis": _time_axis([times_ms[0], times_ms[-1]]),
         "yaxis": _axis(title=title, rangemode="tozero", nticks=5),
     }
@@ -197,6 +197,10 @@ def line_over_time(
 def plot_time(time_ms: int) -> str:
     """A time as plotly reads it, UTC."""
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3]
+
+
+def _are_named(series: Sequence[Series]) -> bool:
+    return any(each.name for each in series)
 
 
 def _colour(number: int, is_rest: bool) -> str:
