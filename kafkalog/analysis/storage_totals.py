@@ -16,7 +16,7 @@ def topic_storage(segments: DataFrame) -> DataFrame:
     replica counted), partitions, segments, bytes, and the first and largest timestamp by the
     headers."""
     return (
-        segments.where(F.col("status").isin(*_SERVED))
+        segments.where(_is_served())
         .groupBy("topic")
         .agg(
             F.count_distinct("directory").alias("copies"),
@@ -47,7 +47,7 @@ def storage_totals(totals: DataFrame) -> DataFrame:
 def unserved_storage(segments: DataFrame) -> DataFrame:
     """One row about log files that no broker serves any more, such as those with the ending
     .deleted: segments, bytes."""
-    rest = segments.where(~F.col("status").isin(*_SERVED) & F.col("size").isNotNull())
+    rest = segments.where(~_is_served() & F.col("size").isNotNull())
     return rest.agg(
         F.count("*").alias("segments"), F.coalesce(F.sum("size"), F.lit(0)).alias("bytes")
     )
@@ -60,7 +60,7 @@ def longest_copies(segments: DataFrame) -> DataFrame:
     reach = F.struct(
         F.coalesce(F.max("last_offset"), F.lit(-1)), F.coalesce(F.sum("size"), F.lit(0))
     )
-    served = segments.where(F.col("status").isin(*_SERVED))
+    served = segments.where(_is_served())
     copies = served.groupBy(*key).agg(reach.alias("reach"))
     longest = F.max_by("directory", F.struct("reach", "directory")).alias("directory")
     nameless = F.when(F.col("topic").isNull(), F.col("directory"))
@@ -70,6 +70,10 @@ def longest_copies(segments: DataFrame) -> DataFrame:
 def owners(segments: DataFrame) -> DataFrame:
     """The clusters and brokers that the files are of: cluster_id, broker_id."""
     return segments.select("cluster_id", "broker_id").distinct()
+
+
+def _is_served() -> Column:
+    return F.col("status").isin(*_SERVED)
 
 
 def shown_topic(topics: Sequence[str | None]) -> Column:
