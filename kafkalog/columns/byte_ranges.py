@@ -86,11 +86,9 @@ class ByteRanges:
             and self._next_offset < next_base
         ):
             yield self._hole(self._next_offset, next_base)
-        missing = missing_end(
+        yield from missing_end_rows(
             self._next_offset or 0, self._segment.file_size, self._segment.told_end
         )
-        if missing is not None:
-            yield _byte_range(missing, VALID, records=0, batches=0)
 
     def _extend_run(self, batches: LongArray) -> None:
         self._next_offset = int(batches[-1, LAST_OFFSET]) + 1
@@ -151,6 +149,13 @@ class ByteRanges:
             last_offset=next_base - 1,
         )
         return _byte_range(hole, VALID, records=0, batches=0)
+
+
+def missing_end_rows(next_offset: int, file_size: int, told: ToldEnd | None) -> Iterator[ByteRange]:
+    """A row of length 0 where a log ends at `next_offset` and had gone on further, else none."""
+    missing = missing_end(next_offset, file_size, told)
+    if missing is not None:
+        yield _byte_range(missing, VALID, records=0, batches=0)
 
 
 def _byte_range(fault: FaultyRange, verdict: str, *, records: int, batches: int) -> ByteRange:

@@ -162,7 +162,7 @@ class _Salvage:
 
     writer: LogWriter
     is_compacted: bool
-    told_end: ToldEnd | None = None
+    told_end: ToldEnd | None
     segments: int = 0
     source_bytes: int = 0
     batches: int = 0

@@ -6,12 +6,12 @@ Rules: docs/format.md F130 to F137 and those about damage.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kafkalog.columns.byte_ranges import missing_end_rows
 from kafkalog.columns.check_totals import CheckTotals
-from kafkalog.columns.fault_details import missing_end
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.storage.log_bounds import told_end
 from kafkalog.storage.names import segment_file_name
@@ -49,15 +49,16 @@ class CheckedLogs:
     findings: list[Finding] = field(default_factory=list)
     with_indexes: bool = False
 
+    def add_range(self, row: Mapping[str, Any]) -> None:
+        """Take a row of view `byte_ranges`."""
+        self.totals.add_range(row)
+        if row["kind"] is not None:
+            self.findings.append(Finding(*(row[name] for name in Finding._fields)))
+
     def add_lost_log(self, log: PartitionLog) -> None:
         """Look at a log without a segment, which no view has rows of."""
-        missing = missing_end(log.log_start, 0, told_end(log))
-        if missing is not None:
-            severity = missing.severity.name.lower()
-            kind = missing.fault.label
-            self.findings.append(Finding(log.path, 0, 0, severity, kind, missing.detail))
-            self.totals.faults += severity == "error"
-            self.totals.warnings += severity == "warning"
+        for row in missing_end_rows(log.log_start, 0, told_end(log)):
+            self.add_range({**row, "file": log.path})
 
     def words(self) -> str:
         """One line: how much was checked, and whether it is sound; what is not comes first."""
@@ -89,11 +90,9 @@ def check_logs(
         options, _RANGE_COLUMNS, plain_rows, processes=processes, found=logs, on_done=on_done
     )
     for row in ranges:
-        checked.totals.add_range(row)
+        checked.add_range(row)
         segment = (row["topic"], row["partition"], row["file"])
         segments[segment] = segments.get(segment, False) or row["severity"] == "error"
-        if row["kind"] is not None:
-            checked.findings.append(Finding(*(row[name] for name in Finding._fields)))
     for log in logs:
         if not log.segments:
             checked.add_lost_log(log)
