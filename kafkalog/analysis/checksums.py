@@ -18,7 +18,8 @@ _SEGMENT = (
 
 
 def checksum_report(byte_ranges: DataFrame) -> DataFrame:
-    """A row per segment: schemas/tables/checksum_report.json."""
+    """A row per segment, and per log that has lost all of its own:
+    schemas/tables/checksum_report.json."""
     is_error = F.col("severity") == "error"
     is_sound = (F.col("verdict") == "valid") & (F.col("batches") > 0)
     first = F.min(
@@ -100,13 +101,16 @@ def faults(byte_ranges: DataFrame) -> DataFrame:
 
 def checksum_totals(report: DataFrame) -> DataFrame:
     """One row that sums the report up, for the verdict on the terminal."""
+    is_segment, is_damaged = F.col("bytes").isNotNull(), F.col("verdict") == "damaged"
+    partition = (F.when(is_segment, F.col(name)) for name in ("topic", "partition"))
     return report.agg(
-        F.count("*").alias("segments"),
-        F.count_distinct("topic", "partition").alias("partitions"),
+        F.count_if(is_segment).alias("segments"),
+        F.count_distinct(*partition).alias("partitions"),
         *(
             F.coalesce(F.sum(name), F.lit(0)).alias(name)
             for name in ("bytes", "batches", "records", "faulty_bytes", "trailing_bytes")
         ),
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("faults", "warnings")),
-        F.count_if(F.col("verdict") == "damaged").alias("damaged_segments"),
+        F.count_if(is_damaged & is_segment).alias("damaged_segments"),
+        F.count_if(is_damaged & ~is_segment).alias("lost_logs"),
     )

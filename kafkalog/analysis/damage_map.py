@@ -42,7 +42,7 @@ def damage_map(byte_ranges: DataFrame, cells: int) -> DataFrame:
     )
     totals = placed.groupBy(*_LOG).agg(
         F.max("bytes").alias("bytes"),
-        F.count_distinct("file").alias("segments"),
+        F.count_distinct(F.when(F.col("file_size").isNotNull(), F.col("file"))).alias("segments"),
         *(_bytes_of(verdict) for verdict in ("faulty", "trailing")),
         F.count_if(_tells()).alias("ranges"),
         F.count_if(F.col("severity") == "error").alias("errors"),
@@ -54,7 +54,9 @@ def damage_map(byte_ranges: DataFrame, cells: int) -> DataFrame:
 
 def _placed(byte_ranges: DataFrame) -> DataFrame:
     """With where a range begins in its partition, and how many bytes that has."""
-    files = byte_ranges.groupBy(*_LOG, *_FILE).agg(F.max("file_size").alias("size"))
+    files = byte_ranges.groupBy(*_LOG, *_FILE).agg(
+        F.coalesce(F.max("file_size"), F.lit(0)).alias("size")
+    )
     of_log = Window.partitionBy(*_LOG).orderBy("segment_base_offset", "file")
     before = of_log.rowsBetween(Window.unboundedPreceding, -1)
     starts = files.select(

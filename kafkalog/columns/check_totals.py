@@ -13,7 +13,7 @@ from kafkalog.words import counted
 @dataclass
 class CheckTotals:
     """How much was checked, and how much of it is damaged. `trailing_bytes` are behind the last
-    batch of a log and none themselves."""
+    batch of a log and none themselves, `lost_logs` have no segment left."""
 
     segments: int = 0
     partitions: int = 0
@@ -25,9 +25,10 @@ class CheckTotals:
     faults: int = 0
     warnings: int = 0
     damaged_segments: int = 0
+    lost_logs: int = 0
 
     def add_range(self, row: Mapping[str, Any]) -> None:
-        """Take a row of the view; segments and partitions are the caller's to count."""
+        """Take a row of the view; segments, partitions and lost logs are the caller's to count."""
         self.bytes += row["length"]
         self.batches += row["batches"] or 0
         self.records += row["records"] or 0
@@ -45,9 +46,10 @@ class CheckTotals:
         )
         remarks = f", {counted(self.warnings, 'warning')}" if self.warnings else ""
         if self.faults:
+            lost = f" and {counted(self.lost_logs, 'log')} without one" if self.lost_logs else ""
             return (
                 f"DAMAGED: {counted(self.faults, 'fault')} in "
-                f"{counted(self.damaged_segments, 'segment')}{remarks}, "
+                f"{counted(self.damaged_segments, 'segment')}{lost}{remarks}, "
                 f"{counted(self.faulty_bytes, 'byte')} faulty, {self.trailing_bytes:,} trailing; "
                 f"{checked}"
             )

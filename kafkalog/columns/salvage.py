@@ -96,6 +96,8 @@ def _salvaged(log: PartitionLog, writer: LogWriter) -> TableRow:
     salvage = _Salvage(writer, is_compacted=is_compacted, told_end=told_end(log))
     for segment in log.segments:
         salvage.add_segment(segment)
+    if not log.segments:
+        salvage.note_missing_end(log.path, missing_end(log.log_start, 0, salvage.told_end))
     return salvage.row()
 
 
@@ -194,7 +196,8 @@ class _Salvage:
                 self._add(chunk, segment, file.size)
             size = file.size
         if segment.next_base_offset is None:
-            self._note_missing_end(segment, missing_end(batches.next_offset, size, self.told_end))
+            missing = missing_end(batches.next_offset, size, self.told_end)
+            self.note_missing_end(segment.path, missing)
         self._note_hole(segment, batches.next_offset)
 
     def _add(self, chunk: Chunk, segment: SegmentFile, file_size: int) -> None:
@@ -253,21 +256,21 @@ class _Salvage:
             self._settle(follower)
             return
         detail = "offsets that are in no segment"
-        self._note_offsets(segment, Fault.SEGMENT_HOLE, detail, next_offset, follower - 1)
+        self._note_offsets(segment.path, Fault.SEGMENT_HOLE, detail, next_offset, follower - 1)
 
-    def _note_missing_end(self, segment: SegmentFile, missing: FaultyRange | None) -> None:
+    def note_missing_end(self, path: str, missing: FaultyRange | None) -> None:
         """What damage at the end of the log does not account for."""
         if missing is None or self._open:
             return
         first, last = missing.expected_offset, missing.last_offset
-        self._note_offsets(segment, missing.fault, missing.detail, first, last)
+        self._note_offsets(path, missing.fault, missing.detail, first, last)
 
     def _note_offsets(
-        self, segment: SegmentFile, kind: Fault, detail: str, first: int, last: int | None
+        self, path: str, kind: Fault, detail: str, first: int, last: int | None
     ) -> None:
         self.lost.append(
             {
-                "file": segment.path,
+                "file": path,
                 "position": None,
                 "length": 0,
                 "kind": kind.label,

@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kafkalog.columns.byte_ranges import missing_end_rows
 from kafkalog.columns.check_totals import CheckTotals
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
-from kafkalog.storage.log_bounds import told_end
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.temporary_files import CLEANED, DELETED
 from kafkalog.words import counted
 
 _RANGE_COLUMNS = (
-    *("topic", "partition", "file", "position", "length", "verdict"),
+    *("topic", "partition", "file", "file_size", "position", "length", "verdict"),
     *("severity", "kind", "detail", "batches", "records"),
 )
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
@@ -55,11 +53,6 @@ class CheckedLogs:
         if row["kind"] is not None:
             self.findings.append(Finding(*(row[name] for name in Finding._fields)))
 
-    def add_lost_log(self, log: PartitionLog) -> None:
-        """Look at a log without a segment, which no view has rows of."""
-        for row in missing_end_rows(log.log_start, 0, told_end(log)):
-            self.add_range({**row, "file": log.path})
-
     def words(self) -> str:
         """One line: how much was checked, and whether it is sound; what is not comes first."""
         logs = self.totals.words()
@@ -91,11 +84,12 @@ def check_logs(
     )
     for row in ranges:
         checked.add_range(row)
+        is_damaged = row["severity"] == "error"
+        if row["file_size"] is None:
+            checked.totals.lost_logs += is_damaged
+            continue
         segment = (row["topic"], row["partition"], row["file"])
-        segments[segment] = segments.get(segment, False) or row["severity"] == "error"
-    for log in logs:
-        if not log.segments:
-            checked.add_lost_log(log)
+        segments[segment] = segments.get(segment, False) or is_damaged
     checked.totals.segments = len(segments)
     checked.totals.partitions = len({segment[:2] for segment in segments})
     checked.totals.damaged_segments = sum(segments.values())

@@ -20,6 +20,7 @@ from kafkalog.messages.catalog import topic_families
 from kafkalog.spark.commit_reading import CommitsRead, commits_reads
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.isolation import committed_read
+from kafkalog.spark.lost_logs import LostLogRead, lost_log_reads
 from kafkalog.spark.offset_options import check_partitions
 from kafkalog.spark.options import (
     RECORD_VIEWS,
@@ -78,7 +79,7 @@ _TOPIC_OF = {
 _OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
 _Part = TypeVar("_Part")
-Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead
+Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | LostLogRead
 
 
 def planned_groups(
@@ -114,6 +115,7 @@ def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, 
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
         return _packed(list(_best_reads(logs, options)), options)
+    lost = lost_log_reads(logs) if options.view in _ACCOUNTS else []
     if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
         logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
@@ -121,7 +123,7 @@ def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, 
     reads = [read for log in logs for read in _log_reads(log, options)]
     if options.view in _ACCOUNTS:
         reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
-    return _packed(reads, options)
+    return [*_packed(reads, options), *packed(lost, _task_size(options))]
 
 
 def _task_size(options: ReadOptions) -> TaskSize:

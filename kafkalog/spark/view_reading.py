@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kafkalog.spark.commit_reading import CommitsRead, read_commits
+from kafkalog.spark.lost_logs import LostLogRead, read_lost_log
 from kafkalog.spark.options import ReadOptions
 from kafkalog.spark.partition_views import ReplicaSetRead, read_partition, read_replica_set
 from kafkalog.spark.reading import read_segment
@@ -28,6 +29,8 @@ def read_view(
             yield from read_segment(read, options, columns)
         elif isinstance(read, CommitsRead):
             yield from read_commits(read, options, columns)
+        elif isinstance(read, LostLogRead):
+            yield from read_lost_log(read, columns)
         elif isinstance(read, ReplicaSetRead):
             yield from read_replica_set(read, options, columns)
         else:
