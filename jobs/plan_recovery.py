@@ -64,7 +64,7 @@ def has_findings(totals: Row) -> bool:
 
 def run(args: Namespace) -> job.ExitCode:
     """Plan, write both tables, and say what would be lost."""
-    inputs = job.announced_inputs(args)
+    inputs, logs = job.announced_logs(args)
     with job_session("kafkalog plan_recovery", with_delta=args.format == "delta") as spark:
         plan = build(spark, inputs, "recovery_plan", args).cache()
         sequences = build(spark, inputs, "producer_sequences", args)
@@ -75,6 +75,7 @@ def run(args: Namespace) -> job.ExitCode:
         ]
         if args.show and has_findings(totals):
             with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
+    job.tell_absent(logs)
     print(verdict(totals))
     print("tables:", *paths)
     return job.exit_code(args, has_findings=has_findings(totals))

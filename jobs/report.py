@@ -17,21 +17,23 @@ from kafkalog.spark.job import (
     ExitCode,
     add_config_arguments,
     add_time_argument,
-    announced_inputs,
+    announced_logs,
     config_options,
     exit_code,
     job_parser,
     run_job,
 )
 from kafkalog.spark.session import job_session
+from kafkalog.storage.other_entries import absent_lines
 from kafkalog.storage.output_files import refuse_unwritable
 
 
 def run(args: Namespace) -> ExitCode:
     """Read everything once, write the page, and say the most important of it."""
-    inputs = announced_inputs(args)
+    inputs, logs = announced_logs(args)
     refuse_unwritable("--output", args.output)
-    asked = ReportRequest(inputs, args.at, args.mode, config_options(args), args.show_keys)
+    config, absent = config_options(args), [*absent_lines(logs)]
+    asked = ReportRequest(inputs, args.at, args.mode, config, args.show_keys, absent)
     with job_session("kafkalog report", with_delta=False) as spark:
         report = read_report(spark, asked)
     path = write_report(report, args.output)

@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from kafkalog.analysis.salvage import lost_ranges, salvage_totals
 from kafkalog.spark.job import (
     ExitCode,
-    announced_inputs,
+    announced_logs,
     exit_code,
     job_parser,
     run_job,
+    tell_absent,
 )
 from kafkalog.spark.salvage import salvage, salvageable
 from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings, salvage_verdict
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import refuse_other_inputs, replace_rows
-from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.read_directories import refuse_inside
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
@@ -31,9 +31,9 @@ _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset",
 
 def run(args: Namespace) -> ExitCode:
     """Write the new log directory and both tables, and say what is not in it."""
-    inputs = announced_inputs(args)
+    inputs, found = announced_logs(args)
     refuse_inside("--output", args.output, [args.salvage_to])
-    logs = salvageable(find_partitions(inputs, strict=args.mode == "FAILFAST"))
+    logs = salvageable(found)
     settings = salvage_settings(args, logs, time.time_ns() // 1_000_000)
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:
         for table in ("salvage", "lost_ranges"):
@@ -48,6 +48,7 @@ def run(args: Namespace) -> ExitCode:
         if args.show and totals.lost_ranges:
             places = lost.orderBy("topic", "partition", "file", "position")
             places.select(*_SHOWN).show(args.show, truncate=False)
+    tell_absent(found)
     print(salvage_verdict(totals, args.salvage_to))
     print("tables:", *paths)
     return exit_code(args, has_findings=bool(totals.lost_ranges or totals.start_errors))

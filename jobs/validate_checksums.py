@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkalog.analysis.checksums import checksum_report, checksum_totals, faults
 from kafkalog.columns.check_totals import CheckTotals
 from kafkalog.errors import KafkaLogError
-from kafkalog.spark.job import ExitCode, announced_inputs, job_parser, run_job
+from kafkalog.spark.job import ExitCode, announced_logs, job_parser, run_job, tell_absent
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -31,12 +31,13 @@ def build(spark: SparkSession, log_dirs: Sequence[str], mode: str) -> DataFrame:
 
 def run(args: Namespace) -> ExitCode:
     """Check, write both tables, and say what was found."""
-    inputs = announced_inputs(args)
+    inputs, logs = announced_logs(args)
     with job_session("kafkalog validate_checksums", with_delta=args.format == "delta") as spark:
         ranges = build(spark, inputs, args.mode).persist(StorageLevel.MEMORY_AND_DISK)
         report, found = checksum_report(ranges), faults(ranges)
         (row,) = checksum_totals(report).collect()
         totals = CheckTotals(**row.asDict())
+        tell_absent(logs)
         if args.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [

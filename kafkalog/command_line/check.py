@@ -8,7 +8,6 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
-    absent_lines,
     bytes_in,
     chosen_logs,
     log_dirs_argument,
@@ -78,6 +77,7 @@ def check(
 ) -> ExitCode:
     """Check checksums, framing, offsets, records and indexes; exit with 1 on findings."""
     from kafkalog.command_line.findings import check_logs
+    from kafkalog.storage.other_entries import absent_lines
 
     logs = chosen_logs(log_dirs, topics, partitions)
     size = bytes_in(logs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -11,13 +11,7 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.words import (
-    TIMES_ALLOWED,
-    counted,
-    first_names,
-    given_time_ms,
-    names_that_are_there,
-)
+from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -26,8 +20,6 @@ A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a
 glob of these; a path, or a URI such as s3://bucket/path with credentials in the
 environment.
 """
-# So many partitions are named that have no directory.
-_MOST_ABSENT = 5
 # Either name gives the moment that a command speaks of.
 MOMENT_NAMES = ("--as-of", "--at")
 
@@ -80,18 +72,6 @@ def time_option(
 def bytes_in(logs: Sequence[PartitionLog]) -> int:
     """The size of all log files of the logs."""
     return sum(segment.size for log in logs for segment in log.segments)
-
-
-def absent_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
-    """A line for each log directory with partitions that are in its checkpoints only."""
-    from kafkalog.storage.other_entries import absent_partitions
-
-    for path, absent in absent_partitions(logs):
-        names = [f"{topic}-{partition}" for topic, partition in absent]
-        yield (
-            f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} name: "
-            f"{first_names(names, _MOST_ABSENT)}"
-        )
 
 
 def chosen_logs(

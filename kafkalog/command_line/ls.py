@@ -11,7 +11,6 @@ import click
 
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
-    absent_lines,
     bytes_in,
     chosen_logs,
     log_dirs_argument,
@@ -68,7 +67,7 @@ def ls(
     """List topics, or partitions or segments: sizes, offsets, times, codecs."""
     from kafkalog.command_line.storage_rows import storage_rows
     from kafkalog.command_line.storage_tables import write_storage
-    from kafkalog.storage.other_entries import other_entries
+    from kafkalog.storage.other_entries import absent_lines, other_entries
 
     if quick and deep:
         raise OptionError("--quick", "given", "nothing beside --deep")

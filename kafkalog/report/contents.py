@@ -89,7 +89,8 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A whole report, of the time `at_ms`; None for what the input does not have."""
+    """A whole report, of the time `at_ms`; None for what the input does not have. `absent` says in
+    words which partitions only checkpoints know."""
 
     version: str
     at_ms: int
@@ -101,3 +102,4 @@ class Report:
     groups: Groups | None
     transactions: Transactions
     retention: Retention
+    absent: Sequence[str] = ()

@@ -102,8 +102,8 @@ def _waiting(groups: Groups) -> Iterator[str]:
 
 
 def remarks(report: Report) -> list[str]:
-    """What is worth knowing and no finding: groups that have yet to read, where most bytes are,
-    keys that most records have."""
+    """What is worth knowing and no finding: partitions that are not there, groups that have yet to
+    read, where most bytes are, keys that most records have."""
     found = [] if report.groups is None else [*_waiting(report.groups)]
     total = report.storage.totals.bytes
     if report.storage.totals.topics > 1 and total:
@@ -118,4 +118,4 @@ def remarks(report: Report) -> list[str]:
         if row.shown_topic is not None and row.distinct_keys > 1 and most > row.keyed / 2:
             share = 100 * min(most, row.keyed) / row.keyed
             found.append(f"one key has {share:.0f} % of the records of {visible(row.shown_topic)}")
-    return found[: _MOST + 2]
+    return [*report.absent, *found[: _MOST + 2]]

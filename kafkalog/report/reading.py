@@ -55,13 +55,15 @@ LONGEST_TRANSACTION_MS = 15 * 60_000
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
     """What a report is to be about: log directories, globs resolved; the time it is of; what to do
-    about damage; options with the cluster's settings; whether keys are shown."""
+    about damage; options with the cluster's settings; whether keys are shown; which partitions only
+    checkpoints know, in words."""
 
     log_dirs: Sequence[str]
     at_ms: int
     mode: str
     config: Mapping[str, str] = field(default_factory=dict)
     shows_keys: bool = False
+    absent: Sequence[str] = ()
 
 
 def read_report(spark: SparkSession, asked: ReportRequest) -> Report:
@@ -85,6 +87,7 @@ def read_report(spark: SparkSession, asked: ReportRequest) -> Report:
         read_groups(spark, asked.log_dirs, asked.mode, batches.latest_ms, asked.at_ms),
         _transactions(spark, asked, topics),
         _retention(spark, asked, topics),
+        asked.absent,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import find_partitions, input_entries
+from kafkalog.storage.other_entries import absent_lines
+from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.words import TIMES_ALLOWED, given_time_ms
@@ -180,7 +182,12 @@ def exit_code(args: argparse.Namespace, *, has_findings: bool) -> ExitCode:
 
 
 def announced_inputs(args: argparse.Namespace) -> list[str]:
-    """The paths to read, globs resolved; says on stderr how much there is in them.
+    """The paths to read, globs resolved; the rest as `announced_logs` does."""
+    return announced_logs(args)[0]
+
+
+def announced_logs(args: argparse.Namespace) -> tuple[list[str], list[PartitionLog]]:
+    """The paths to read, globs resolved, and the logs under them; says on stderr how much there is.
 
     Raises, before a session is started, LogDirError for what cannot be read, and OptionError for
     an output in what is read.
@@ -195,7 +202,13 @@ def announced_inputs(args: argparse.Namespace) -> list[str]:
         f"{counted(size, 'byte')}",
         file=sys.stderr,
     )
-    return [entry.path for entry in inputs]
+    return [entry.path for entry in inputs], logs
+
+
+def tell_absent(logs: Sequence[PartitionLog]) -> None:
+    """Say which partitions only checkpoints know: no verdict about what was read speaks of them."""
+    for line in absent_lines(logs):
+        print(line)
 
 
 def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:

@@ -28,6 +28,7 @@ from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.segment_files import MARKED_DIRECTORIES
 from kafkalog.storage.temporary_files import CLEANED, DELETED, SWAP
+from kafkalog.words import counted, first_names, printable
 
 _OF_LOG_DIRS = frozenset(
     {
@@ -36,6 +37,8 @@ _OF_LOG_DIRS = frozenset(
     }
 )
 _OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
+# So many partitions are named that have no directory.
+_MOST_ABSENT = 5
 _UNKNOWN = "nothing that a broker puts there"
 _MARKED = {
     DELETED: "removed by retention, the cleaner or a truncation",
@@ -74,6 +77,16 @@ def absent_partitions(logs: Sequence[PartitionLog]) -> Iterator[tuple[str, list[
         absent = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
         if absent:
             yield path, sorted(absent)
+
+
+def absent_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
+    """A line for each log directory with partitions that are in its checkpoints only."""
+    for path, absent in absent_partitions(logs):
+        names = [f"{topic}-{partition}" for topic, partition in absent]
+        yield printable(
+            f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} name: "
+            f"{first_names(names, _MOST_ABSENT)}"
+        )
 
 
 def side_bytes(log: PartitionLog) -> int:

@@ -99,7 +99,7 @@ def test_failfast_writes_nothing_where_faults_are(
     told = capsys.readouterr()
     assert told.err.splitlines()[-1].startswith("error: DAMAGED: 3 faults in 2 segments, ")
     assert told.err.splitlines()[-1].endswith("no table is written with --mode FAILFAST")
-    assert told.out == ""
+    assert told.out == f"not there: 1 partition that the checkpoints of {DAMAGED} name: e.z-0\n"
 
 
 def test_failfast_keeps_the_tables_of_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,137 @@
+"""What jobs say of a real broker's partitions after a clean stop, when one has lost all segments
+and another its directory. Rule: docs/format.md F76."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs import plan_recovery, report, salvage, validate_checksums
+from kafkalog.format.checkpoints import read_offset_checkpoint
+from kafkalog.spark.job import ExitCode
+from tests.jobs.job_runs import table
+from tests.spark.kafka_logs import EXAMPLES
+
+pytestmark = pytest.mark.spark
+
+EMPTIED, GONE = ("shop.del-records-mid", 0), ("shop.codec-zstd", 0)
+
+
+def checkpoint(log_dir: Path, name: str) -> dict[tuple[str, int], int]:
+    return read_offset_checkpoint((log_dir / f"{name}-offset-checkpoint").read_text())
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    copy = tmp_path / "logs"
+    shutil.copytree(EXAMPLES / "kafka-4.4", copy)
+    for segment in (copy / "shop.del-records-mid-0").glob("*.log"):
+        segment.unlink()
+    shutil.rmtree(copy / "shop.codec-zstd-0")
+    return copy
+
+
+@pytest.fixture
+def first_lost(log_dir: Path) -> int:
+    # Records were deleted from the log by its user: those are not lost.
+    return checkpoint(log_dir, "log-start")[EMPTIED]
+
+
+@pytest.fixture
+def end(log_dir: Path) -> int:
+    return checkpoint(log_dir, "replication")[EMPTIED]
+
+
+@pytest.fixture
+def not_there(log_dir: Path) -> str:
+    """The example holds 8 of the 44 partitions of its broker; now it is one less."""
+    told = checkpoint(log_dir, "replication")
+    absent = sorted(key for key in told if not (log_dir / f"{key[0]}-{key[1]}").exists())
+    assert GONE in absent
+    names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:5])
+    return (
+        f"not there: {len(absent)} partitions that the checkpoints of {log_dir} name: {names} and "
+        f"{len(absent) - 5} more"
+    )
+
+
+def arguments(tmp_path: Path, log_dir: Path) -> list[str]:
+    return [str(log_dir), "--output", str(tmp_path / "tables"), "--fail-on-findings"]
+
+
+def test_the_checksum_job_counts_the_lost_log_and_names_the_lost_partition(
+    spark: SparkSession,
+    tmp_path: Path,
+    log_dir: Path,
+    not_there: str,
+    first_lost: int,
+    end: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = [*arguments(tmp_path, log_dir), "--format", "parquet"]
+    assert validate_checksums.main(given) == ExitCode.FINDINGS
+    out = capsys.readouterr().out.splitlines()
+    assert not_there in out
+    assert out[-2].startswith("DAMAGED: 1 fault in 0 segments and 1 log without one, ")
+    segments = len([*log_dir.glob("*/*.log")])
+    assert f"; checked {segments} segments of 6 partitions, " in out[-2]
+    (fault,) = table(spark, tmp_path / "tables", "faults").collect()
+    assert (fault.topic, fault.kind, fault.severity) == (EMPTIED[0], "missing_end", "error")
+    assert fault.file == str(log_dir / "shop.del-records-mid-0")
+    assert (fault.base_offset, fault.last_offset) == (first_lost, end - 1)
+    rows = table(spark, tmp_path / "tables", "checksum_report")
+    assert rows.count() == segments + 1
+    (row,) = rows.where("bytes IS NULL").collect()
+    assert (row.verdict, row.first_fault, row.first_fault_offset) == (
+        *("damaged", "missing_end"),
+        first_lost,
+    )
+
+
+def test_the_plan_and_the_salvage_say_so_too(
+    spark: SparkSession,
+    tmp_path: Path,
+    log_dir: Path,
+    not_there: str,
+    first_lost: int,
+    end: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = [*arguments(tmp_path, log_dir), "--format", "parquet"]
+    assert plan_recovery.main(given) == ExitCode.FINDINGS
+    *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
+    assert absent == not_there
+    missing = f"MISSING by the checkpoints: {end - first_lost} offsets at the end of 1 partition"
+    assert missing in verdict
+    assert salvage.main([*given, "--salvage-to", str(tmp_path / "new")]) == ExitCode.FINDINGS
+    *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
+    assert absent == not_there
+    assert verdict.endswith("; LOST: 0 bytes in 1 range")
+    (lost,) = table(spark, tmp_path / "tables", "lost_ranges").collect()
+    assert (lost.kind, lost.first_offset, lost.last_offset) == ("missing_end", first_lost, end - 1)
+
+
+def test_the_report_names_both(
+    spark: SparkSession,
+    tmp_path: Path,
+    log_dir: Path,
+    not_there: str,
+    first_lost: int,
+    end: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert report.main(arguments(tmp_path, log_dir)) == ExitCode.FINDINGS
+    out = capsys.readouterr().out.splitlines()
+    assert out[1] == "1 damaged range in shop.del-records-mid-0, 0 B of 0 B"
+    assert f"also: {not_there}" in out
+    page = (tmp_path / "tables" / "report.html").read_text()
+    assert f"<li>{not_there}</li>" in page
+    strip = re.search(r"shop.del-records-mid-0</bdi><span>(.*?)</ul>", page)
+    assert strip is not None
+    assert strip[1].startswith("0 B, 0 segments, broker 1, 1 finding<")
+    assert 'class="gap"' in strip[1]
+    assert f": offsets {first_lost} to {end - 1} are missing: " in strip[1]
