@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -28,10 +28,12 @@ from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
 
 
-def build(spark: SparkSession, log_dirs: Sequence[str], args: Namespace) -> DataFrame:
+def build(
+    spark: SparkSession, log_dirs: Sequence[str], config: Mapping[str, str], args: Namespace
+) -> DataFrame:
     """The plan for all segments under the log directories, internal topics included."""
     reader = spark.read.format("kafkalog").option("view", "retention_plan").option("subscribe", "*")
-    reader = reader.options(**config_options(args)).option("nowMs", args.at)
+    reader = reader.options(**config).option("nowMs", args.at)
     return retention_plan(reader.option("mode", args.mode).load(list(log_dirs)))
 
 
@@ -52,9 +54,9 @@ def verdict(topics: Sequence[Row]) -> list[str]:
 
 def run(args: Namespace) -> ExitCode:
     """Plan, write the table, and say what it comes to."""
-    inputs = announced_inputs(args)
+    config, inputs = config_options(args), announced_inputs(args)
     with job_session("kafkalog plan_retention", with_delta=args.format == "delta") as spark:
-        plan = build(spark, inputs, args).persist()
+        plan = build(spark, inputs, config, args).persist()
         path = replace_rows(plan, args.output, "retention_plan", args.format, inputs)
         totals = topic_totals(plan).persist()
         if args.show:

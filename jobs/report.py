@@ -30,9 +30,10 @@ from kafkalog.storage.output_files import refuse_unwritable
 
 def run(args: Namespace) -> ExitCode:
     """Read everything once, write the page, and say the most important of it."""
+    config = config_options(args)
     inputs, logs = announced_logs(args)
     refuse_unwritable("--output", args.output)
-    config, absent = config_options(args), [*absent_lines(logs)]
+    absent = [*absent_lines(logs)]
     asked = ReportRequest(inputs, args.at, args.mode, config, args.show_keys, absent)
     with job_session("kafkalog report", with_delta=False) as spark:
         report = read_report(spark, asked)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -16,16 +16,19 @@ from kafkalog.analysis.compaction import compaction_findings, compaction_totals
 from kafkalog.spark import job
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
+from kafkalog.storage.log_dir import find_partitions
 
 _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "key", "detail")
 
 
-def build(spark: SparkSession, log_dirs: Sequence[str], args: Namespace) -> DataFrame:
+def build(
+    spark: SparkSession, log_dirs: Sequence[str], config: Mapping[str, str], args: Namespace
+) -> DataFrame:
     """The report on all compacted partitions under the log directories."""
     reader = spark.read.format("kafkalog").option("view", "compaction_report")
     reader = reader.option("subscribe", "*").option("mode", args.mode).option("nowMs", args.at)
     reader = reader if args.before is None else reader.option("before", args.before)
-    return reader.options(**job.config_options(args)).load(list(log_dirs))
+    return reader.options(**config).load(list(log_dirs))
 
 
 def verdict(totals: Row, before: str | None) -> str:
@@ -49,9 +52,11 @@ def verdict(totals: Row, before: str | None) -> str:
 
 def run(args: Namespace) -> job.ExitCode:
     """Check, write both tables, and say what was found."""
-    inputs = job.announced_inputs(args)
+    config, inputs = job.config_options(args), job.announced_inputs(args)
+    if args.before is not None:
+        find_partitions([args.before], strict=args.mode == "FAILFAST")
     with job_session("kafkalog verify_compaction", with_delta=args.format == "delta") as spark:
-        report = build(spark, inputs, args).persist()
+        report = build(spark, inputs, config, args).persist()
         findings = compaction_findings(report)
         (totals,) = compaction_totals(report).collect()
         paths = [

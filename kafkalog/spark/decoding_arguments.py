@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, SchemaError
+from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
 from kafkalog.storage.log_dir import find_partitions
 
@@ -91,14 +92,35 @@ def with_decoding_arguments(parser: argparse.ArgumentParser) -> argparse.Argumen
 def decoding_requests(args: argparse.Namespace) -> list[DecodingRequest]:
     """What is asked for, of the columns for which anything is.
 
-    Raises OptionError where arguments contradict each other or miss something, LogDirError for a
-    `--schemas-topic` that cannot be read.
+    Raises OptionError where arguments contradict each other or miss something, or name a file that
+    is no schema, LogDirError for a `--schemas-topic` that cannot be read.
     """
     requests = [request for column in COLUMNS if (request := _request(args, column))]
     if args.schemas_topic and not any(request.kind.is_confluent for request in requests):
         allowed = "nothing, unless a format is one of Confluent's"
         raise OptionError("--schemas-topic", args.schemas_topic, allowed)
+    for request in requests:
+        _refuse_schema(request)
     return requests
+
+
+def _refuse_schema(request: DecodingRequest) -> None:
+    """Raise OptionError for a given schema that is none, so far as that shows without Spark."""
+    if request.schema is None:
+        return
+    if request.kind.is_protobuf:
+        descriptor_bytes(request)
+    elif request.kind in (PayloadKind.AVRO, PayloadKind.CONFLUENT_AVRO):
+        try:
+            read_avro_schema(schema_text(request))
+        except SchemaError as error:
+            raise unusable_schema(request, error) from error
+
+
+def unusable_schema(request: DecodingRequest, error: SchemaError) -> OptionError:
+    """What to raise where a given schema cannot be used."""
+    allowed = f"a schema that Spark can use: {error}"
+    return OptionError(request.argument("schema"), request.schema, allowed)
 
 
 def _request(args: argparse.Namespace, column: str) -> DecodingRequest | None:

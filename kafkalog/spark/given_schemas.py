@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from kafkalog.errors import OptionError, SchemaError
-from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.payload_formats import (
     AvroFormat,
@@ -25,6 +24,7 @@ from kafkalog.spark.decoding_arguments import (
     PayloadKind,
     descriptor_bytes,
     schema_text,
+    unusable_schema,
 )
 from kafkalog.spark.session import default_settings
 
@@ -37,8 +37,7 @@ def given_format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
     try:
         return _format(request, spark)
     except SchemaError as error:
-        allowed = f"a schema that Spark can use: {error}"
-        raise OptionError(request.argument("schema"), request.schema, allowed) from error
+        raise unusable_schema(request, error) from error
 
 
 def _format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
@@ -52,7 +51,6 @@ def _format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
     text = schema_text(request)
     if request.kind in (PayloadKind.JSON, PayloadKind.CONFLUENT_JSON):
         return JsonFormat(_type_json(text))
-    read_avro_schema(text)
     check_avro(request, spark, text)
     return AvroFormat(text, text)
 

@@ -15,6 +15,7 @@ from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, output_closed
 from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.files import matching_paths
@@ -171,7 +172,9 @@ def add_index_interval_argument(parser: argparse.ArgumentParser, meaning: str) -
 
 
 def config_options(args: argparse.Namespace) -> dict[str, str]:
-    """The same as options of the source."""
+    """The same as options of the source. Raises OptionError, as the source does, for a file that is
+    not there or of another form: asked for before a session is started, that is told at once."""
+    topic_configs(args.topic_config, args.server_properties)
     files = {SERVER_PROPERTIES: args.server_properties, TOPIC_CONFIG: args.topic_config}
     return {option: path for option, path in files.items() if path is not None}
 
