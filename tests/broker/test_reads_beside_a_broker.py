@@ -27,7 +27,13 @@ from tests.jobs.ingest_runs import run_ingest
 from tests.jobs.job_runs import needs_delta
 from tests.streamed_logs import DrivenStream
 
-pytestmark = [*needs_kafka, needs_delta, pytest.mark.spark, pytest.mark.deep]
+pytestmark = [
+    *needs_kafka,
+    needs_delta,
+    pytest.mark.spark,
+    pytest.mark.deep,
+    pytest.mark.timeout(900),  # what they wait for is _LIVE_S alone, on a machine with other work
+]
 
 TOPIC, PARTITIONS = "orders", 3
 _RECORDS, _RECORD_BYTES = 20_000, 100

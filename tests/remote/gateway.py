@@ -15,7 +15,7 @@ from types import TracebackType
 
 _MODULE = "github.com/versity/versitygw/cmd/versitygw"
 _VERSION = "v1.8.0"
-_BUILD_TIMEOUT_SECONDS = 280
+_BUILD_TIMEOUT_SECONDS = 840
 _START_TIMEOUT_SECONDS = 20
 _STOP_TIMEOUT_SECONDS = 10
 _SHOWN_CHARACTERS = 2000
@@ -38,7 +38,7 @@ def _program() -> Path:
 
 
 def gateway_program() -> Path:
-    """The program, built if it is not there yet, which takes a minute. Raises GatewayError."""
+    """The program, built if it is not there yet, which takes minutes. Raises GatewayError."""
     program = _program()
     if program.exists():
         return program

@@ -16,6 +16,7 @@ _MISSING = why_no_gateway()
 needs_store = [
     pytest.mark.remote,
     pytest.mark.skipif(bool(_MISSING), reason=_MISSING),
+    pytest.mark.timeout(900),  # whichever test is first waits until Go has built the server
 ]
 
 
