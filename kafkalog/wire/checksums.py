@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-
-import crc32c as _crc32c
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 
 from kafkalog.wire import BytesLike
 
@@ -21,9 +21,25 @@ _CRC32_POLYNOMIAL = 0xEDB88320
 ChecksumFunction = Callable[..., int]
 
 
+def _library_crc32c() -> ChecksumFunction:
+    """The function of package crc32c, without what the package imports beside it: a parser of
+    arguments and one of package metadata, a fifth of what a command needs to start."""
+    package = PathFinder.find_spec("crc32c")
+    locations = None if package is None else package.submodule_search_locations
+    library = PathFinder.find_spec("crc32c._crc32c", locations)
+    if library is None or library.loader is None:
+        from crc32c import crc32c
+
+        return crc32c
+    module = module_from_spec(library)
+    library.loader.exec_module(module)
+    function: ChecksumFunction = module.crc32c
+    return function
+
+
 # CRC-32C (Castagnoli) and CRC-32 (ISO-HDLC, zlib's) of `data`, going on from `value` if given.
 # The libraries' own functions: for small batches a call around the call would cost more than it.
-crc32c: ChecksumFunction = _crc32c.crc32c
+crc32c: ChecksumFunction = _library_crc32c()
 crc32: ChecksumFunction = zlib.crc32
 
 

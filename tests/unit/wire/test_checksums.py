@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +16,16 @@ DATA = bytes(range(256)) * 1024
 
 def test_crc_32c_is_castagnolis() -> None:
     assert crc32c(b"123456789") == 0xE3069283
+
+
+def test_the_library_comes_without_what_its_package_imports() -> None:
+    program = (
+        "import sys; from kafkalog.wire.checksums import crc32c\n"
+        "print(sorted({'argparse', 'email', 'importlib.metadata'} & set(sys.modules)))\n"
+        "import crc32c as package; print(crc32c(b'kafka', 5) == package.crc32c(b'kafka', 5))"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.stdout, run.stderr) == ("[]\nTrue\n", "")
 
 
 def test_crc_32_is_that_of_zlib() -> None:
