@@ -18,6 +18,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from tests.broker.consumed_rows import ConsumedRow, row_of
 from tests.broker.made_logs import MadeBatch, Transactions, flip, transactions
 from tests.broker.prepared_cluster import INDEX_INTERVAL_BYTES, TOPIC, Cluster
+from tests.golden.fixture_sets import UNCLEAN_VARIANTS
 
 _LOG_START = 500
 # An hour ago: of producers that were idle for a day a broker forgets what they did.
@@ -88,21 +89,8 @@ MADE_COPIES = (
         committed=lambda made: (made.loose, made.first, made.aborted, made.last, made.tail),
     ),
 )
-ALL_VARIANTS = (
-    "as-killed", "truncated-last-batch", "truncated-in-header", "bitflip-payload-active",
-    "bitflip-payload-first-segment", "bitflip-first-segment-recover-all",
-    "bitflip-header-crc", "bitflip-leader-epoch", "zeroed-tail-appended",
-    "zeroed-tail-overwritten", "zero-hole", "garbage-middle", "garbage-block-inserted",
-    "garbage-tail", "length-huge", "length-negative", "length-too-small", "magic-9",
-    "codec-7-valid-crc", "record-count-wrong-valid-crc", "varint-broken-valid-crc",
-    "compressed-body-broken-valid-crc", "compressed-bitflip", "offsets-go-back",
-    "base-offset-jump", "index-garbage", "index-garbage-active", "index-missing",
-    "timeindex-missing", "all-indexes-missing", "timeindex-garbage", "snapshot-garbage",
-    "epoch-checkpoint-garbage", "middle-segment-missing", "empty-active-log",
-    "first-segment-truncated", "swap-and-cleaned-left",
-)  # fmt: skip
 ALL_COPIES = (
-    *(DamagedCopy(variant, variant=variant) for variant in ALL_VARIANTS),
+    *(DamagedCopy(variant, variant=variant) for variant in UNCLEAN_VARIANTS),
     DamagedCopy("log-start-moved", variant="zero-hole", log_start_offset=_LOG_START),
     *MADE_COPIES,
 )

@@ -18,6 +18,20 @@ CONSUMERS = {
     "kafka08": "simple",
     "tiered43": "read_uncommitted",
 }
+# The copies of one partition in set `unclean`, each damaged in a way of its own.
+UNCLEAN_VARIANTS = (
+    "as-killed", "truncated-last-batch", "truncated-in-header", "bitflip-payload-active",
+    "bitflip-payload-first-segment", "bitflip-first-segment-recover-all",
+    "bitflip-header-crc", "bitflip-leader-epoch", "zeroed-tail-appended",
+    "zeroed-tail-overwritten", "zero-hole", "garbage-middle", "garbage-block-inserted",
+    "garbage-tail", "length-huge", "length-negative", "length-too-small", "magic-9",
+    "codec-7-valid-crc", "record-count-wrong-valid-crc", "varint-broken-valid-crc",
+    "compressed-body-broken-valid-crc", "compressed-bitflip", "offsets-go-back",
+    "base-offset-jump", "index-garbage", "index-garbage-active", "index-missing",
+    "timeindex-missing", "all-indexes-missing", "timeindex-garbage", "snapshot-garbage",
+    "epoch-checkpoint-garbage", "middle-segment-missing", "empty-active-log",
+    "first-segment-truncated", "swap-and-cleaned-left",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from kafkalog.storage.files import InputFile
 from kafkalog.storage.producer_state import ProducerState
 from kafkalog.storage.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.segment_recovery import recover_segment
+from tests.golden.fixture_sets import UNCLEAN_VARIANTS
 
 # The topics were made with index.interval.bytes=1024.
 INDEX_INTERVAL_BYTES = 1024
@@ -55,27 +56,11 @@ def planned(log_dir: Path, topic: str) -> RecoveryPlan:
     return plan_recovery(str(log_dir / f"{topic}-0"), settings)
 
 
-def variants() -> list[str]:
-    return [
-        "as-killed", "truncated-last-batch", "truncated-in-header", "bitflip-payload-active",
-        "bitflip-payload-first-segment", "bitflip-first-segment-recover-all",
-        "bitflip-header-crc", "bitflip-leader-epoch", "zeroed-tail-appended",
-        "zeroed-tail-overwritten", "zero-hole", "garbage-middle", "garbage-block-inserted",
-        "garbage-tail", "length-huge", "length-negative", "length-too-small", "magic-9",
-        "codec-7-valid-crc", "record-count-wrong-valid-crc", "varint-broken-valid-crc",
-        "compressed-body-broken-valid-crc", "compressed-bitflip", "offsets-go-back",
-        "base-offset-jump", "index-garbage", "index-garbage-active", "index-missing",
-        "timeindex-missing", "all-indexes-missing", "timeindex-garbage", "snapshot-garbage",
-        "epoch-checkpoint-garbage", "middle-segment-missing", "empty-active-log",
-        "first-segment-truncated", "swap-and-cleaned-left",
-    ]  # fmt: skip
-
-
 def test_all_damaged_copies_are_compared(said: dict[str, dict[str, Any]]) -> None:
-    assert set(said) == set(variants())
+    assert set(said) == set(UNCLEAN_VARIANTS)
 
 
-@pytest.mark.parametrize("variant", variants())
+@pytest.mark.parametrize("variant", UNCLEAN_VARIANTS)
 def test_the_plan_is_what_a_broker_did(
     variant: str,
     said: dict[str, dict[str, Any]],
