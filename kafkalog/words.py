@@ -65,7 +65,8 @@ def duration_text(length_ms: int) -> str:
 
 
 def age_text(age_ms: int) -> str:
-    """How long ago something was, as `duration_text` has it; less than nothing is in the future."""
+    """How long ago something was, as `duration_text` has it; less than nothing is in the future.
+    `kafkalog.analysis.sentences` says the same in a column."""
     return duration_text(age_ms) if age_ms >= 0 else f"{duration_text(-age_ms)} in the future"
 
 

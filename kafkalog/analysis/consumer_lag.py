@@ -23,7 +23,7 @@ from kafkalog.analysis.groups import (
 )
 from kafkalog.analysis.lag_times import lag_times
 from kafkalog.analysis.offsets_partitions import with_offsets_partition
-from kafkalog.analysis.sentences import duration_text
+from kafkalog.analysis.sentences import age_text
 from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
@@ -235,7 +235,7 @@ def most_behind(lag: DataFrame) -> DataFrame:
     ).select(
         *("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag"),
         F.concat_ws(", ", *words).alias("made_of"),
-        duration_text(F.col("time_lag_ms")).alias("time_lag"),
+        age_text(F.col("time_lag_ms")).alias("time_lag"),
         F.col("commit_status").alias("status"),
         "group_state",
         F.col("offset_storage").alias("stored_in"),

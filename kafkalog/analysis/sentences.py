@@ -46,6 +46,12 @@ def duration_text(length_ms: Column) -> Column:
     return F.when(length_ms.isNotNull(), F.concat(sign, text))
 
 
+def age_text(age_ms: Column) -> Column:
+    """How long ago something was, as `duration_text` has it; less than nothing is in the future."""
+    future = F.concat(duration_text(-age_ms), F.lit(" in the future"))
+    return F.when(age_ms < 0, future).otherwise(duration_text(age_ms))
+
+
 def _days_text(hours: Column) -> Column:
     days = F.format_string("%,d d", F.floor(hours / 24))
     rest = F.when(hours % 24 > 0, F.format_string(" %d h", hours % 24)).otherwise("")

@@ -15,7 +15,8 @@ def lag_words(totals: Row) -> str:
     head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}"
     behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
     if totals.time_lag_ms is not None:
-        behind += f", the oldest {age_text(totals.time_lag_ms)} old"
+        age = age_text(totals.time_lag_ms)
+        behind += f", the oldest {age} old" if totals.time_lag_ms >= 0 else f", the oldest {age}"
     stale = f"{counted(totals.stale, 'stale commit')} not counted"
     lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
     lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]

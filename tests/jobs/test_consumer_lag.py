@@ -6,6 +6,7 @@ tests/golden/test_consumer_groups.py.
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,22 @@ def test_damage_that_hides_commits_is_a_finding(
     said = capsys.readouterr().out
     assert "commits: 1 damaged places in __consumer_offsets hide some" in said
     assert "findings: damage\n" in said
+
+
+def test_a_record_from_the_future_has_no_age(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F315: the table has a negative number, people get the words of `kafkalog groups`.
+    add_meta_properties(tmp_path / "logs")
+    in_2100_ms = 4_102_444_800_000
+    write_topic(tmp_path / "logs", "orders", [in_2100_ms])
+    write_commits(tmp_path / "logs", [MadeCommit("early", "orders", at(0), 0)])
+    assert run(tmp_path / "logs", tmp_path / "tables") == ExitCode.DONE
+    said = capsys.readouterr().out
+    age = r"[0-9,]+ d( [0-9]+ h)? in the future"
+    assert re.search(rf"\|{age} *\|", said)
+    assert re.search(rf", 1 record to read, the oldest {age};", said)
+    assert rows(spark, tmp_path / "tables")["early"].time_lag_ms < 0
 
 
 def test_a_wrong_pattern_is_named(
