@@ -75,7 +75,7 @@ def run(args: Namespace) -> job.ExitCode:
         ]
         if args.show and has_findings(totals):
             with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
-    job.tell_absent(logs)
+    job.tell_absent(inputs, logs)
     print(verdict(totals))
     print("tables:", *paths)
     return job.exit_code(args, has_findings=has_findings(totals))

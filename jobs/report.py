@@ -33,7 +33,7 @@ def run(args: Namespace) -> ExitCode:
     config = config_options(args)
     inputs, logs = announced_logs(args)
     refuse_unwritable("--output", args.output)
-    absent = [*absent_lines(logs)]
+    absent = [*absent_lines(inputs, logs)]
     asked = ReportRequest(inputs, args.at, args.mode, config, args.show_keys, absent)
     with job_session("kafkalog report", with_delta=False) as spark:
         report = read_report(spark, asked)

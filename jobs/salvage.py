@@ -48,7 +48,7 @@ def run(args: Namespace) -> ExitCode:
         if args.show and totals.lost_ranges:
             places = lost.orderBy("topic", "partition", "file", "position")
             places.select(*_SHOWN).show(args.show, truncate=False)
-    tell_absent(found)
+    tell_absent(inputs, found)
     print(salvage_verdict(totals, args.salvage_to))
     print("tables:", *paths)
     return exit_code(args, has_findings=bool(totals.lost_ranges or totals.start_errors))

@@ -37,7 +37,7 @@ def run(args: Namespace) -> ExitCode:
         report, found = checksum_report(ranges), faults(ranges)
         (row,) = checksum_totals(report).collect()
         totals = CheckTotals(**row.asDict())
-        tell_absent(logs)
+        tell_absent(inputs, logs)
         if args.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [

@@ -81,8 +81,10 @@ def check(
 
     logs = chosen_logs(log_dirs, topics, partitions)
     size = bytes_in(logs)
+    absent = [] if topics or partitions else [*absent_lines(log_dirs, logs)]
     if not any(log.segments for log in logs):
-        raise LogDirError(f"{', '.join(log_dirs)}: no segment there to check")
+        nothing = f"{', '.join(log_dirs)}: no segment there to check"
+        raise LogDirError("; ".join((nothing, *absent)))
     passes = 1 if no_indexes else 2
     with progress_bar(size * passes, "checking") as bar:
         checked = check_logs(
@@ -92,7 +94,7 @@ def check(
             processes=processes_for(size, processes),
             on_done=bar.update,
         )
-    for line in () if topics or partitions else absent_lines(logs):
+    for line in absent:
         tell(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     found = [finding for finding in checked.findings if finding.severity in listed]

@@ -71,7 +71,8 @@ def ls(
 
     if quick and deep:
         raise OptionError("--quick", "given", "nothing beside --deep")
-    logs = chosen_logs(_without_zookeeper(log_dirs), topics, partitions)
+    paths = _without_zookeeper(log_dirs)
+    logs = chosen_logs(paths, topics, partitions)
     is_text = table_format == "text"
 
     def say(line: str) -> None:
@@ -90,7 +91,7 @@ def ls(
         )
     write_storage(rows, table, table_format, is_quick=quick, is_deep=deep)
     if not topics and not partitions:
-        for line in (*_other_lines(other_entries(logs)), *absent_lines(logs)):
+        for line in (*_other_lines(other_entries(logs)), *absent_lines(paths, logs)):
             say(line)
 
 

@@ -208,9 +208,9 @@ def announced_logs(args: argparse.Namespace) -> tuple[list[str], list[PartitionL
     return [entry.path for entry in inputs], logs
 
 
-def tell_absent(logs: Sequence[PartitionLog]) -> None:
+def tell_absent(inputs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
     """Say which partitions only checkpoints know: no verdict about what was read speaks of them."""
-    for line in absent_lines(logs):
+    for line in absent_lines(inputs, logs):
         print(line)
 
 

@@ -86,6 +86,11 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     return sorted(logs, key=lambda log: (log.topic or "", log.partition or 0, log.path))
 
 
+def read_log_dir(path: str) -> LogDir:
+    """What the files at the top of a log directory say, those left aside that cannot be read."""
+    return _read_log_dir(Directories(), path, strict=False)
+
+
 def input_entries(pattern: str) -> list[Entry]:
     """What a path stands for: itself or, of what it matches as a glob, directories and logs."""
     entries = matching_entries(pattern)

@@ -12,7 +12,12 @@ from typing import NamedTuple
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import list_directory
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
+from kafkalog.storage.log_dir import (
+    CLEAN_SHUTDOWN,
+    META_PROPERTIES,
+    input_entries,
+    read_log_dir,
+)
 from kafkalog.storage.metadata_snapshots import is_metadata_snapshot
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
@@ -68,10 +73,17 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
         yield from _in_partition(path)
 
 
-def absent_partitions(logs: Sequence[PartitionLog]) -> Iterator[tuple[str, list[TopicPartition]]]:
-    """The log directories, of those that were searched, whose checkpoints name partitions that have
-    no directory there, with these partitions: moved, left out of a copy, or lost."""
+def absent_partitions(
+    paths: Sequence[str], logs: Sequence[PartitionLog]
+) -> Iterator[tuple[str, list[TopicPartition]]]:
+    """The log directories, of those among the paths, whose checkpoints name partitions that have
+    no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are all
+    that were found under the paths."""
     log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
+    # Where no partition is left no log tells of the directory.
+    known = log_dirs.keys() | {log.path for log in logs}
+    given = (entry for path in paths for entry in input_entries(path) if entry.is_directory)
+    log_dirs |= {entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known}
     for path, log_dir in sorted(log_dirs.items()):
         here = {log.topic_partition for log in logs if log.log_dir.path == path}
         absent = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
@@ -79,9 +91,9 @@ def absent_partitions(logs: Sequence[PartitionLog]) -> Iterator[tuple[str, list[
             yield path, sorted(absent)
 
 
-def absent_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:
+def absent_lines(paths: Sequence[str], logs: Sequence[PartitionLog]) -> Iterator[str]:
     """A line for each log directory with partitions that are in its checkpoints only."""
-    for path, absent in absent_partitions(logs):
+    for path, absent in absent_partitions(paths, logs):
         names = [f"{topic}-{partition}" for topic, partition in absent]
         yield printable(
             f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} name: "

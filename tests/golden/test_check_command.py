@@ -90,6 +90,19 @@ def test_partitions_that_only_checkpoints_know_are_named(tmp_path: Path) -> None
     assert run(log_dir, "--no-indexes", "--topic", "shop.codec-zstd")[2] == ""
 
 
+def test_a_log_directory_without_any_partition_left_is_not_passed_over(tmp_path: Path) -> None:
+    files = [path for path in (EXAMPLES / "kafka-4.4").iterdir() if path.is_file()]
+    for path in files:
+        shutil.copy(path, tmp_path)
+    told = read_offset_checkpoint((tmp_path / "replication-offset-checkpoint").read_text())
+    said = f"not there: {len(told)} partitions that the checkpoints of {tmp_path} name: "
+    code, out, err = run(tmp_path)
+    assert (code, out) == (3, "")
+    assert f"{tmp_path}: no segment there to check; {said}" in err
+    code, _, err = run(tmp_path, SHOP, "--no-indexes")
+    assert (code, err.startswith(said)) == (0, True)
+
+
 @pytest.mark.parametrize(
     "name",
     [
