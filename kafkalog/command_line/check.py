@@ -81,7 +81,7 @@ def check(
 
     logs = chosen_logs(log_dirs, topics, partitions)
     size = bytes_in(logs)
-    absent = [] if topics or partitions else [*absent_lines(log_dirs, logs)]
+    absent = [*absent_lines(log_dirs, logs, topics, partitions)]
     if not any(log.segments for log in logs):
         nothing = f"{', '.join(log_dirs)}: no segment there to check"
         raise LogDirError("; ".join((nothing, *absent)))

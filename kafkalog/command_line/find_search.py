@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from kafkalog.columns.fault_details import FaultyRange, missing_end
 from kafkalog.columns.record_search import (
     FoundRecord,
     SegmentSearch,
@@ -21,7 +22,9 @@ from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.storage.log_bounds import told_end
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.renamed_files import opened
 from kafkalog.wire.murmur2 import partition_of_key
@@ -65,6 +68,14 @@ class _Account:
         return ends[-1] if ends else None
 
     @property
+    def damages(self) -> list[tuple[str, FaultyRange]]:
+        """Each with its file; of a log without a segment, with its directory."""
+        if not self.segments:
+            missing = missing_end(self.log.log_start, 0, told_end(self.log))
+            return [(self.log.path, missing)] if missing else []
+        return [(file.path, damage) for file, found in self.segments for damage in found.damages]
+
+    @property
     def is_compacted(self) -> bool:
         return self.log.topic_partition in self.log.log_dir.cleaner_checkpoints
 
@@ -86,6 +97,8 @@ def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
     said.
     """
     logs = chosen_logs(log_dirs, [asked.topic], asked.partitions)
+    for line in absent_lines(log_dirs, logs, [asked.topic], asked.partitions):
+        tell(line)
     oldest = next(filter(is_oldest_layout, logs), None)
     if oldest is not None:
         raise UnsupportedFormatError(
@@ -177,17 +190,16 @@ def _searched_row(account: _Account) -> Row:
     return (
         *(log.topic, log.partition, account.first_offset, account.end_offset, log.log_start),
         *(len(account.segments), account.total("size"), account.total("records")),
-        *(account.total("matches"), len(_damage_rows(account))),
-        *(sum(d.length for _, s in account.segments for d in s.damages), account.is_compacted),
+        *(account.total("matches"), len(account.damages)),
+        *(sum(damage.length for _, damage in account.damages), account.is_compacted),
     )
 
 
 def _damage_rows(account: _Account) -> list[Row]:
     place = account.log.topic, account.log.partition
     return [
-        (*place, segment.path, d.position, d.length, d.fault.label, d.expected_offset)
-        for segment, searched in account.segments
-        for d in searched.damages
+        (*place, path, d.position, d.length, d.fault.label, d.expected_offset)
+        for path, d in account.damages
     ]
 
 

@@ -90,9 +90,9 @@ def ls(
             on_done=bar.update,
         )
     write_storage(rows, table, table_format, is_quick=quick, is_deep=deep)
-    if not topics and not partitions:
-        for line in (*_other_lines(other_entries(logs)), *absent_lines(paths, logs)):
-            say(line)
+    others = () if topics or partitions else _other_lines(other_entries(logs))
+    for line in (*others, *absent_lines(paths, logs, topics, partitions)):
+        say(line)
 
 
 def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:

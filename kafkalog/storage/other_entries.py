@@ -77,8 +77,8 @@ def absent_partitions(
     paths: Sequence[str], logs: Sequence[PartitionLog]
 ) -> Iterator[tuple[str, list[TopicPartition]]]:
     """The log directories, of those among the paths, whose checkpoints name partitions that have
-    no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are all
-    that were found under the paths."""
+    no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are
+    those that were found under the paths."""
     log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
     # Where no partition is left no log tells of the directory.
     known = log_dirs.keys() | {log.path for log in logs}
@@ -91,14 +91,25 @@ def absent_partitions(
             yield path, sorted(absent)
 
 
-def absent_lines(paths: Sequence[str], logs: Sequence[PartitionLog]) -> Iterator[str]:
-    """A line for each log directory with partitions that are in its checkpoints only."""
+def absent_lines(
+    paths: Sequence[str],
+    logs: Sequence[PartitionLog],
+    topics: Sequence[str] = (),
+    partitions: Sequence[int] = (),
+) -> Iterator[str]:
+    """A line for each log directory with partitions, of these if any are given, that are in its
+    checkpoints only; `logs` are all or those of these."""
     for path, absent in absent_partitions(paths, logs):
-        names = [f"{topic}-{partition}" for topic, partition in absent]
-        yield printable(
-            f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} name: "
-            f"{first_names(names, _MOST_ABSENT)}"
-        )
+        names = [
+            f"{topic}-{partition}"
+            for topic, partition in absent
+            if (not topics or topic in topics) and (not partitions or partition in partitions)
+        ]
+        if names:
+            yield printable(
+                f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} "
+                f"name: {first_names(names, _MOST_ABSENT)}"
+            )
 
 
 def side_bytes(log: PartitionLog) -> int:

@@ -90,6 +90,16 @@ def test_partitions_that_only_checkpoints_know_are_named(tmp_path: Path) -> None
     assert run(log_dir, "--no-indexes", "--topic", "shop.codec-zstd")[2] == ""
 
 
+def test_of_a_topic_that_is_asked_for_its_own_partitions_are_missed(tmp_path: Path) -> None:
+    copy = tmp_path / "logs"
+    shutil.copytree(EXAMPLES / "kafka-4.4", copy)
+    shutil.rmtree(copy / "shop.multi-3-part-0-1")
+    said = f"not there: 1 partition that the checkpoints of {copy} name: shop.multi-3-part-0-1\n"
+    asked = (copy, "--no-indexes", "--topic", "shop.multi-3-part-0")
+    assert run(*asked)[2] == said
+    assert run(*asked, "--partition", "2")[2] == ""
+
+
 def test_a_log_directory_without_any_partition_left_is_not_passed_over(tmp_path: Path) -> None:
     files = [path for path in (EXAMPLES / "kafka-4.4").iterdir() if path.is_file()]
     for path in files:

@@ -83,6 +83,19 @@ def test_records_that_are_gone_from_the_end_may_have_had_the_key(log_dir: Path) 
     assert result.stderr.endswith("not found, and damage may hide it\n")
 
 
+def test_logs_and_partitions_that_are_gone_may_have_had_the_key(log_dir: Path) -> None:
+    # F76, F588: by the checkpoint, of which orders-2 is no more than a name.
+    text = "0\n4\norders 0 9\norders 1 3\norders 2 7\nother 0 1\n"
+    (log_dir / "replication-offset-checkpoint").write_text(text)
+    (log_dir / "orders-0" / f"{0:020d}.log").unlink()
+    result = find(log_dir, "--topic", "orders", "--key", "nobody")
+    named = f"not there: 1 partition that the checkpoints of {log_dir} name: orders-2\n"
+    assert named in result.stderr
+    lost = f"  {log_dir / 'orders-0'}: position 0, 0 bytes: missing_end, which may hide records "
+    assert f"{lost}from offset 1 on\n" in result.stderr
+    assert result.stderr.endswith("not found, and damage may hide it\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "places"),
     [
