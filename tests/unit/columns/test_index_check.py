@@ -200,6 +200,11 @@ def test_missing_indexes_are_told() -> None:
     ]
 
 
+def test_a_segment_without_a_batch_may_have_no_offset_index() -> None:
+    # F131: what brokers 2.8.2 left, stopped cleanly, of a topic whose records had all expired.
+    assert checked(b"", BASE, index=None, timeindex=b"", is_trimmed=True) == []
+
+
 def test_an_index_without_entries_is_mentioned_where_there_is_room_for_some() -> None:
     # F136.
     log = joined([batch(BASE + i, 1, value=b"v" * 4000) for i in range(3)])
