@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.analysis.checksums import checksum_report, checksum_totals, faults
 from kafkalog.columns.check_totals import CheckTotals
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import KafkaLogError, LogDirError
 from kafkalog.spark.job import ExitCode, announced_logs, job_parser, run_job, tell_absent
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
@@ -38,6 +38,8 @@ def run(args: Namespace) -> ExitCode:
         (row,) = checksum_totals(report).collect()
         totals = CheckTotals(**row.asDict())
         tell_absent(inputs, logs)
+        if not (totals.segments or totals.faults or totals.warnings):
+            raise LogDirError(f"{', '.join(inputs)}: no segment there to check")
         if args.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [

@@ -37,6 +37,7 @@ from kafkalog.spark.partition_views import (
     partition_read,
     replica_set_read,
 )
+from kafkalog.spark.reading import report_lost_log
 from kafkalog.spark.topics import internal_logs
 from kafkalog.spark.work_log import PLANNED, plan_context, reported_work
 from kafkalog.storage.index_lookup import first_offset_from
@@ -216,7 +217,15 @@ def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) ->
 def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]:
     committed = committed_read([(log, LARGEST_OFFSET)], options)
     offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
+    if not log.segments:
+        _report_lost_log(log, offsets, options)
     return segment_reads(log, offsets, committed)
+
+
+def _report_lost_log(log: PartitionLog, offsets: OffsetRange, options: ReadOptions) -> None:
+    if options.view in RECORD_VIEWS:
+        asked = offsets.asked_end
+        report_lost_log(log, LARGEST_OFFSET if asked is None else asked, options)
 
 
 def _end_of(committed: CommittedRead | None) -> int | None:
@@ -255,6 +264,8 @@ def _copies_before(
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
     """Of every partition the best replica's segments, with the others' at hand."""
     for found, offsets, committed in best_ranges(logs, options):
+        if not found.best.segments:
+            _report_lost_log(found.best, offsets, options)
         yield from replica_reads(found, offsets, committed)
 
 

@@ -82,6 +82,9 @@ def read_segment(
 def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) -> None:
     """Do what `mode` says with damage behind the last sound batch of a log, and with an end that
     is missing: they held the newest records. A read that ends at the log end does not get there."""
+    if not log.segments:
+        report_lost_log(log, LARGEST_OFFSET, options)
+        return
     segment = log.segments[-1]
     damage = _Damage(segment.path, options.mode)
     asked = SegmentOptions.of(segment, first_offset=log_end)
@@ -89,6 +92,13 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
         for _ in read_records(FileWindow(file), asked, ("offset",), {}, damage.report):
             pass
         _report_missing_end(told_end(log), log_end, LARGEST_OFFSET, file.size, damage)
+    damage.summarise()
+
+
+def report_lost_log(log: PartitionLog, asked_end: int, options: ReadOptions) -> None:
+    """Do what `mode` says where no segment of a log is left, and so nothing that is read."""
+    damage = _Damage(log.path, options.mode)
+    _report_missing_end(told_end(log), log.log_start, asked_end, 0, damage)
     damage.summarise()
 
 

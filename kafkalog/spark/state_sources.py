@@ -97,7 +97,7 @@ def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) ->
     is_only_copy = len(replicas.logs) == 1
     log_end = LogTails().end(log).offset if is_only_copy else replicas.lineage_end
     end, end_from = _end(log, offsets, log_end, options)
-    if is_only_copy and log.segments and (offsets.end is None or offsets.end > log_end):
+    if is_only_copy and (offsets.end is None or offsets.end > log_end):
         report_damage_behind(log, log_end, options)
     return StateSource(
         topic=topic,

@@ -135,3 +135,17 @@ def test_the_report_names_both(
     assert strip[1].startswith("0 B, 0 segments, broker 1, 1 finding<")
     assert 'class="gap"' in strip[1]
     assert f": offsets {first_lost} to {end - 1} are missing: " in strip[1]
+
+
+def test_where_nothing_is_left_to_check_nothing_is_called_sound(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log_dir = tmp_path / "logs"
+    log_dir.mkdir()
+    for path in (EXAMPLES / "kafka-4.4").iterdir():
+        if path.is_file():
+            shutil.copy(path, log_dir)
+    assert validate_checksums.main(arguments(tmp_path, log_dir)) == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr()
+    assert said.out.startswith(f"not there: {len(checkpoint(log_dir, 'replication'))} partitions ")
+    assert f"{log_dir}: no segment there to check" in said.err

@@ -143,6 +143,25 @@ def test_an_end_that_was_there_at_a_clean_stop_is_missed(data: Path, checkpoint:
     assert offsets(data, endingOffsets=asked) == list(range(END - 1))
 
 
+@pytest.mark.parametrize("replicas", ["best", "all"])
+def test_a_log_without_a_segment_is_missed_whole(
+    replicas: str, data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F76: an active segment is there as long as a broker has the partition.
+    (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: END}))
+    for segment in (data / "orders-0").glob("*.log"):
+        segment.unlink()
+    assert offsets(data, replicas=replicas) == []  # the copy of a running broker
+    (data / ".kafka_cleanshutdown").touch()
+    with pytest.raises(CorruptDataError, match=f"missing_end: offsets 0 to {END - 1} "):
+        offsets(data, replicas=replicas)
+    asked = '{"orders":{"0":0}}'
+    assert offsets(data, replicas=replicas, endingOffsets=asked) == []
+    caplog.clear()
+    assert offsets(data, replicas=replicas, mode="PERMISSIVE") == []
+    assert "missing_end" in "".join(warned(caplog))
+
+
 def test_no_end_is_missed_where_checkpoints_tell_less(data: Path) -> None:
     # F76: the high watermark is behind what a leader has.
     (data / HIGH_WATERMARKS).write_text(checkpoint_text({ORDERS: END - 5}))
