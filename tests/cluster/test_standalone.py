@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ pytestmark = [
 ]
 _SLOW_COPY = ROOT / "tests" / "cluster" / "slow_copy.py"
 _EACH = {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}
-_STARTED_SECONDS = 120
+_STARTED_SECONDS = 400
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +66,10 @@ def expected_copy(spark: SparkSession, logs: Path) -> list[dict[str, Any]]:
     return rows_of(kafkalog_read(spark, logs, subscribe="*", includeHeaders=True))
 
 
-def wait_until(condition: Callable[[], Any]) -> Any:
-    """What the condition gives once it gives something."""
+def wait_until(running: subprocess.Popen[str], condition: Callable[[], Any]) -> Any:
+    """What the condition gives once it gives something, while a job runs."""
     deadline = time.monotonic() + _STARTED_SECONDS
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and running.poll() is None:
         if found := condition():
             return found
         time.sleep(0.05)
@@ -153,7 +154,7 @@ def test_rows_are_the_same_when_a_process_is_killed_in_the_middle(
         settings=_EACH,
         **zipped(packed),
     )
-    wait_until(lambda: list(target.glob("_temporary/**/*.parquet")))
+    wait_until(running, lambda: list(target.glob("_temporary/**/*.parquet")))
     # One that is at work: the other may have begun late, and have none.
     executor = next(each for each in cluster.executors() if workers_of(each))
     victims = [executor, *descendants(executor)]
@@ -186,7 +187,7 @@ def test_a_write_is_whole_with_slow_tasks_tried_twice_and_an_executor_killed(
         settings={**_EACH, **speculation},
         **zipped(packed),
     )
-    wait_until(lambda: target.exists() and list(target.glob("*-delete")))
+    wait_until(running, lambda: target.exists() and list(target.glob("*-delete")))
     executor = cluster.executors()[0]
     assert running.poll() is None
     kill([executor, *descendants(executor)])
