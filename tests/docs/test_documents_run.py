@@ -114,6 +114,7 @@ def test_a_line_to_copy_runs(
             reader.does(shown)
             code = reader.does(Shown(shown.line, False, "echo $?", None))
             assert code in ("0\n", "1\n"), f"{names(document)}:{shown.line}: {shown.text}"
+    spark.conf.unset("spark.sql.pyspark.worker.logging.enabled")  # which docs/options.md sets
 
 
 def test_commands_and_what_they_print_are_found(tmp_path: Path) -> None:
