@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.exit_codes import INTERRUPTED
+from tests.interrupts import heed_ctrl_c
 from tests.jobs.job_runs import DAMAGED
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
@@ -37,11 +38,6 @@ def wait_until(is_so: Callable[[], bool], seconds: int) -> None:
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.02)
-
-
-def heed_ctrl_c() -> None:
-    """Shells have what they start in the background ignore it, tests perhaps."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["as_a_terminal", "to_the_command"])

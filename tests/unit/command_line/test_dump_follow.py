@@ -18,6 +18,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
+from tests.interrupts import heed_ctrl_c
 
 
 def batch(*offsets: int, value: bytes = b"v") -> bytes:
@@ -33,7 +34,7 @@ def test_what_is_appended_and_rolled_is_shown_until_ctrl_c(tmp_path: Path) -> No
     command = [sys.executable, "-m", "kafkalog", "dump", "--deep", "--follow"]
     with (
         output.open("wb") as target,
-        subprocess.Popen([*command, str(directory)], stdout=target) as run,
+        subprocess.Popen([*command, str(directory)], stdout=target, preexec_fn=heed_ctrl_c) as run,
     ):
         wait_for(output, 1)
         third = batch(2, 3, 4)
@@ -133,7 +134,7 @@ def following(*arguments: object) -> Iterator[Path]:
     with (
         output.open("wb") as target,
         output.with_suffix(".said").open("wb") as errors,
-        subprocess.Popen(command, stdout=target, stderr=errors) as run,
+        subprocess.Popen(command, stdout=target, stderr=errors, preexec_fn=heed_ctrl_c) as run,
     ):
         try:
             yield output

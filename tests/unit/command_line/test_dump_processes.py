@@ -16,6 +16,7 @@ import pytest
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED, ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
+from tests.interrupts import heed_ctrl_c
 
 pytestmark = pytest.mark.deep
 
@@ -56,6 +57,7 @@ def begun(segment: Path) -> Iterator[subprocess.Popen[bytes]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=heed_ctrl_c,
     ) as run:
         assert run.stdout is not None
         assert run.stdout.read(1000).startswith(b"Dumping ")

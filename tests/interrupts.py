@@ -1,0 +1,11 @@
+"""Processes that tests interrupt."""
+
+from __future__ import annotations
+
+import signal
+
+
+def heed_ctrl_c() -> None:
+    """To be run in a new process: shells have what they start in the background ignore it, tests
+    perhaps."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
