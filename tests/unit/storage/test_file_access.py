@@ -57,8 +57,15 @@ def test_without_a_limit_nobody_waits() -> None:
     assert clock.now == 0.0
 
 
-@pytest.fixture
-def dropping() -> Iterator[None]:
+@pytest.fixture(params=["this machine's disk", "a disk that answers at once"])
+def dropping(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if request.param == "a disk that answers at once":
+        preadv = os.preadv
+
+        def read_now(descriptor: int, buffers: list[memoryview], position: int, _: int = 0) -> int:
+            return preadv(descriptor, buffers, position)
+
+        monkeypatch.setattr(os, "preadv", read_now)
     use_file_access(FileAccess(drop_page_cache=True))
     yield
     use_file_access(FileAccess())
