@@ -13,7 +13,7 @@ from kafkalog.columns.replica_facts import batch_facts, replica_facts, replica_s
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.faults import Fault
 from kafkalog.storage.log_bounds import EndRule, log_bounds
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, log_columns
 from kafkalog.storage.replicas import (
     BatchFact,
     OffsetSpan,
@@ -34,11 +34,7 @@ def replica_rows(logs: Sequence[PartitionLog]) -> Iterator[TableRow]:
         others = [other.spans for index, other in enumerate(contents) if index != number]
         damaged = content.damaged_ranges(latest_end, merged([span for o in others for span in o]))
         yield {
-            "cluster_id": log.log_dir.cluster_id,
-            "broker_id": log.log_dir.broker_id,
-            "input_path": log.input_path,
-            "topic": log.topic,
-            "partition": log.partition,
+            **log_columns(log),
             "directory": log.path,
             "replicas": len(logs),
             "rank": number + 1,

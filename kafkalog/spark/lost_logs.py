@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafkalog.columns.byte_ranges import missing_end_rows
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.log_bounds import told_end
-from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_checkpoints
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,7 @@ def lost_log_reads(logs: Iterable[PartitionLog]) -> list[LostLogRead]:
 def read_lost_log(read: LostLogRead, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     """The row of such a log in views `byte_ranges` and `faults`: it has no file to be of a size."""
     log = read.log
-    constants = {
-        "cluster_id": log.log_dir.cluster_id,
-        "broker_id": log.log_dir.broker_id,
-        "input_path": log.input_path,
-        "topic": log.topic,
-        "partition": log.partition,
-        "file": log.path,
-    }
+    constants = {**log_columns(log), "file": log.path}
     yield table_batch("byte_ranges", [*_missing(log)], constants, columns)
 
 

@@ -18,7 +18,7 @@ from kafkalog.columns.transaction_account import stable_offset_row, transaction_
 from kafkalog.errors import CorruptDataError
 from kafkalog.spark.options import Mode, ReadOptions, Shutdown, View
 from kafkalog.spark.passed_damage import PassedDamage
-from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_checkpoints
 from kafkalog.storage.recovery import RecoverySettings
 from kafkalog.storage.topic_configs import CompactionSettings, RetentionSettings, TopicConfigs
 
@@ -77,17 +77,9 @@ def read_partition(
     read: PartitionRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one partition in the asked view."""
-    log = read.log
-    constants = {
-        "cluster_id": log.log_dir.cluster_id,
-        "broker_id": log.log_dir.broker_id,
-        "input_path": log.input_path,
-        "topic": log.topic,
-        "partition": log.partition,
-    }
     rows = list(PARTITION_VIEWS[options.view](read, options))
     if rows:
-        yield table_batch(options.view.value, rows, constants, columns)
+        yield table_batch(options.view.value, rows, log_columns(read.log), columns)
 
 
 def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:

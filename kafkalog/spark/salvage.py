@@ -32,7 +32,7 @@ from kafkalog.storage.names import (
 )
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import new_directory, write_file
-from kafkalog.storage.partition_log import PartitionLog, topic_id, with_own_checkpoints
+from kafkalog.storage.partition_log import PartitionLog, log_columns, topic_id, with_own_checkpoints
 
 _SCRATCH = ".salvage-"
 # What is written anew: all that was salvaged is on disk and was on all replicas that there are.
@@ -99,15 +99,7 @@ def _salvaged(log: PartitionLog, target: str, settings: SalvageSettings) -> pa.R
     final = os.path.join(target, log.name)
     os.rename(directory, final)
     os.rmdir(scratch)
-    constants = {
-        "cluster_id": log.log_dir.cluster_id,
-        "broker_id": log.log_dir.broker_id,
-        "input_path": log.input_path,
-        "topic": log.topic,
-        "partition": log.partition,
-        "directory": final,
-        "topic_id": found_id,
-    }
+    constants = {**log_columns(log), "directory": final, "topic_id": found_id}
     return table_batch("salvage", [row], constants)
 
 

@@ -89,6 +89,17 @@ class PartitionLog:
         return self.log_dir.log_starts.get(key, 0) if key else 0
 
 
+def log_columns(log: PartitionLog) -> dict[str, object]:
+    """The columns that say of which log a row is, as tables and views name them."""
+    return {
+        "cluster_id": log.log_dir.cluster_id,
+        "broker_id": log.log_dir.broker_id,
+        "input_path": log.input_path,
+        "topic": log.topic,
+        "partition": log.partition,
+    }
+
+
 def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
     """The log with nothing in its log directory but what is about it: small enough for a task."""
     log_dir, key = log.log_dir, log.topic_partition
