@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,31 +27,31 @@ def checkpoint(log_dir: Path, name: str) -> dict[tuple[str, int], int]:
     return read_offset_checkpoint((log_dir / f"{name}-offset-checkpoint").read_text())
 
 
+class Disk(NamedTuple):
+    """A copy of an example: the offsets that its emptied log has lost, up to the end, and what is
+    to be said of the partitions without a directory."""
+
+    log_dir: Path
+    first_lost: int
+    end: int
+    not_there: str
+
+
 @pytest.fixture
-def log_dir(tmp_path: Path) -> Path:
+def disk(tmp_path: Path) -> Disk:
     copy = tmp_path / "logs"
     shutil.copytree(EXAMPLES / "kafka-4.4", copy)
     for segment in (copy / "shop.del-records-mid-0").glob("*.log"):
         segment.unlink()
     shutil.rmtree(copy / "shop.codec-zstd-0")
-    return copy
-
-
-@pytest.fixture
-def first_lost(log_dir: Path) -> int:
+    told = checkpoint(copy, "replication")
     # Records were deleted from the log by its user: those are not lost.
-    return checkpoint(log_dir, "log-start")[EMPTIED]
+    first_lost = checkpoint(copy, "log-start")[EMPTIED]
+    return Disk(copy, first_lost, told[EMPTIED], said_of_absent(copy, told))
 
 
-@pytest.fixture
-def end(log_dir: Path) -> int:
-    return checkpoint(log_dir, "replication")[EMPTIED]
-
-
-@pytest.fixture
-def not_there(log_dir: Path) -> str:
-    """The example holds 8 of the 44 partitions of its broker; now it is one less."""
-    told = checkpoint(log_dir, "replication")
+def said_of_absent(log_dir: Path, told: Iterable[tuple[str, int]]) -> str:
+    """Of the 44 partitions of its broker the example holds 8; now it is one less."""
     absent = sorted(key for key in told if not (log_dir / f"{key[0]}-{key[1]}").exists())
     assert GONE in absent
     names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:5])
@@ -64,77 +66,64 @@ def arguments(tmp_path: Path, log_dir: Path) -> list[str]:
 
 
 def test_the_checksum_job_counts_the_lost_log_and_names_the_lost_partition(
-    spark: SparkSession,
-    tmp_path: Path,
-    log_dir: Path,
-    not_there: str,
-    first_lost: int,
-    end: int,
-    capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, tmp_path: Path, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [*arguments(tmp_path, log_dir), "--format", "parquet"]
+    given = [*arguments(tmp_path, disk.log_dir), "--format", "parquet"]
     assert validate_checksums.main(given) == ExitCode.FINDINGS
     out = capsys.readouterr().out.splitlines()
-    assert not_there in out
+    assert disk.not_there in out
     assert out[-2].startswith("DAMAGED: 1 fault in 0 segments and 1 log without one, ")
-    segments = len([*log_dir.glob("*/*.log")])
+    segments = len([*disk.log_dir.glob("*/*.log")])
     assert f"; checked {segments} segments of 6 partitions, " in out[-2]
     (fault,) = table(spark, tmp_path / "tables", "faults").collect()
     assert (fault.topic, fault.kind, fault.severity) == (EMPTIED[0], "missing_end", "error")
-    assert fault.file == str(log_dir / "shop.del-records-mid-0")
-    assert (fault.base_offset, fault.last_offset) == (first_lost, end - 1)
+    assert fault.file == str(disk.log_dir / "shop.del-records-mid-0")
+    assert (fault.base_offset, fault.last_offset) == (disk.first_lost, disk.end - 1)
     rows = table(spark, tmp_path / "tables", "checksum_report")
     assert rows.count() == segments + 1
     (row,) = rows.where("bytes IS NULL").collect()
     assert (row.verdict, row.first_fault, row.first_fault_offset) == (
         *("damaged", "missing_end"),
-        first_lost,
+        disk.first_lost,
     )
 
 
 def test_the_plan_and_the_salvage_say_so_too(
-    spark: SparkSession,
-    tmp_path: Path,
-    log_dir: Path,
-    not_there: str,
-    first_lost: int,
-    end: int,
-    capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, tmp_path: Path, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [*arguments(tmp_path, log_dir), "--format", "parquet"]
+    given = [*arguments(tmp_path, disk.log_dir), "--format", "parquet"]
     assert plan_recovery.main(given) == ExitCode.FINDINGS
     *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
-    assert absent == not_there
-    missing = f"MISSING by the checkpoints: {end - first_lost} offsets at the end of 1 partition"
+    assert absent == disk.not_there
+    offsets = disk.end - disk.first_lost
+    missing = f"MISSING by the checkpoints: {offsets} offsets at the end of 1 partition"
     assert missing in verdict
     assert salvage.main([*given, "--salvage-to", str(tmp_path / "new")]) == ExitCode.FINDINGS
     *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
-    assert absent == not_there
+    assert absent == disk.not_there
     assert verdict.endswith("; LOST: 0 bytes in 1 range")
     (lost,) = table(spark, tmp_path / "tables", "lost_ranges").collect()
-    assert (lost.kind, lost.first_offset, lost.last_offset) == ("missing_end", first_lost, end - 1)
+    assert (lost.kind, lost.first_offset, lost.last_offset) == (
+        "missing_end",
+        disk.first_lost,
+        disk.end - 1,
+    )
 
 
 def test_the_report_names_both(
-    spark: SparkSession,
-    tmp_path: Path,
-    log_dir: Path,
-    not_there: str,
-    first_lost: int,
-    end: int,
-    capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, tmp_path: Path, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert report.main(arguments(tmp_path, log_dir)) == ExitCode.FINDINGS
+    assert report.main(arguments(tmp_path, disk.log_dir)) == ExitCode.FINDINGS
     out = capsys.readouterr().out.splitlines()
     assert out[1] == "1 damaged range in shop.del-records-mid-0, 0 B of 0 B"
-    assert f"also: {not_there}" in out
+    assert f"also: {disk.not_there}" in out
     page = (tmp_path / "tables" / "report.html").read_text()
-    assert f"<li>{not_there}</li>" in page
+    assert f"<li>{disk.not_there}</li>" in page
     strip = re.search(r"shop.del-records-mid-0</bdi><span>(.*?)</ul>", page)
     assert strip is not None
     assert strip[1].startswith("0 B, 0 segments, broker 1, 1 finding<")
     assert 'class="gap"' in strip[1]
-    assert f": offsets {first_lost} to {end - 1} are missing: " in strip[1]
+    assert f": offsets {disk.first_lost} to {disk.end - 1} are missing: " in strip[1]
 
 
 def test_where_nothing_is_left_to_check_nothing_is_called_sound(
