@@ -98,7 +98,8 @@ def with_topics(
     if partitions:
         numbers = {log.partition for log in found}
         _refuse_missing("--partition", set(partitions) - numbers, numbers)
-    return those_of(found, topics, partitions)
+        found = those_of(found, partitions=partitions)
+    return found
 
 
 def those_of(
