@@ -10,7 +10,7 @@ import click
 from kafkalog.command_line.terminal import tell
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, is_asked
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
 # How a path is written that is read, for help texts.
@@ -106,11 +106,7 @@ def those_of(
     found: Sequence[PartitionLog], topics: Sequence[str] = (), partitions: Sequence[int] = ()
 ) -> list[PartitionLog]:
     """The logs of these topics and partitions, of all where none are given."""
-    return [
-        log
-        for log in found
-        if (not topics or log.topic in topics) and (not partitions or log.partition in partitions)
-    ]
+    return [log for log in found if is_asked(log.topic, log.partition, topics, partitions)]
 
 
 def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:

@@ -29,7 +29,7 @@ from kafkalog.storage.names import (
     segment_file_name,
     snapshot_offset,
 )
-from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog
+from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, is_asked
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.segment_files import MARKED_DIRECTORIES
 from kafkalog.storage.temporary_files import CLEANED, DELETED, SWAP
@@ -103,7 +103,7 @@ def absent_lines(
         names = [
             f"{topic}-{partition}"
             for topic, partition in absent
-            if (not topics or topic in topics) and (not partitions or partition in partitions)
+            if is_asked(topic, partition, topics, partitions)
         ]
         if names:
             yield printable(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkalog.errors import CorruptDataError
@@ -87,6 +88,13 @@ class PartitionLog:
         """The log start offset by the checkpoint, 0 without one."""
         key = self.topic_partition
         return self.log_dir.log_starts.get(key, 0) if key else 0
+
+
+def is_asked(
+    topic: str | None, partition: int | None, topics: Sequence[str], partitions: Sequence[int]
+) -> bool:
+    """Whether a partition is of these topics and these numbers; where none are given, all are."""
+    return (not topics or topic in topics) and (not partitions or partition in partitions)
 
 
 def log_columns(log: PartitionLog) -> dict[str, object]:
