@@ -217,13 +217,13 @@ def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) ->
 def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]:
     committed = committed_read([(log, LARGEST_OFFSET)], options)
     offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
-    if not log.segments:
-        _report_lost_log(log, offsets, options)
+    _report_if_lost(log, offsets, options)
     return segment_reads(log, offsets, committed)
 
 
-def _report_lost_log(log: PartitionLog, offsets: OffsetRange, options: ReadOptions) -> None:
-    if options.view in RECORD_VIEWS:
+def _report_if_lost(log: PartitionLog, offsets: OffsetRange, options: ReadOptions) -> None:
+    """Do what `mode` says of a log without a segment: no task would come upon the loss."""
+    if not log.segments and options.view in RECORD_VIEWS:
         asked = offsets.asked_end
         report_lost_log(log, LARGEST_OFFSET if asked is None else asked, options)
 
@@ -264,8 +264,7 @@ def _copies_before(
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
     """Of every partition the best replica's segments, with the others' at hand."""
     for found, offsets, committed in best_ranges(logs, options):
-        if not found.best.segments:
-            _report_lost_log(found.best, offsets, options)
+        _report_if_lost(found.best, offsets, options)
         yield from replica_reads(found, offsets, committed)
 
 
