@@ -16,6 +16,7 @@ from kafkalog.analysis.checksums import checksum_report, checksum_totals, faults
 from kafkalog.columns.check_totals import CheckTotals
 from kafkalog.errors import KafkaLogError, LogDirError
 from kafkalog.spark.job import ExitCode, announced_logs, job_parser, run_job, tell_absent
+from kafkalog.spark.lost_logs import lost_log_reads
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -32,14 +33,14 @@ def build(spark: SparkSession, log_dirs: Sequence[str], mode: str) -> DataFrame:
 def run(args: Namespace) -> ExitCode:
     """Check, write both tables, and say what was found."""
     inputs, logs = announced_logs(args)
+    tell_absent(inputs, logs)
+    if not any(log.segments for log in logs) and not lost_log_reads(logs):
+        raise LogDirError(f"{', '.join(inputs)}: no segment there to check")
     with job_session("kafkalog validate_checksums", with_delta=args.format == "delta") as spark:
         ranges = build(spark, inputs, args.mode).persist(StorageLevel.MEMORY_AND_DISK)
         report, found = checksum_report(ranges), faults(ranges)
         (row,) = checksum_totals(report).collect()
         totals = CheckTotals(**row.asDict())
-        tell_absent(inputs, logs)
-        if not (totals.segments or totals.faults or totals.warnings):
-            raise LogDirError(f"{', '.join(inputs)}: no segment there to check")
         if args.mode == Mode.FAILFAST.value and totals.faults:
             raise KafkaLogError(f"{totals.words()}; no table is written with --mode FAILFAST")
         paths = [
