@@ -11,6 +11,7 @@ from kafkalog.columns.segment_parts import parts_by_bytes
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.dump_side_files import KNOWN, kind_of
 from kafkalog.command_line.inputs import with_topics
+from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.entries import Entry
@@ -26,8 +27,9 @@ from kafkalog.storage.uris import absolute_path
 
 _SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
 _BOOTSTRAP = "bootstrap.checkpoint"
-# What one process tells at a time: its text is mostly less than a process holds until its turn.
-_PART_BYTES = 8 * 1024 * 1024
+# What one process tells at a time: its text is mostly less than a process holds until its turn,
+# compressed five times or not.
+_PART_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -203,9 +205,12 @@ def _snapshot_read(path: str, size: int) -> SegmentRead:
 
 
 def _parts_of(read: SegmentRead) -> Iterator[LogItem]:
+    """As many for each process, so that none is left with the last one."""
+    processes = processes_for(read.size, None)
+    count = processes * max(-(-read.size // (_PART_BYTES * processes)), 1)
     heading = _heading(os.path.basename(read.path))
     before = -1
-    for part in parts_by_bytes(read, _PART_BYTES):
+    for part in parts_by_bytes(read, max(-(-read.size // count), 1)):
         yield LogItem(part, heading, before)
         heading, before = "", part.next_position or -1
 
