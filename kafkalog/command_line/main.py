@@ -7,6 +7,7 @@ imported when it is called, and imports what reads logs inside of its function.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import io
 import os
@@ -44,6 +45,10 @@ Input files are only ever read. `kafkalog COMMAND --help` shows examples.
 Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 unreadable input;
 130 ended by Ctrl-C; 141 nobody reads the output any more.
 """
+
+# Of glibc's malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
 
 
 class LazyCommands(click.Group):
@@ -104,6 +109,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A command has few objects that come and go: modules, and rows in columns.
     gc.set_threshold(50_000)
+    _keep_memory()
     prefer_stored()
     # Names of files can be bytes that are no text.
     for stream in (sys.stdout, sys.stderr):
@@ -115,6 +121,15 @@ def main() -> None:
         if "pyspark" not in sys.modules and isinstance(ended.code, int):
             _end(ended.code)
         raise
+
+
+def _keep_memory() -> None:
+    """Arrays of some MiB come and go with each part of a file: glibc would give the memory of each
+    back, and the kernel clear it anew for the next (mallopt(3)). Other C libraries have no say."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            mallopt(parameter, 1 << 30)
 
 
 def _end(code: int) -> None:
