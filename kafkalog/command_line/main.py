@@ -108,7 +108,7 @@ def main() -> None:
     # Several processes share the cores; threads of a linear algebra library would only be there.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # A command has few objects that come and go: modules, and rows in columns.
-    gc.set_threshold(50_000)
+    gc.set_threshold(200_000)
     _keep_memory()
     prefer_stored()
     # Names of files can be bytes that are no text.
