@@ -26,9 +26,15 @@ from kafkalog.columns.batch_table import (
     SIZE,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end, remark
+from kafkalog.columns.fault_details import (
+    FaultyRange,
+    faulty_range,
+    missing_end,
+    remark,
+    segment_hole,
+)
 from kafkalog.format.batch_header import USED_ATTRIBUTES
-from kafkalog.format.faults import Fault, Severity
+from kafkalog.format.faults import Fault
 from kafkalog.storage.log_bounds import ToldEnd
 
 VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
@@ -79,13 +85,8 @@ class ByteRanges:
         yield from self._settled_tail(TRAILING)
         if self._segment.file_size == 0:
             yield {"position": 0, "length": 0, "verdict": VALID, "batches": 0, "records": 0}
-        next_base = self._segment.next_base_offset
-        if (
-            next_base is not None
-            and self._next_offset is not None
-            and self._next_offset < next_base
-        ):
-            yield self._hole(self._next_offset, next_base)
+        if self._next_offset is not None:
+            yield from self._hole(self._next_offset)
         yield from missing_end_rows(
             self._next_offset or 0, self._segment.file_size, self._segment.told_end
         )
@@ -136,19 +137,16 @@ class ByteRanges:
             yield {**row, "verdict": verdict}
         self._tail.clear()
 
-    def _hole(self, first: int, next_base: int) -> ByteRange:
-        severity = Severity.INFORMATION if self._segment.is_compacted else Severity.WARNING
-        hole = FaultyRange(
-            position=self._segment.file_size,
-            length=0,
-            fault=Fault.SEGMENT_HOLE,
-            severity=severity,
-            detail=f"offsets {first} to {next_base - 1} are in no segment",
-            expected_offset=first,
-            base_offset=first,
-            last_offset=next_base - 1,
+    def _hole(self, next_offset: int) -> Iterator[ByteRange]:
+        segment = self._segment
+        hole = segment_hole(
+            next_offset,
+            segment.next_base_offset,
+            segment.file_size,
+            is_compacted=segment.is_compacted,
         )
-        return _byte_range(hole, VALID, records=0, batches=0)
+        if hole is not None:
+            yield _byte_range(hole, VALID, records=0, batches=0)
 
 
 def missing_end_rows(next_offset: int, file_size: int, told: ToldEnd | None) -> Iterator[ByteRange]:

@@ -115,6 +115,25 @@ def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> Fault
     )
 
 
+def segment_hole(
+    next_offset: int, next_base: int | None, file_size: int, *, is_compacted: bool
+) -> FaultyRange | None:
+    """The offsets between the end of a segment and the next one's base, None being no next one;
+    None if there are none. Rule: docs/format.md F73."""
+    if next_base is None or next_offset >= next_base:
+        return None
+    return FaultyRange(
+        position=file_size,
+        length=0,
+        fault=Fault.SEGMENT_HOLE,
+        severity=Severity.INFORMATION if is_compacted else Severity.WARNING,
+        detail=f"offsets {next_offset} to {next_base - 1} are in no segment",
+        expected_offset=next_offset,
+        base_offset=next_offset,
+        last_offset=next_base - 1,
+    )
+
+
 def remark(row: _Row) -> FaultyRange:
     """What is odd about a sound batch, the weightier thing first."""
     details: list[str] = []

@@ -25,7 +25,7 @@ from kafkalog.columns.batch_table import (
     SIZE,
 )
 from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end
+from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end, segment_hole
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches
 from kafkalog.columns.segment_options import SegmentOptions
@@ -116,11 +116,22 @@ def search_segment(
                 search.matches += 1
                 newest.append(found)
         _note(search, table, file.size, is_last=segment.next_base_offset is None)
-    if segment.next_base_offset is None:
-        missing = missing_end(batches.next_offset, file.size, told_end(log))
-        search.damages += [missing] if missing else []
+    missing = _missing(log, segment, file.size, batches.next_offset)
+    search.damages += [missing] if missing else []
     search.found = list(newest)
     return search
+
+
+def _missing(
+    log: PartitionLog, segment: SegmentFile, size: int, next_offset: int
+) -> FaultyRange | None:
+    """Offsets behind the last batch of a segment that had records, and are in no file."""
+    if segment.next_base_offset is None:
+        return missing_end(next_offset, size, told_end(log))
+    # From a log that is cleaned they may have been removed: that it is compacted is told anyway.
+    if log.topic_partition in log.log_dir.cleaner_checkpoints:
+        return None
+    return segment_hole(next_offset, segment.next_base_offset, size, is_compacted=False)
 
 
 def _found(

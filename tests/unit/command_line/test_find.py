@@ -83,6 +83,23 @@ def test_records_that_are_gone_from_the_end_may_have_had_the_key(log_dir: Path) 
     assert result.stderr.endswith("not found, and damage may hide it\n")
 
 
+def test_records_of_a_segment_that_is_gone_may_have_had_the_key(
+    unpacked: Callable[[str], Path],
+) -> None:
+    # F73, F587: segment 463 of a broker's log was deleted, and all that is left is sound.
+    variant = unpacked("unclean.logs") / "variants" / "middle-segment-missing" / "log-dirs"
+    result = find(variant, "--topic", "e.w", "--key", "nobody")
+    assert (
+        "00000000000000000000.log: position 59335, 0 bytes: segment_hole, which may hide records "
+        "from offset 463 on\n" in result.stderr
+    )
+    assert result.stderr.endswith("not found, and damage may hide it\n")
+    # From a log that is cleaned, whole segments may be gone.
+    cleaned = unpacked("kafka44.logs") / "log-dirs"
+    result = find(cleaned, "--topic", "shop.compact-drop", "--key", "nobody")
+    assert "segment_hole" not in result.stderr
+
+
 def test_logs_and_partitions_that_are_gone_may_have_had_the_key(log_dir: Path) -> None:
     # F76, F588: by the checkpoint, of which orders-2 is no more than a name.
     text = "0\n4\norders 0 9\norders 1 3\norders 2 7\nother 0 1\n"
