@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,27 @@ def test_every_id_is_described_as_the_admin_client_described_it(unpacked: Unpack
         assert (row["state"], row["producer_id"]) == (answer["state"], answer["producerId"])
         assert (row["producer_epoch"], row["timeout_ms"]) == tuple(map(int, numbers.groups()))
         assert set(row["topic_partitions"].split(",")) == set(partitions[1].split(", "))
+
+
+def test_an_end_that_is_missing_may_have_ended_transactions(
+    unpacked: Unpacked, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F76: what is left is sound, and says that transactions are open that are not. The broker's
+    # checkpoint has the high watermarks 528 and 187.
+    logs = tmp_path / "logs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    last = max((logs / "shop.tx-0").glob("*.log"))
+    last.write_bytes(b"")
+    for path in (logs / "shop.tx.out-0").glob("*.log"):
+        path.unlink()
+    run(logs, "--topic", "shop.tx", "--topic", "shop.tx.out")
+    warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert [line.split("; ")[0] for line in warnings] == [
+        f"{last}: position 0: missing_end: offsets {int(last.stem)} to 527 are missing: the "
+        "checkpoints beside the log say that it went on to 528",
+        f"{logs / 'shop.tx.out-0'}: position 0: missing_end: offsets 0 to 186 are missing: the "
+        "checkpoints beside the log say that it went on to 187",
+    ]
 
 
 def test_what_is_open_holds_its_partition_back(unpacked: Unpacked) -> None:
