@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -130,15 +131,20 @@ def _question(text: str) -> tuple[_Question, bool]:
     def of_best(function: Callable[[PartitionLog], int]) -> _Question:
         return lambda replicas: function(replicas.best)
 
+    def earliest_local(replicas: ReplicaSet) -> int | None:
+        log = _on_disk(replicas.best)
+        return None if log is None else log_offsets.earliest_local_offset(log)
+
     def max_timestamp(replicas: ReplicaSet) -> int | None:
-        found = log_offsets.offset_of_max_timestamp(replicas.best)
+        log = _on_disk(replicas.best)
+        found = None if log is None else log_offsets.offset_of_max_timestamp(log)
         return None if found is None else found.offset
 
     questions: dict[str, _Question] = {
         "latest": of_best(log_offsets.latest_offset),
         "earliest": of_best(log_offsets.earliest_offset),
         "max-timestamp": max_timestamp,
-        "earliest-local": of_best(log_offsets.earliest_local_offset),
+        "earliest-local": earliest_local,
         "latest-tiered": of_best(lambda log: log_offsets.log_end_offset(log) - 1),
     }
     word = _NUMBERS.get(text, text)
@@ -149,6 +155,14 @@ def _question(text: str) -> tuple[_Question, bool]:
     except ValueError as error:
         raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
     return lambda replicas: _offset_for_time(replicas, timestamp_ms), False
+
+
+def _on_disk(log: PartitionLog) -> PartitionLog | None:
+    """The log without what is in tiered storage; None where nothing of it is on a disk."""
+    if log.tiered_topic_id is None:
+        return log
+    segments = tuple(segment for segment in log.segments if not segment.is_cut)
+    return replace(log, segments=segments) if segments else None
 
 
 def _offset_for_time(replicas: ReplicaSet, timestamp_ms: int) -> int | None:

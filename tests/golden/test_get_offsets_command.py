@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,6 +59,36 @@ def test_of_tiered_storage_the_last_offset_is_that_of_the_tool(unpacked: Unpacke
     told = unpacked("tiered43.golden") / "tools" / "get_offsets_time-5.txt"
     assert lines(store, "--time", "latest-tiered") == told.read_text().splitlines()
     assert len(lines(store, "--time", "-5")) == 3
+
+
+def test_with_tiered_storage_every_line_is_that_of_the_tool(unpacked: Unpacked) -> None:
+    # F146 to F148: of the local start and the largest timestamp brokers answer by their disks.
+    store = str(unpacked("tiered43.tiered") / "kafka-tiered-storage")
+    paths = [*log_dirs(unpacked("tiered43.logs")), store]
+    for time in ("-1", "-2", "-3", "-4", "-5"):
+        told = unpacked("tiered43.golden") / "tools" / f"get_offsets_time{time}.txt"
+        assert lines(*paths, "--time", time) == told.read_text().splitlines()
+    # What is uploaded does not tell what is on a disk.
+    for time in ("-3", "-4"):
+        assert lines(store, "--time", time) == []
+
+
+def test_with_tiered_storage_a_time_asks_for_what_the_broker_found(unpacked: Unpacked) -> None:
+    # F99
+    paths = [
+        *log_dirs(unpacked("tiered43.logs")),
+        str(unpacked("tiered43.tiered") / "kafka-tiered-storage"),
+    ]
+    golden = unpacked("tiered43.golden")
+    begin = json.loads((golden / "params.json").read_text())["t0"]
+    told = json.loads((golden / "admin.json").read_text())["offsets"]
+    for name, time in (("t0_plus_20000", begin + 20_000), ("year_2099", 4_070_908_800_000)):
+        answers = told[f"for_time_{name}"].items()
+        expected = {key: answer["offset"] for key, answer in answers if answer["offset"] >= 0}
+        found = [line.rsplit(":", 2) for line in lines(*paths, "--time", str(time))]
+        offsets = {f"{topic}-{partition}": int(offset) for topic, partition, offset in found}
+        assert {key: offsets.get(key) for key in expected} == expected
+        assert "tier.tiered-0" in expected
 
 
 def test_a_time_asks_for_the_first_record_that_is_as_late(unpacked: Unpacked) -> None:
