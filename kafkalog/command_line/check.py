@@ -85,6 +85,12 @@ def check(
     if not any(log.segments for log in logs):
         nothing = f"{', '.join(log_dirs)}: no segment there to check"
         raise LogDirError("; ".join((nothing, *absent)))
+    tiered = next((log for log in logs if log.tiered_topic_id is not None), None)
+    if tiered is not None and not no_indexes:
+        raise LogDirError(
+            f"{tiered.name} has segments in tiered storage, {tiered.segments[0].path}: the files "
+            "beside these are not checked, their logs are with --no-indexes"
+        )
     passes = 1 if no_indexes else 2
     with progress_bar(size * passes, "checking") as bar:
         checked = check_logs(

@@ -33,6 +33,7 @@ from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, is_
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.segment_files import MARKED_DIRECTORIES
 from kafkalog.storage.temporary_files import CLEANED, DELETED, SWAP
+from kafkalog.storage.tiered_storage import is_beside_tiered_log
 from kafkalog.words import counted, first_names, printable
 
 _OF_LOG_DIRS = frozenset(
@@ -152,4 +153,5 @@ def _is_known(name: str) -> bool:
         or snapshot_offset(name) is not None
         or oldest_base_offset(name) is not None
         or is_metadata_snapshot(name)
+        or is_beside_tiered_log(name)
     )

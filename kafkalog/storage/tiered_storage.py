@@ -29,6 +29,10 @@ _PARTITION_DIR = re.compile(rf"{_TOPIC}-(?P<partition>[0-9]{{1,10}})-{_ID}")
 _TOPIC_DIR = re.compile(rf"{_TOPIC}-{_ID}")
 _PARTITION = re.compile(r"[0-9]{1,10}")
 _LOG = re.compile(rf"(?P<stem>(?P<base_offset>[0-9]{{20}})-{_ID})\.log")
+_BESIDE = re.compile(
+    rf"[0-9]{{20}}-{_ID}\.(?:index|timeindex|txnindex|snapshot|leader_epoch_checkpoint|indexes"
+    r"|rsm-manifest)"
+)
 # Without these an upload is not complete; leader epochs are in them.
 _EPOCHS = ".leader_epoch_checkpoint"
 
@@ -79,6 +83,11 @@ def tiered_partitions(
         )
         for place in found
     ]
+
+
+def is_beside_tiered_log(file_name: str) -> bool:
+    """Whether a plug-in puts a file of this name beside a segment's log."""
+    return _BESIDE.fullmatch(file_name) is not None
 
 
 def counting_segments(segments: Iterable[TieredSegment]) -> tuple[TieredSegment, ...]:

@@ -49,6 +49,16 @@ def test_nothing_is_wrong_with_what_brokers_have_left(unpacked: Unpacked, name: 
     assert out.endswith("; indexes sound\n")
 
 
+def test_of_tiered_storage_the_logs_are_checked(unpacked: Unpacked) -> None:
+    # F558
+    store = unpacked("tiered43.tiered") / "kafka-tiered-storage"
+    code, out, err = run(store)
+    assert (code, out, "tiered storage" in err, "--no-indexes" in err) == (3, "", True, True)
+    code, out, err = run(store, "--no-indexes")
+    assert (code, err) == (0, "")
+    assert out.startswith("sound: checked 10 segments of 3 partitions")
+
+
 def test_an_end_that_is_gone_is_missed_where_nothing_left_is_damaged(tmp_path: Path) -> None:
     # F76: by the real broker's checkpoint. The last segment of 5 is cut between two batches, and
     # then goes; and then all others.

@@ -131,6 +131,15 @@ def test_text_says_whose_the_directories_are_and_what_else_is_there(tmp_path: Pa
     assert run(copy, "--format", "json")[2].splitlines() == [first, *others]
 
 
+def test_what_is_beside_uploaded_segments_is_known(unpacked: Unpacked) -> None:
+    # F555: every file there is of the broker's plug-in.
+    store = unpacked("tiered43.tiered") / "kafka-tiered-storage"
+    sizes = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    code, out, err = run(store)
+    assert (code, "also there" in out, err) == (0, False, "")
+    assert sum(row["size"] + row["side_bytes"] for row in rows(store)) == sizes
+
+
 def test_files_of_zookeeper_are_named_and_left_to_others(unpacked: Unpacked) -> None:
     folder = unpacked("kafka39zk.zookeeper") / "zookeeper-live"
     code, _, err = run(folder)
