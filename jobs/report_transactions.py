@@ -42,6 +42,7 @@ def run(args: Namespace) -> ExitCode:
             views.states,
             at_ms=args.at,
             longest_transaction_ms=timeout_ms,
+            incomplete=views.incomplete,
         ).persist()
         paths = [
             replace_rows(report, args.output, "transaction_report", args.format, inputs),

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -19,11 +21,13 @@ def transaction_report(
     *,
     at_ms: int,
     longest_transaction_ms: int,
+    incomplete: Collection[str | None],
 ) -> DataFrame:
     """A row per transaction and partition: schemas/tables/transaction_report.json.
 
     `states` is view `transaction_states`; None where the input does not have that topic: then no
-    transaction is called hanging.
+    transaction is called hanging. `incomplete` are the clusters of which not all partitions of it
+    are there: who no coordinator knows is not called hanging.
     """
     holders = stable_offsets.select(*_LOG, F.col("holder_producer_id").alias("holder"))
     named = transactions.join(holders, _same(transactions, holders, _LOG), "left").select(
@@ -35,9 +39,14 @@ def transaction_report(
     judged = _without_states(named) if states is None else _with_states(named, states)
     with_states = _with_starts(judged, at_ms)
     is_recent = at_ms - F.col("last_timestamp_ms") <= longest_transaction_ms
+    is_incomplete = F.lit(False)
+    for cluster_id in incomplete:
+        is_incomplete = is_incomplete | F.col("cluster_id").eqNullSafe(F.lit(cluster_id))
+    says = F.col("coordinator_says")
+    said = F.when(is_incomplete & (says == "no_transactional_id"), "unknown").otherwise(says)
     reason = F.when(
         F.col("outcome") == "open",
-        F.when(is_recent, "recent").otherwise(F.col("coordinator_says")),
+        F.when(is_recent, "recent").otherwise(said),
     )
     is_hanging = F.col("reason").isin("no_transactional_id", "not_in_transaction")
     report = (

@@ -6,21 +6,25 @@ Rule: docs/format.md F216.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.command_line.cluster_metadata import cluster_metadata
+from kafkalog.command_line.terminal import tell
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.coordination.transactional_ids import (
+    NO_TRANSACTIONAL_ID,
     State,
     TransactionalIds,
     coordinator_says,
     open_outcome,
     transaction_words,
 )
+from kafkalog.storage.absent_coordinators import absent_coordinators
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.words import first_names
 
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 _TRANSACTION_COLUMNS = (
@@ -38,6 +42,9 @@ _STATE_COLUMNS = (
     *("cluster_id", "internal_partition", "record_offset", "is_tombstone", "transactional_id"),
     *("state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "started_ms"),
 )
+# So many absent partitions are named.
+_MOST_ABSENT = 5
+_NOT_KNOWN = "what no coordinator here knows is not called hanging"
 
 Row = dict[str, Any]
 
@@ -70,7 +77,8 @@ def transaction_rows(
     processes: int,
 ) -> TransactionRows:
     """The transactions of these logs, judged by what coordinators' logs say, which are among the
-    `others` under the paths: if none is, no transaction is called hanging."""
+    `others` under the paths: if none is, no transaction is called hanging, and
+    if not all of its partitions are, none that no coordinator knows."""
     states_logs = [log for log in others if log.topic == TRANSACTION_STATE]
 
     def rows(view: str, columns: tuple[str, ...], found: list[PartitionLog]) -> list[Row]:
@@ -83,6 +91,8 @@ def transaction_rows(
     for row in stable_offsets:
         holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
         row["holder_transactional_id"] = holder and holder["transactional_id"]
+    with_states = {log.log_dir.cluster_id for log in states_logs}
+    absent = absent_coordinators(others)
     holders = {_log(row): row["holder_producer_id"] for row in stable_offsets}
     transactions = rows("transactions", _TRANSACTION_COLUMNS, logs)
     for row in transactions:
@@ -94,18 +104,30 @@ def transaction_rows(
         row["reason"] = row["started_ms"] = None
         if is_open:
             said = "unknown"
-            if states_logs:
+            if row["cluster_id"] in with_states:
                 said = coordinator_says(state, row["producer_id"], row["topic"], row["partition"])
+            if said == NO_TRANSACTIONAL_ID and row["cluster_id"] in absent:
+                said = "unknown"
             if state and said == "known" and state["started_ms"] is not None:
                 row["started_ms"] = state["started_ms"]
                 row["duration_ms"] = at_ms - state["started_ms"]
             last_ms = row["last_timestamp_ms"]
             silent_ms = None if last_ms is None else at_ms - last_ms
             row["outcome"], row["reason"] = open_outcome(said, silent_ms, longest_ms)
+    if logs:
+        _tell_absent(absent)
     metadata = cluster_metadata(log_dirs, others, None)
     return TransactionRows(
         transactions, stable_offsets, ids.states(), metadata.leaders_of(TRANSACTION_STATE)
     )
+
+
+def _tell_absent(absent: Mapping[str | None, Sequence[int]]) -> None:
+    if None in absent and len(absent) > 1:
+        tell(f"not all log directories name their cluster, in meta.properties: {_NOT_KNOWN}")
+    elif absent:
+        found = [f"{TRANSACTION_STATE}-{each}" for numbers in absent.values() for each in numbers]
+        tell(f"not there: {first_names(found, _MOST_ABSENT)}: {_NOT_KNOWN}")
 
 
 def _transactional_ids(

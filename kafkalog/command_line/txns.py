@@ -64,7 +64,7 @@ time by the producer's. DURATION goes by the one that is known, STARTED before t
 REASON says why an open transaction is hanging or not:
   known                its coordinator has it: not hanging
   recent               it was written to within --max-transaction-timeout
-  unknown              no __transaction_state here: not called hanging
+  unknown              no __transaction_state here, or not all of it: not called hanging
   not_in_transaction   hanging: the coordinator does not have this partition in it
   no_transactional_id  hanging: the coordinator has no such producer
 

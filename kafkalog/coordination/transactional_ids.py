@@ -15,7 +15,8 @@ from kafkalog.words import counted
 State = Mapping[str, Any]
 OUTCOMES = ("committed", "aborted", "open", "hanging")
 RECENT = "recent"
-_HANGING = ("no_transactional_id", "not_in_transaction")
+NO_TRANSACTIONAL_ID = "no_transactional_id"
+_HANGING = (NO_TRANSACTIONAL_ID, "not_in_transaction")
 
 
 @dataclass
@@ -67,7 +68,7 @@ def coordinator_says(
     """Whether the coordinator has the partition in the producer's transaction: known,
     not_in_transaction, or no_transactional_id where no id has the producer id now."""
     if state is None or state["producer_id"] != producer_id:
-        return "no_transactional_id"
+        return NO_TRANSACTIONAL_ID
     takes_part = any(
         each["topic"] == topic and partition in each["partitions"]
         for each in state["partitions"] or ()

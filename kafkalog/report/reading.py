@@ -175,6 +175,7 @@ def _transactions(
         views.states,
         at_ms=asked.at_ms,
         longest_transaction_ms=LONGEST_TRANSACTION_MS,
+        incomplete=views.incomplete,
     ).persist()
     return Transactions(
         outcomes_by_topic(report, topics).collect(),

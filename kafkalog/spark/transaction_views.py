@@ -7,17 +7,20 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
+from kafkalog.storage.absent_coordinators import absent_coordinators
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import TRANSACTION_STATE
 
 
 class TransactionViews(NamedTuple):
     """Views `transactions`, `stable_offsets` and `transaction_states`: the last one is None where
-    the input does not have the topic that coordinators keep."""
+    the input does not have the topic that coordinators keep, and `incomplete` are the clusters of
+    which it does not have all of its partitions."""
 
     transactions: DataFrame
     stable_offsets: DataFrame
     states: DataFrame | None
+    incomplete: frozenset[str | None]
 
 
 def transaction_views(
@@ -30,6 +33,8 @@ def transaction_views(
         return reader.option("mode", mode).option("nowMs", at_ms).load(list(log_dirs))
 
     found = find_partitions(log_dirs, strict=False)
-    has_states = any(log.topic == TRANSACTION_STATE for log in found)
-    states = view("transaction_states") if has_states else None
-    return TransactionViews(view("transactions"), view("stable_offsets"), states)
+    with_states = {log.log_dir.cluster_id for log in found if log.topic == TRANSACTION_STATE}
+    states = view("transaction_states") if with_states else None
+    without = {log.log_dir.cluster_id for log in found} - with_states
+    incomplete = frozenset(without | absent_coordinators(found).keys())
+    return TransactionViews(view("transactions"), view("stable_offsets"), states, incomplete)

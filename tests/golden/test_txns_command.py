@@ -164,6 +164,37 @@ def test_without_the_coordinators_topic_nothing_hangs(hung: Path) -> None:
     assert (code, "no partition of __transaction_state there" in err) == (3, True)
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_whose_coordinator_may_be_missing_does_not_hang(
+    unpacked: Unpacked, tmp_path: Path, number: int
+) -> None:
+    # F216. kafka-transactions lists the ids of all three as known to their coordinators.
+    logs = tmp_path / "logs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    shutil.rmtree(logs / f"__transaction_state-{number}")
+    code, out, err = run(logs)
+    assert code == 0
+    assert out.splitlines()[-1].endswith("3 open, 0 hanging; 3 partitions held back")
+    assert f"not there: __transaction_state-{number}: " in err
+    assert {row["reason"] for row in rows(logs)} <= {"known", "unknown"}
+
+
+def test_a_log_directory_without_its_clusters_name_makes_nothing_hang(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F216, F82: a broker's two log directories, and one has lost its meta.properties.
+    logs = tmp_path / "logs"
+    shutil.copytree(unpacked("kafka39zk.logs") / "log-dirs", logs)
+    paths = [logs / "d1", logs / "d2"]
+    open_ids = {row["transactional_id"] for row in rows(*paths)}
+    (logs / "d2" / "meta.properties").unlink()
+    code, out, err = run(*paths)
+    assert code == 0
+    assert out.splitlines()[-1].endswith("3 open, 0 hanging; 3 partitions held back")
+    assert "meta.properties: what no coordinator here knows is not called hanging" in err
+    assert {row["transactional_id"] for row in rows(*paths)} <= open_ids | {None}
+
+
 def test_of_one_topic_only_its_transactions_are_told(unpacked: Unpacked) -> None:
     paths = log_dirs(unpacked("kafka44.logs"))
     assert {row["topic"] for row in rows(*paths, "--all", "--topic", "shop.tx")} == {"shop.tx"}

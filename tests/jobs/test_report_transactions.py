@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ START_MS = 1_700_000_000_000
 # The last record of the transaction in `hung` that has not ended.
 LAST_MS = START_MS + 13
 MINUTE_MS = 60_000
+# Where the transaction is open that the coordinator of `__transaction_state-0` knows.
+OF_PARTITION_0 = ("shop.tx.out", "__consumer_offsets")
 Outcome = tuple[int, str, str | None]
 
 
@@ -81,6 +84,20 @@ def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
     assert told_by_command(unpacked("kafka44.logs") / "log-dirs") == {
         tuple(row[name] for name in JUDGED) for row in rows
     }
+
+
+def test_whose_coordinator_may_be_missing_does_not_hang(
+    spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F216. kafka-transactions lists the transactional id of all three.
+    logs = tmp_path / "logs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    shutil.rmtree(logs / "__transaction_state-0")
+    assert run(logs, tmp_path / "tables", "--fail-on-findings") == 0
+    rows = table(spark, tmp_path / "tables", "transaction_report").collect()
+    reasons = {row.topic: row.reason for row in rows if row.outcome == "open"}
+    assert reasons == {"shop.tx": "known", **dict.fromkeys(OF_PARTITION_0, "unknown")}
+    assert told_by_command(logs) == {tuple(row[name] for name in JUDGED) for row in rows}
 
 
 @pytest.fixture
