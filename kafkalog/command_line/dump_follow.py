@@ -103,7 +103,7 @@ def _pieces(request: DumpRequest) -> Iterator[Piece]:
     searched_at = time.monotonic()
     while True:
         for path, log in list(followed.items()):
-            for piece in _news(log, replace(request, limit=left)):
+            for piece in _news(log, request, left):
                 left -= piece.rows
                 yield piece
                 if not left:
@@ -136,15 +136,19 @@ def _new_logs(request: DumpRequest, known: Container[str]) -> Iterator[Partition
             yield log
 
 
-def _news(followed: _Followed, request: DumpRequest) -> Iterator[Piece]:
-    """What has come since the last look; goes on to the segment that follows."""
-    while True:
+def _news(followed: _Followed, request: DumpRequest, left: int) -> Iterator[Piece]:
+    """What has come since the last look, not more than is left of the limit; goes on to the segment
+    that follows."""
+    while left:
         now = with_segments_of_now(followed.log, followed.log.path)
         _go_back(followed, now, request)
         follower = _follower(followed, now, request)
         followed.is_gone = not now.segments
         is_growing = follower is None and not followed.is_gone
-        yield from _of_segment(followed, request, is_growing=is_growing)
+        limited = replace(request, limit=left)
+        for piece in _of_segment(followed, limited, is_growing=is_growing):
+            left -= piece.rows
+            yield piece
         if follower is None:
             return
         followed.begin(follower)

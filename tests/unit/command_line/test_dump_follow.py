@@ -119,6 +119,17 @@ def test_segments_that_retention_deletes_do_not_end_it(tmp_path: Path) -> None:
     assert said(output) == []
 
 
+def test_a_limit_ends_it_inside_a_later_segment(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "orders-0", 0)
+    for offset in (0, 2, 4):
+        data = batch(offset) + batch(offset + 1)
+        (log.parent / f"{offset:020d}.log").write_bytes(data)
+    command = [sys.executable, "-m", "kafkalog", "dump", "--follow", "--limit", "3"]
+    run = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert re.findall(r"^baseOffset: (\d+) ", run.stdout, re.M) == ["0", "1", "2"]
+
+
 def test_a_store_is_not_followed() -> None:
     result = CliRunner().invoke(kafkalog, ["dump", "--follow", "memory://logs/orders-0"])
     assert (result.exit_code, result.stdout) == (ExitCode.WRONG_ARGUMENTS, "")
