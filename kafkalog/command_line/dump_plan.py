@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kafkalog.columns.segment_parts import parts_by_bytes
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.dump_side_files import KNOWN, kind_of
-from kafkalog.command_line.inputs import with_topics
+from kafkalog.command_line.inputs import those_of, with_topics
 from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
@@ -21,7 +21,7 @@ from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
 from kafkalog.storage.offset_ranges import OffsetRange
 from kafkalog.storage.oldest_log import is_oldest_layout
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import PartitionLog, is_asked
 from kafkalog.storage.read_plan import SegmentRead, segment_reads
 from kafkalog.storage.uris import absolute_path
 
@@ -95,9 +95,11 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     """The logs in each directory, of the asked topics and partitions."""
     directories = dict.fromkeys(entry.path for entry in entries if entry.is_directory)
     found = {path: find_partitions([path], strict=False) for path in directories}
-    chosen = with_topics(
-        [log for logs in found.values() for log in logs], request.topics, request.partitions
-    )
+    all_logs = [log for logs in found.values() for log in logs]
+    if request.topics or request.partitions:
+        files = [entry.path for entry in entries if not entry.is_directory]
+        all_logs += [log for path in files if _is_log(path) for log in _logs_of_file(path)]
+    chosen = with_topics(all_logs, request.topics, request.partitions)
     paths = {log.path for log in chosen}
     return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
 
@@ -150,8 +152,8 @@ def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
 def _of_file(path: str, request: DumpRequest) -> list[Item] | None:
     """What is told of a file, None for a name that is not known."""
     name = os.path.basename(path)
-    if any_base_offset(name) is not None or name.endswith(".kafka"):
-        logs = find_partitions([path], strict=False)
+    if _is_log(path):
+        logs = those_of(_logs_of_file(path), request.topics, request.partitions)
         return [item for log in logs for read in _reads(log, request) for item in _parts_of(read)]
     size = next(entry.size for entry in _listed(path))
     if _SNAPSHOT.fullmatch(name) or name == _BOOTSTRAP:
@@ -159,8 +161,23 @@ def _of_file(path: str, request: DumpRequest) -> list[Item] | None:
             [] if request.asks_for_some else [LogItem(_snapshot_read(path, size), _heading(name))]
         )
     if kind_of(path) is not None:
-        return [] if request.logs_only else [SideItem(path, size)]
+        return [SideItem(path, size)] if _is_asked_beside(path, request) else []
     return None
+
+
+def _is_log(path: str) -> bool:
+    name = os.path.basename(path)
+    return any_base_offset(name) is not None or name.endswith(".kafka")
+
+
+def _logs_of_file(path: str) -> list[PartitionLog]:
+    return find_partitions([path], strict=False)
+
+
+def _is_asked_beside(path: str, request: DumpRequest) -> bool:
+    name = partition_name(os.path.basename(os.path.dirname(path)))
+    topic, partition = (None, None) if name is None else (name.topic, name.partition)
+    return not request.logs_only and is_asked(topic, partition, request.topics, request.partitions)
 
 
 def _listed(path: str) -> list[Entry]:

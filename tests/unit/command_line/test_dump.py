@@ -272,6 +272,17 @@ def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
     assert {line["topic"] for line in found if line["type"] == "batch"} == {"shop.tx"}
 
 
+def test_a_topic_is_chosen_among_files_too() -> None:
+    files = EXAMPLES / "kafka-4.4" / "*" / "*"
+    log_dir = json_lines("--topic", "shop.tx", EXAMPLES / "kafka-4.4")
+    globbed = json_lines("--topic", "shop.tx", files)
+    assert sorted(map(str, globbed)) == sorted(map(str, log_dir))
+    assert len({line["file"] for line in globbed}) > 4
+    zero = ("--topic", "shop.codec-zstd", "--partition", "0")
+    assert json_lines(*zero, SEGMENT) == json_lines(SEGMENT)
+    assert "directories hold: shop.codec-zstd" in dump("--topic", "shop.tx", SEGMENT).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
