@@ -58,7 +58,7 @@ _WORDS: dict[str, Sequence[str]] = {
     "compresscodec": _CODECS,
     "isvalid": _FLAGS,
 }
-_OPTIONAL = ("baseOffset", "deleteHorizonMs")
+_OPTIONAL = ("baseOffset", "count", "deleteHorizonMs")
 _BATCH_FIELDS = (
     *("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId"),
     *("producerEpoch", "partitionLeaderEpoch", "isTransactional", "isControl", "deleteHorizonMs"),

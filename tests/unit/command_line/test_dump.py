@@ -267,6 +267,15 @@ def test_what_is_written_and_what_it_replaces_is_said(orders: Path, tmp_path: Pa
     )
 
 
+def test_how_many_records_an_old_compressed_batch_has_is_known_with_deep_only() -> None:
+    path = EXAMPLES / "kafka-0.10" / "old.codec-gzip-0" / f"{0:020d}.log"
+    assert {line["count"] for line in json_lines(path)} == {None}
+    lines = json_lines("--deep", path)
+    counts = [line["count"] for line in lines if line["type"] == "batch"]
+    assert sum(counts) == sum(line["type"] == "record" for line in lines)
+    assert dump("--format", "csv", path).stdout.splitlines()[1].split(",")[3:6:2] == ["", ""]
+
+
 def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
     found = json_lines("--topic", "shop.tx", "--format", "json", EXAMPLES / "kafka-4.4")
     assert {line["topic"] for line in found if line["type"] == "batch"} == {"shop.tx"}
