@@ -30,6 +30,8 @@ from kafkalog.storage.names import (
     oldest_partition_name,
     partition_name,
     segment_base_offset,
+    segment_file_name,
+    snapshot_offset,
 )
 from kafkalog.storage.nearby_log_dirs import nearby_log_dirs
 from kafkalog.storage.partition_log import (
@@ -75,6 +77,11 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     files: dict[str, list[str]] = {}
     found = {entry.path: entry for pattern in paths for entry in input_entries(pattern)}
     for entry in found.values():
+        if _is_beside_logs(entry):
+            raise LogDirError(
+                f"{entry.path}: no log but a file that is beside logs: name a log's file, or a "
+                "directory"
+            )
         if entry.is_directory:
             search.add_directory(entry.path, is_one_of_several=len(found) > 1)
         else:
@@ -110,6 +117,14 @@ def _is_meant(entry: Entry, pattern: str) -> bool:
 
 def _is_log_file(name: str) -> bool:
     return any_base_offset(name) is not None or oldest_base_offset(name) is not None
+
+
+def _is_beside_logs(entry: Entry) -> bool:
+    """Whether a file's name says that it is no log, which some of its bytes can look like."""
+    name = segment_file_name(entry.name)
+    is_index = name is not None and name.kind != ".log"
+    is_known = entry.name in _LOG_DIR_FILES or snapshot_offset(entry.name) is not None
+    return not entry.is_directory and (is_index or is_known)
 
 
 class _Search:

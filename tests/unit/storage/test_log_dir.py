@@ -295,6 +295,14 @@ def test_a_path_that_leads_nowhere_is_an_error_naming_it(pattern: str, tmp_path:
     assert str(caught.value).startswith(f"{wanted}: ")
 
 
+@pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.snapshot", "meta.properties"])
+def test_what_is_beside_logs_is_no_log_by_its_own_path(name: str, tmp_path: Path) -> None:
+    # As in `orders-0/*`, which the shell makes all files of.
+    add_partition(tmp_path, "orders-0", 0)
+    (tmp_path / "orders-0" / name).write_bytes(bytes(100))
+    assert "beside logs" in refusal(*(tmp_path / "orders-0").iterdir())
+
+
 def test_a_directory_of_other_things_is_an_error_that_tells_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "holiday").mkdir()
     (tmp_path / "holiday" / "photo.jpg").touch()
