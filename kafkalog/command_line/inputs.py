@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kafkalog.command_line.terminal import tell
-from kafkalog.errors import OptionError
+from kafkalog.errors import LogDirError, OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, is_asked
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
@@ -80,10 +80,19 @@ def chosen_logs(
     """The logs under the paths, internal topics included; of these topics and partitions, if any
     are given. A checkpoint file that cannot be read is logged and left aside.
 
-    Raises LogDirError for paths that hold no log, and OptionError for a topic or a partition that
-    none of them has.
+    Raises LogDirError for paths that hold no log, and for what only checkpoints there know; and
+    OptionError for a topic or a partition that none of them has.
     """
-    return with_topics(find_partitions(log_dirs, strict=False), topics, partitions)
+    found = find_partitions(log_dirs, strict=False)
+    try:
+        return with_topics(found, topics, partitions)
+    except OptionError:
+        from kafkalog.storage.other_entries import absent_lines
+
+        absent = [*absent_lines(log_dirs, found, topics, partitions)]
+        if absent:
+            raise LogDirError("; ".join(absent)) from None
+        raise
 
 
 def with_topics(

@@ -173,3 +173,21 @@ def test_wrong_arguments_and_paths_are_named(
     found, out, err = run(*asked)
     assert (found, out) == (code, "")
     assert said in err
+
+
+@pytest.mark.parametrize(
+    "command", [["ls"], ["check"], ["txns"], ["find", "--key", "k"]], ids=lambda words: words[0]
+)
+def test_a_partition_that_only_checkpoints_know_is_not_taken_for_a_misspelt_one(
+    command: list[str], unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F588: the broker's checkpoints name it.
+    logs = tmp_path / "log-dirs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    shutil.rmtree(logs / "shop.tx.out-0")
+    result = CliRunner().invoke(kafkalog, [*command, str(logs), "--topic", "shop.tx.out"])
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        3,
+        "",
+        f"error: not there: 1 partition that the checkpoints of {logs} name: shop.tx.out-0\n",
+    )
