@@ -22,9 +22,11 @@ from kafkalog.columns.batch_table import (
     RECORDS_COUNT,
     SIZE,
 )
+from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
-from kafkalog.storage.log_bounds import ToldEnd
+from kafkalog.storage.log_bounds import ToldEnd, told_end
+from kafkalog.storage.partition_log import PartitionLog
 
 _Row = list[int]
 
@@ -112,6 +114,19 @@ def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> Fault
         expected_offset=next_offset,
         base_offset=next_offset,
         last_offset=told.offset - 1,
+    )
+
+
+def lost_end(log: PartitionLog, log_end: int) -> CorruptDataError | None:
+    """The same of a log that ends at `log_end`, where it is damage: after a clean stop the records
+    up to the told end were there."""
+    last = log.segments[-1] if log.segments else None
+    missing = missing_end(log_end, last.size if last else 0, told_end(log))
+    if missing is None or missing.severity < Severity.ERROR:
+        return None
+    path = last.path if last else log.path
+    return CorruptDataError(
+        missing.fault.label, missing.detail, position=missing.position, path=path
     )
 
 

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkalog.columns.fault_details import missing_end
+from kafkalog.columns.fault_details import lost_end
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.transaction_walk import TransactionWalk, stable_offset
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.faults import Severity
-from kafkalog.storage.log_bounds import told_end
 from kafkalog.storage.log_snapshots import snapshot_entries
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.transactions import Transaction
@@ -24,7 +22,7 @@ def transaction_rows(
     the open ones. `now_ms` is 0 where the time of the report is not given. `on_damage` hears of
     what was passed over, and may raise; payloads are not looked at."""
     if not log.segments:
-        _report_missing_end(log, log.path, 0, log.log_start, on_damage)
+        _report_lost_end(log, log.log_start, on_damage)
         return
     base_offset = log.segments[0].base_offset or 0
     walk = TransactionWalk(log, base_offset, snapshot_entries(log, base_offset) or ())
@@ -32,23 +30,17 @@ def transaction_rows(
         yield _row(ended, "aborted" if ended.is_aborted else "committed", now_ms)
     for damage in walk.damages:
         on_damage(damage)
-    last = log.segments[-1]
-    _report_missing_end(log, last.path, last.size, walk.log_end, on_damage)
+    _report_lost_end(log, walk.log_end, on_damage)
     for still_open in walk.still_open.by_producer.values():
         yield _row(still_open, "open", now_ms)
 
 
-def _report_missing_end(
-    log: PartitionLog,
-    path: str,
-    size: int,
-    log_end: int,
-    on_damage: Callable[[CorruptDataError], None],
+def _report_lost_end(
+    log: PartitionLog, log_end: int, on_damage: Callable[[CorruptDataError], None]
 ) -> None:
-    """After a clean stop the records up to the told end were there. Rule: docs/format.md F76."""
-    missing = missing_end(log_end, size, told_end(log))
-    if missing is not None and missing.severity >= Severity.ERROR:
-        on_damage(CorruptDataError(missing.fault.label, missing.detail, position=size, path=path))
+    lost = lost_end(log, log_end)
+    if lost is not None:
+        on_damage(lost)
 
 
 def _row(found: Transaction, outcome: str, now_ms: int) -> TableRow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ _NUMBERS = {
 }
 _COLUMNS = ("topic", "partition", "offset")
 _Question = Callable[["ReplicaSet"], int | None]
+_Row = tuple[str | None, int | None, int]
+_Answer = tuple[_Row | None, str | None]
 
 _EPILOG = f"""\
 {LOG_DIRS_MEANING}
@@ -85,15 +87,26 @@ def get_offsets(
     """Print offsets of partitions: topic:partition:offset, a line each."""
     from kafkalog.columns.replica_facts import replica_sets
     from kafkalog.storage.names import INTERNAL_TOPICS
+    from kafkalog.storage.other_entries import absent_line, absent_partitions
 
     question, is_tiered = _question(time)
     is_chosen = _choice(topic, partitions, topic_partitions)
+    excluded = INTERNAL_TOPICS if exclude_internal_topics else frozenset()
+    logs = _logs(log_dirs, is_tiered=is_tiered)
     present = [
         (key, replicas)
-        for replicas in replica_sets(_logs(log_dirs, is_tiered=is_tiered))
-        if (key := replicas.best.topic_partition) is not None
-        and not (exclude_internal_topics and key[0] in INTERNAL_TOPICS)
+        for replicas in replica_sets([log for log in logs if log.is_live])
+        if (key := replicas.best.topic_partition) is not None and key[0] not in excluded
     ]
+    for path, absent in absent_partitions(log_dirs, logs) if not is_tiered else ():
+        answered = {key for key, _ in present}
+        names = [
+            f"{key[0]}-{key[1]}"
+            for key in absent
+            if is_chosen(key) and key[0] not in excluded and key not in answered
+        ]
+        if names:
+            tell(absent_line(path, names))
     if not present:
         raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for")
     found = [replicas for key, replicas in present if is_chosen(key)]
@@ -108,9 +121,9 @@ def get_offsets(
         raise OptionError(option, text, f"what matches a partition of the topics there: {held}")
     # In the tool's order: by name, in which 10 comes before 2.
     found.sort(key=lambda replicas: replicas.best.name)
-    logs = [replicas.best for replicas in found]
-    processes = processes_for(bytes_in(logs), processes)
-    rows = in_order(lambda replicas: _row(replicas, question), found, processes=processes)
+    processes = processes_for(bytes_in([replicas.best for replicas in found]), processes)
+    answers = in_order(lambda replicas: _answer(replicas, question), found, processes=processes)
+    rows = _told(answers)
     if table_format != "text":
         write_table(_COLUMNS, rows, table_format)
         return
@@ -118,10 +131,25 @@ def get_offsets(
         click.echo(f"{name}:{partition}:{offset}")
 
 
-def _row(replicas: ReplicaSet, question: _Question) -> Iterator[tuple[str | None, int | None, int]]:
+def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
+    """The row of a partition, if it has one, and what is known to be lost behind its end."""
+    from kafkalog.columns.fault_details import lost_end
+    from kafkalog.columns.log_offsets import log_end_offset
+
+    best = replicas.best
     offset = question(replicas)
-    if offset is not None:
-        yield replicas.best.topic, replicas.best.partition, offset
+    row = None if offset is None else (best.topic, best.partition, offset)
+    lost = lost_end(best, log_end_offset(best, check_crcs=False))
+    yield row, None if lost is None else str(lost)
+
+
+def _told(answers: Iterable[_Answer]) -> Iterator[_Row]:
+    """The rows; what is lost is told on stderr."""
+    for row, lost in answers:
+        if lost is not None:
+            tell(lost)
+        if row is not None:
+            yield row
 
 
 def _question(text: str) -> tuple[_Question, bool]:
@@ -204,7 +232,7 @@ def _numbers(text: str) -> set[int]:
 
 
 def _logs(log_dirs: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
-    """The logs that brokers serve, or those in tiered storage."""
+    """The logs on disks, or those in tiered storage."""
     from kafkalog.storage.log_dir import find_partitions
     from kafkalog.storage.oldest_log import is_oldest_layout
 
@@ -213,4 +241,4 @@ def _logs(log_dirs: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
         found = [log for path in log_dirs for log in find_partitions([path], strict=False)]
         return [log for log in found if log.tiered_topic_id is not None]
     found = find_partitions(log_dirs, strict=False)
-    return [log for log in found if log.is_live and not is_oldest_layout(log)]
+    return [log for log in found if not is_oldest_layout(log)]

@@ -107,10 +107,15 @@ def absent_lines(
             if is_asked(topic, partition, topics, partitions)
         ]
         if names:
-            yield printable(
-                f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} "
-                f"name: {first_names(names, _MOST_ABSENT)}"
-            )
+            yield absent_line(path, names)
+
+
+def absent_line(path: str, names: Sequence[str]) -> str:
+    """The line for a log directory that does not have these partitions."""
+    return printable(
+        f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} "
+        f"name: {first_names(names, _MOST_ABSENT)}"
+    )
 
 
 def side_bytes(log: PartitionLog) -> int:

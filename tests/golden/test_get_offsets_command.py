@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -160,3 +161,22 @@ def test_without_what_is_asked_for_there_is_no_answer(unpacked: Unpacked) -> Non
     code, _, err = run(path, "--topic", "shop.iden")
     assert (code, "'shop.iden', allowed: what matches" in err) == (2, True)
     assert "did you mean shop.idem" in err
+
+
+def test_what_checkpoints_know_to_be_lost_is_told(unpacked: Unpacked, tmp_path: Path) -> None:
+    # F76: the broker's checkpoint has the high watermarks 528 and 187.
+    logs = tmp_path / "log-dirs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    whole = lines(str(logs), "--topic", r"shop\.tx.*")
+    last = max((logs / "shop.tx-0").glob("*.log"))
+    last.write_bytes(b"")
+    shutil.rmtree(logs / "shop.tx.out-0")
+    code, out, err = run(str(logs), "--topic", r"shop\.tx.*")
+    assert code == 0
+    assert set(whole) - set(out.splitlines()) == {"shop.tx:0:528", "shop.tx.out:0:187"}
+    assert err.splitlines() == [
+        f"not there: 1 partition that the checkpoints of {logs} name: shop.tx.out-0",
+        f"{last}: position 0: missing_end: offsets {int(last.stem)} to 527 are missing: the "
+        "checkpoints beside the log say that it went on to 528",
+    ]
+    assert run(str(logs), "--topic", "shop.idem")[2] == ""
