@@ -45,6 +45,10 @@ class LogItem:
     def size(self) -> int:
         return self.read.size
 
+    @property
+    def path(self) -> str:
+        return self.read.path
+
 
 @dataclass(frozen=True)
 class SideItem:
@@ -60,14 +64,19 @@ _Logs = Mapping[str, list[PartitionLog]]
 
 
 def planned(request: DumpRequest) -> list[Item]:
-    """The files under the paths, in the order in which they are told.
+    """The files under the paths, in the order in which they are told; one that is asked for twice,
+    by itself and with its directory, is told once.
 
     Raises LogDirError for a path that is not there or a file that is none of Kafka's, OptionError
     where nothing is left of what was asked for.
     """
     entries = {path: _entries(path) for path in request.paths}
     logs = _logs(request, [entry for found in entries.values() for entry in found])
-    items = [item for path in request.paths for item in _under(path, entries[path], logs, request)]
+    items: list[Item] = []
+    for path in request.paths:
+        before = {item.path for item in items}
+        found = _under(path, entries[path], logs, request)
+        items += [item for item in found if item.path not in before]
     if not items:
         raise OptionError("PATH", ", ".join(request.paths), "paths with a file to dump")
     return items

@@ -210,6 +210,16 @@ def test_records_of_internal_topics_are_decoded_unless_raw() -> None:
     assert raw["key"].startswith("\x00\x01\x00\x0eshop.g-deleted")
 
 
+def test_a_file_that_is_asked_for_twice_is_told_once() -> None:
+    log_dir = EXAMPLES / "kafka-4.4"
+    partition = log_dir / "shop.tx-0"
+    once = dump("--deep", log_dir).stdout
+    assert dump("--deep", log_dir, log_dir, partition).stdout == once
+    told = dump("--deep", partition, log_dir).stdout
+    assert told.startswith(dump("--deep", partition).stdout)
+    assert sorted(told.splitlines()) == sorted(once.splitlines())
+
+
 def test_a_log_directory_dumps_what_is_in_it() -> None:
     result = dump(EXAMPLES / "kafka-4.4")
     names = [
