@@ -108,7 +108,9 @@ def get_offsets(
         if names:
             tell(absent_line(path, names))
     if not present:
-        raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for")
+        are_files = logs and not any(log.is_live for log in logs)
+        advice = "; give log directories, not files" if are_files else ""
+        raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for{advice}")
     found = [replicas for key, replicas in present if is_chosen(key)]
     if not found:
         asked = {

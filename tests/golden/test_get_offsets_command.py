@@ -180,3 +180,9 @@ def test_what_checkpoints_know_to_be_lost_is_told(unpacked: Unpacked, tmp_path: 
         "checkpoints beside the log say that it went on to 528",
     ]
     assert run(str(logs), "--topic", "shop.idem")[2] == ""
+
+
+def test_files_are_not_partitions_that_a_broker_serves(unpacked: Unpacked) -> None:
+    path = next((unpacked("kafka44.logs") / "log-dirs" / "shop.tx-0").glob("*.log"))
+    expected = f"error: {path}: no partition there is asked for; give log directories, not files\n"
+    assert run(str(path)) == (3, "", expected)
