@@ -142,6 +142,7 @@ def test_gaps_and_topics_created_again_are_findings(
     assert offsets == [("again", n) for n in range(12)] + [("gap", 9), ("gap", 10)]
 
 
+@pytest.mark.deep
 def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> None:
     # F530
     log = StreamedLog(tmp_path / "log", "orders", 0)

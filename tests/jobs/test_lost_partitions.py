@@ -110,6 +110,7 @@ def test_the_plan_and_the_salvage_say_so_too(
     )
 
 
+@pytest.mark.deep
 def test_the_report_names_both(
     spark: SparkSession, tmp_path: Path, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,6 +138,7 @@ def test_clusters_whose_ids_are_not_known_or_differ_are_not_compared(
     assert f"cluster {CLUSTER_ID}" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 def test_what_is_written_goes_on_where_the_logs_end(
     spark: SparkSession,
     run: Run,

@@ -237,6 +237,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.deep
 @needs_avro
 def test_the_commands_of_the_document_decode_everything(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -68,6 +68,7 @@ def history(spark: SparkSession, output: Path) -> list[tuple[int, str, dict[str,
     ]
 
 
+@pytest.mark.deep
 def test_a_repeated_run_writes_no_version_and_history_tells_the_offsets_of_each(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

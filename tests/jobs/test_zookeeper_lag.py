@@ -106,6 +106,7 @@ def test_states_members_and_coordinators_are_those_of_the_znodes(lag_of_0_10: li
     assert len({row.cluster_id for row in lag_of_0_10}) == 1
 
 
+@pytest.mark.deep
 def test_the_transaction_logs_are_the_history(
     spark: SparkSession, unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

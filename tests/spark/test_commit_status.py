@@ -220,6 +220,7 @@ def test_status_of_a_commit(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.deep
 def test_a_commit_expires_with_the_millisecond(spark: SparkSession) -> None:
     # F325, T36: version 1 names the time itself.
     explicit = commit(10, 5, version=1, expire_timestamp_ms=110_000)
@@ -256,6 +257,7 @@ def test_commits_of_classic_groups(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.deep
 def test_commits_of_groups_of_other_types(spark: SparkSession) -> None:
     # F325, F326
     streams, member = group_record(17, 1, epoch=1), group_record(19, 2, member_id="m")
@@ -269,6 +271,7 @@ def test_commits_of_groups_of_other_types(spark: SparkSession) -> None:
     )
 
 
+@pytest.mark.deep
 def test_a_commit_stays_while_another_waits_for_its_transaction(spark: SparkSession) -> None:
     # F326
     case = Case(commit(10, 5), None, "current", waiting=(open_commit(11, 6),))

@@ -171,6 +171,7 @@ def test_the_newest_state_is_the_one_that_the_admin_client_told(
     assert sorted(told.values()) == ["Empty"] * 5 + ["Stable"] * 4
 
 
+@pytest.mark.deep
 def test_nothing_is_compared_with_a_generation_that_was_compacted_away(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:

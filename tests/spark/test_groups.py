@@ -66,6 +66,7 @@ def test_states_of_consumer_groups(
     assert described(spark, *records).state == state
 
 
+@pytest.mark.deep
 def test_states_of_streams_groups(spark: SparkSession) -> None:
     # F321: by StreamsGroup.maybeUpdateGroupState; its members' code of stable is 1.
     group = group_record(17, 0, epoch=3, validated_topology_epoch=2)
@@ -81,6 +82,7 @@ def test_states_of_streams_groups(spark: SparkSession) -> None:
     assert described(spark, group, member, waiting, target, topology).state == "Reconciling"
 
 
+@pytest.mark.deep
 def test_a_group_that_became_another_type_and_one_that_is_gone(spark: SparkSession) -> None:
     # F320: what is deleted of the one type says nothing of the other.
     classic = group_record(2, 0, epoch=8, protocol_type="consumer", members=[])
