@@ -21,7 +21,10 @@ from kafkalog.coordination.transactional_ids import (
     open_outcome,
     transaction_words,
 )
-from kafkalog.storage.absent_coordinators import absent_coordinators
+from kafkalog.storage.absent_coordinators import (
+    absent_coordinators,
+    clusters_without_all_coordinators,
+)
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import first_names
@@ -77,8 +80,8 @@ def transaction_rows(
     processes: int,
 ) -> TransactionRows:
     """The transactions of these logs, judged by what coordinators' logs say, which are among the
-    `others` under the paths: if none is, no transaction is called hanging, and
-    if not all of its partitions are, none that no coordinator knows."""
+    `others` under the paths: if not all of their partitions are, none
+    is called hanging because no coordinator knows it."""
     states_logs = [log for log in others if log.topic == TRANSACTION_STATE]
 
     def rows(view: str, columns: tuple[str, ...], found: list[PartitionLog]) -> list[Row]:
@@ -91,8 +94,7 @@ def transaction_rows(
     for row in stable_offsets:
         holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
         row["holder_transactional_id"] = holder and holder["transactional_id"]
-    with_states = {log.log_dir.cluster_id for log in states_logs}
-    absent = absent_coordinators(others)
+    incomplete = clusters_without_all_coordinators(others)
     holders = {_log(row): row["holder_producer_id"] for row in stable_offsets}
     transactions = rows("transactions", _TRANSACTION_COLUMNS, logs)
     for row in transactions:
@@ -103,10 +105,8 @@ def transaction_rows(
         row["is_stable_offset_holder"] = is_open and holders.get(_log(row)) == row["producer_id"]
         row["reason"] = row["started_ms"] = None
         if is_open:
-            said = "unknown"
-            if row["cluster_id"] in with_states:
-                said = coordinator_says(state, row["producer_id"], row["topic"], row["partition"])
-            if said == NO_TRANSACTIONAL_ID and row["cluster_id"] in absent:
+            said = coordinator_says(state, row["producer_id"], row["topic"], row["partition"])
+            if said == NO_TRANSACTIONAL_ID and row["cluster_id"] in incomplete:
                 said = "unknown"
             if state and said == "known" and state["started_ms"] is not None:
                 row["started_ms"] = state["started_ms"]
@@ -115,7 +115,7 @@ def transaction_rows(
             silent_ms = None if last_ms is None else at_ms - last_ms
             row["outcome"], row["reason"] = open_outcome(said, silent_ms, longest_ms)
     if logs:
-        _tell_absent(absent)
+        _tell_absent(absent_coordinators(others))
     metadata = cluster_metadata(log_dirs, others, None)
     return TransactionRows(
         transactions, stable_offsets, ids.states(), metadata.leaders_of(TRANSACTION_STATE)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.storage.absent_coordinators import absent_coordinators
+from kafkalog.storage.absent_coordinators import clusters_without_all_coordinators
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.names import TRANSACTION_STATE
 
@@ -33,8 +33,7 @@ def transaction_views(
         return reader.option("mode", mode).option("nowMs", at_ms).load(list(log_dirs))
 
     found = find_partitions(log_dirs, strict=False)
-    with_states = {log.log_dir.cluster_id for log in found if log.topic == TRANSACTION_STATE}
-    states = view("transaction_states") if with_states else None
-    without = {log.log_dir.cluster_id for log in found} - with_states
-    incomplete = frozenset(without | absent_coordinators(found).keys())
+    has_states = any(log.topic == TRANSACTION_STATE for log in found)
+    states = view("transaction_states") if has_states else None
+    incomplete = clusters_without_all_coordinators(found)
     return TransactionViews(view("transactions"), view("stable_offsets"), states, incomplete)

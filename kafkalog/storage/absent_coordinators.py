@@ -43,3 +43,12 @@ def absent_coordinators(logs: Iterable[PartitionLog]) -> dict[str | None, list[i
         for cluster_id in clusters
         if (numbers := absent.get(cluster_id, [])) or is_mixed
     }
+
+
+def clusters_without_all_coordinators(logs: Iterable[PartitionLog]) -> frozenset[str | None]:
+    """The clusters of which partitions of `__transaction_state` are absent, or all of it is: who no
+    coordinator knows there may be known to one that is not here."""
+    found = list(logs)
+    with_some = {log.log_dir.cluster_id for log in found if log.topic == TRANSACTION_STATE}
+    without = {log.log_dir.cluster_id for log in found} - with_some
+    return frozenset(without | absent_coordinators(found).keys())
