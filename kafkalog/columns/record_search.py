@@ -129,7 +129,7 @@ def _missing(
     if segment.next_base_offset is None:
         return missing_end(next_offset, size, told_end(log))
     # From a log that is cleaned they may have been removed: that it is compacted is told anyway.
-    if log.topic_partition in log.log_dir.cleaner_checkpoints:
+    if log.is_compacted:
         return None
     return segment_hole(next_offset, segment.next_base_offset, size, is_compacted=False)
 

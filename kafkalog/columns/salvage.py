@@ -92,8 +92,7 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
 
 
 def _salvaged(log: PartitionLog, writer: LogWriter) -> TableRow:
-    is_compacted = log.topic_partition in log.log_dir.cleaner_checkpoints
-    salvage = _Salvage(writer, is_compacted=is_compacted, told_end=told_end(log))
+    salvage = _Salvage(writer, is_compacted=log.is_compacted, told_end=told_end(log))
     for segment in log.segments:
         salvage.add_segment(segment)
     if not log.segments:

@@ -77,7 +77,7 @@ class _Account:
 
     @property
     def is_compacted(self) -> bool:
-        return self.log.topic_partition in self.log.log_dir.cleaner_checkpoints
+        return self.log.is_compacted
 
 
 @dataclass

@@ -89,6 +89,11 @@ class PartitionLog:
         key = self.topic_partition
         return self.log_dir.log_starts.get(key, 0) if key else 0
 
+    @property
+    def is_compacted(self) -> bool:
+        """Whether the cleaner has been in the log, by its checkpoint."""
+        return self.topic_partition in self.log_dir.cleaner_checkpoints
+
 
 def is_asked(
     topic: str | None, partition: int | None, topics: Sequence[str], partitions: Sequence[int]

@@ -111,7 +111,7 @@ def segment_reads(
             cluster_id=log.log_dir.cluster_id,
             broker_id=log.log_dir.broker_id,
             input_path=segment.input_path,
-            is_compacted=log.topic_partition in log.log_dir.cleaner_checkpoints,
+            is_compacted=log.is_compacted,
             asked_start=offsets.asked_start if is_last else None,
             asked_end=offsets.asked_end if is_last else None,
             told_end=told_end(log) if is_last else None,

@@ -84,7 +84,7 @@ class ReplicaSet:
 
     @property
     def is_compacted(self) -> bool:
-        return any(log.topic_partition in log.log_dir.cleaner_checkpoints for log in self.logs)
+        return any(log.is_compacted for log in self.logs)
 
     def filling(self, segment: SegmentFile) -> Filling:
         """What a segment of the best replica is read with."""
