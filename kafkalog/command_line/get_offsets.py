@@ -19,6 +19,7 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
 if TYPE_CHECKING:
+    from kafkalog.format.checkpoints import TopicPartition
     from kafkalog.storage.partition_log import PartitionLog
     from kafkalog.storage.replica_reads import ReplicaSet
 
@@ -87,7 +88,7 @@ def get_offsets(
     """Print offsets of partitions: topic:partition:offset, a line each."""
     from kafkalog.columns.replica_facts import replica_sets
     from kafkalog.storage.names import INTERNAL_TOPICS
-    from kafkalog.storage.other_entries import absent_line, absent_partitions
+    from kafkalog.storage.other_entries import absent_partitions
 
     question, is_tiered = _question(time)
     is_chosen = _choice(topic, partitions, topic_partitions)
@@ -98,15 +99,12 @@ def get_offsets(
         for replicas in replica_sets([log for log in logs if log.is_live])
         if (key := replicas.best.topic_partition) is not None and key[0] not in excluded
     ]
-    for path, absent in absent_partitions(log_dirs, logs) if not is_tiered else ():
+    if not is_tiered:
         answered = {key for key, _ in present}
-        names = [
-            f"{key[0]}-{key[1]}"
-            for key in absent
-            if is_chosen(key) and key[0] not in excluded and key not in answered
-        ]
-        if names:
-            tell(absent_line(path, names))
+        _tell_absent(
+            absent_partitions(log_dirs, logs),
+            lambda key: is_chosen(key) and key[0] not in excluded and key not in answered,
+        )
     if not present:
         are_files = logs and not any(log.is_live for log in logs)
         advice = "; give log directories, not files" if are_files else ""
@@ -131,6 +129,17 @@ def get_offsets(
         return
     for name, partition, offset in rows:
         click.echo(f"{name}:{partition}:{offset}")
+
+
+def _tell_absent(
+    absent: Iterable[tuple[str, list[TopicPartition]]], is_asked: Callable[[TopicPartition], bool]
+) -> None:
+    from kafkalog.storage.other_entries import absent_line
+
+    for path, keys in absent:
+        names = [f"{topic}-{partition}" for topic, partition in filter(is_asked, keys)]
+        if names:
+            tell(absent_line(path, names))
 
 
 def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
