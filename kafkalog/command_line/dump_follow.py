@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from kafkalog.columns.dump_log import Piece
+from kafkalog.columns.dump_log import LogDump, Piece
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line.dump_plan import LogItem, log_items
@@ -30,7 +31,7 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.files import modified_ms
+from kafkalog.storage.files import InputFile, modified_ms
 from kafkalog.storage.log_dir import find_partitions, with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile, topic_id
 from kafkalog.storage.renamed_files import opened
@@ -242,13 +243,17 @@ def _of_segment(followed: _Followed, request: DumpRequest, *, is_growing: bool) 
             told_position=followed.told_position,
             is_growing=is_growing,
         )
-        try:
+        with suppress(FileCutError):  # the next look goes back
             yield from dump.pieces()
-            header = file.read(dump.told_position, _HEADER_BYTES)
-        except FileCutError:
-            header = b""  # which no file has: the next look goes back
         if dump.told_position > followed.told_position and read.base_offset is not None:
-            followed.marks.append(
-                _Mark(read.base_offset, dump.told_position, dump.told_offset + 1, header)
-            )
+            followed.marks.append(_mark(file, dump, read.base_offset))
         followed.told_position, followed.next_offset = dump.told_position, dump.told_offset + 1
+
+
+def _mark(file: InputFile, dump: LogDump, base_offset: int) -> _Mark:
+    """Remember the last whole batch of the dump."""
+    try:
+        header = file.read(dump.told_position, _HEADER_BYTES)
+    except FileCutError:
+        header = b""  # which no file has: the next look goes back
+    return _Mark(base_offset, dump.told_position, dump.told_offset + 1, header)

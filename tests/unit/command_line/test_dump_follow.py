@@ -119,6 +119,30 @@ def test_segments_that_retention_deletes_do_not_end_it(tmp_path: Path) -> None:
     assert said(output) == []
 
 
+def test_logs_without_a_whole_batch_yet_are_waited_for(tmp_path: Path) -> None:
+    # An empty topic, a batch that is being written, preallocated zeros; beside a log with records.
+    empty, begun, zeros, other = (new_log(tmp_path / f"orders-{n}", 0) for n in range(4))
+    empty.write_bytes(b"")
+    begun.write_bytes(batch(10)[:40])
+    zeros.write_bytes(bytes(4096))
+    other.write_bytes(batch(30))
+    with following(tmp_path) as output:
+        wait_for(output, 30)
+        append(other, batch(31))
+        wait_for(output, 31)
+        append(begun, batch(10)[40:])
+        wait_for(output, 10)
+        zeros.write_bytes(batch(20) + bytes(4096))
+        wait_for(output, 20)
+        empty.write_bytes(batch(0))
+        wait_for(output, 0)
+        zeros.write_bytes(batch(20) + batch(21) + bytes(4096))
+        wait_for(output, 21)
+    assert offsets(output) == [30, 31, 10, 20, 0, 21]
+    assert b"Found" not in output.read_bytes()
+    assert said(output) == []
+
+
 def test_a_limit_ends_it_inside_a_later_segment(tmp_path: Path) -> None:
     log = new_log(tmp_path / "orders-0", 0)
     for offset in (0, 2, 4):
