@@ -11,13 +11,13 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.analysis.recovery import recovery_totals, with_losses
+from kafkalog.columns.recovery_totals import RecoveryTotals, is_finding
 from kafkalog.spark import job
 from kafkalog.spark.options import Shutdown
 from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows
+from kafkalog.spark.tables import replace_rows, table_schema
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
@@ -34,51 +34,27 @@ def build(spark: SparkSession, log_dirs: Sequence[str], view: str, args: Namespa
     return reader.load(list(log_dirs))
 
 
-def verdict(totals: Row) -> str:
-    """One line: whether a broker starts, and what is lost then."""
-    starts = f"a broker gets through with all of {job.counted(totals.partitions, 'partition')}"
-    if totals.start_errors:
-        starts = (
-            f"NO START: {job.counted(totals.start_errors, 'partition')} of {totals.partitions} "
-            "would keep a broker from starting"
-        )
-    if totals.missing_offsets:
-        starts += (
-            f"; MISSING by the checkpoints: {job.counted(totals.missing_offsets, 'offset')} at the "
-            f"end of {job.counted(totals.short_partitions, 'partition')}"
-        )
-    if not totals.lost_bytes:
-        return starts if has_findings(totals) else f"{starts}; nothing is lost"
-    return (
-        f"{starts}; LOST: {job.counted(totals.lost_bytes, 'byte')} in "
-        f"{job.counted(totals.cut_partitions, 'partition')}, of which "
-        f"{job.counted(totals.salvageable_bytes, 'byte')} with "
-        f"{job.counted(totals.salvageable_records, 'record')} are sound and can be salvaged"
-    )
-
-
-def has_findings(totals: Row) -> bool:
-    """Whether anything is lost, was lost before, or keeps a broker from starting."""
-    return bool(totals.lost_bytes or totals.missing_offsets or totals.start_errors)
-
-
 def run(args: Namespace) -> job.ExitCode:
     """Plan, write both tables, and say what would be lost."""
     inputs, logs = job.announced_logs(args)
     with job_session("kafkalog plan_recovery", with_delta=args.format == "delta") as spark:
-        plan = build(spark, inputs, "recovery_plan", args).cache()
+        rows = build(spark, inputs, "recovery_plan", args).collect()
+        totals = RecoveryTotals.of(row.asDict() for row in rows)
+        plan = spark.createDataFrame(rows, table_schema("recovery_plan"))
         sequences = build(spark, inputs, "producer_sequences", args)
-        (totals,) = recovery_totals(plan).collect()
         paths = [
             replace_rows(plan, args.output, "recovery_plan", args.format, inputs),
             replace_rows(sequences, args.output, "producer_sequences", args.format, inputs),
         ]
-        if args.show and has_findings(totals):
-            with_losses(plan).select(*_SHOWN).show(args.show, truncate=False)
+        if args.show and totals.findings:
+            found = [row for row in rows if is_finding(row.asDict())]
+            shown = spark.createDataFrame(found, table_schema("recovery_plan"))
+            ordered = shown.orderBy("topic", "partition")
+            ordered.select(*_SHOWN).show(args.show, truncate=False)
     job.tell_absent(inputs, logs)
-    print(verdict(totals))
+    print(totals.words())
     print("tables:", *paths)
-    return job.exit_code(args, has_findings=has_findings(totals))
+    return job.exit_code(args, has_findings=bool(totals.findings))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,8 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from kafkalog.analysis.salvage import lost_ranges, salvage_totals
+from kafkalog.analysis.salvage import lost_ranges
+from kafkalog.columns.salvaged_logs import SalvageTotals
 from kafkalog.spark.job import (
     ExitCode,
     announced_logs,
@@ -20,11 +21,12 @@ from kafkalog.spark.job import (
     run_job,
     tell_absent,
 )
-from kafkalog.spark.salvage import salvage, salvageable
-from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings, salvage_verdict
+from kafkalog.spark.salvage import salvage
+from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings
 from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import refuse_other_inputs, replace_rows
+from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
 from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.storage.salvaged_log_dir import salvageable
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
 
@@ -38,8 +40,9 @@ def run(args: Namespace) -> ExitCode:
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, args.output, table, args.format, inputs)
-        salvaged = salvage(spark, logs, args.salvage_to, settings)
-        (totals,) = salvage_totals(salvaged).collect()
+        rows = salvage(spark, logs, args.salvage_to, settings)
+        totals = SalvageTotals.of(row.asDict() for row in rows)
+        salvaged = spark.createDataFrame(rows, table_schema("salvage"))
         lost = lost_ranges(salvaged)
         paths = [
             replace_rows(salvaged, args.output, "salvage", args.format, inputs),
@@ -49,9 +52,9 @@ def run(args: Namespace) -> ExitCode:
             places = lost.orderBy("topic", "partition", "file", "position")
             places.select(*_SHOWN).show(args.show, truncate=False)
     tell_absent(inputs, found)
-    print(salvage_verdict(totals, args.salvage_to))
+    print(totals.words(args.salvage_to))
     print("tables:", *paths)
-    return exit_code(args, has_findings=bool(totals.lost_ranges or totals.start_errors))
+    return exit_code(args, has_findings=totals.has_findings)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

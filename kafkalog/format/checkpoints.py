@@ -5,7 +5,7 @@ Rules: docs/format.md F80 and F81.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafkalog.errors import CorruptDataError
@@ -45,7 +45,7 @@ def int64(word: str) -> int:
     return number
 
 
-def write_offset_checkpoint(offsets: dict[TopicPartition, int]) -> str:
+def write_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> str:
     """The checkpoint's text, entries in the order given."""
     return write_checkpoint(
         f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kafkalog.columns.salvage import SalvageSettings
-from kafkalog.spark.salvage import salvageable
 from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.salvaged_log_dir import salvageable
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka

@@ -1,4 +1,4 @@
-"""What the salvage job takes. Rule: F180."""
+"""Which logs salvage takes. Rule: F180."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import UnsupportedFormatError
-from kafkalog.spark.salvage import salvageable
 from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.salvaged_log_dir import salvageable
 from tests.unit.storage.log_dirs import add_meta_properties
 
 

@@ -1,0 +1,76 @@
+"""What the plans for the partitions of a log directory come to, from the rows of view
+`recovery_plan`, and in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafkalog.words import counted
+
+
+def is_finding(row: Mapping[str, Any]) -> bool:
+    """Whether a partition loses something at the start, has lost it before, or keeps a broker from
+    starting."""
+    return bool(row["lost_bytes"] or row["missing_offsets"] or not row["broker_starts"])
+
+
+@dataclass
+class RecoveryTotals:
+    """How many partitions there are, what is lost of them, and what could be saved."""
+
+    partitions: int = 0
+    start_errors: int = 0
+    cut_partitions: int = 0
+    short_partitions: int = 0
+    lost_bytes: int = 0
+    salvageable_bytes: int = 0
+    salvageable_records: int = 0
+    missing_offsets: int = 0
+    findings: int = 0
+
+    @classmethod
+    def of(cls, rows: Iterable[Mapping[str, Any]]) -> RecoveryTotals:
+        """What the rows come to."""
+        totals = cls()
+        for row in rows:
+            totals._add(row)
+        return totals
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        self.partitions += 1
+        self.start_errors += not row["broker_starts"]
+        self.cut_partitions += bool(row["lost_bytes"])
+        self.short_partitions += bool(row["missing_offsets"])
+        for name in ("lost_bytes", "salvageable_bytes", "salvageable_records", "missing_offsets"):
+            setattr(self, name, getattr(self, name) + (row[name] or 0))
+        self.findings += is_finding(row)
+
+    def words(self) -> str:
+        """One line: whether a broker starts, and what is lost then."""
+        parts = [self._start_words()]
+        if self.missing_offsets:
+            parts.append(
+                f"MISSING by the checkpoints: {counted(self.missing_offsets, 'offset')} at the "
+                f"end of {counted(self.short_partitions, 'partition')}"
+            )
+        if self.lost_bytes:
+            parts.append(
+                f"LOST: {counted(self.lost_bytes, 'byte')} in "
+                f"{counted(self.cut_partitions, 'partition')}, of which "
+                f"{counted(self.salvageable_bytes, 'byte')} with "
+                f"{counted(self.salvageable_records, 'record')} are sound and can be salvaged"
+            )
+        if not self.findings:
+            parts.append("nothing is lost")
+        return "; ".join(parts)
+
+    def _start_words(self) -> str:
+        if self.start_errors:
+            return (
+                f"NO START: {counted(self.start_errors, 'partition')} of {self.partitions} "
+                "would keep a broker from starting"
+            )
+        return f"a broker gets through with all of {counted(self.partitions, 'partition')}"

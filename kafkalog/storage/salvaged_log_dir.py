@@ -1,0 +1,109 @@
+"""The rules of a log directory that salvage writes: which logs go into it, which of them are
+compacted, and the files at its top. Rules: docs/format.md F180, F184 and F252 to F254.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from kafkalog.errors import CorruptDataError, LogDirError, OptionError, UnsupportedFormatError
+from kafkalog.format.checkpoints import (
+    TopicPartition,
+    read_offset_checkpoint,
+    write_offset_checkpoint,
+)
+from kafkalog.storage.files import read_text
+from kafkalog.storage.log_dir import META_PROPERTIES
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    CLUSTER_METADATA,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+)
+from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.output_files import write_file
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.topic_configs import TopicConfigs
+
+# What is written anew: all that was salvaged is on disk and was on all replicas that there are.
+_NEW_CHECKPOINTS = (RECOVERY_POINTS, REPLICATION_OFFSETS)
+
+
+def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
+    """The logs that a broker serves; a controller's own log is more than its segments.
+
+    Raises LogDirError for logs of several log directories: they belong into as many new ones;
+    UnsupportedFormatError for files of the oldest layout.
+    """
+    chosen = [log for log in logs if log.is_live and log.topic != CLUSTER_METADATA]
+    places = sorted({log.log_dir.path for log in chosen})
+    if len(places) != 1:
+        found = ", ".join(places) or "no partition"
+        raise LogDirError(f"one log directory is salvaged at a time, found {found}")
+    oldest = next(filter(is_oldest_layout, chosen), None)
+    if oldest is not None:
+        raise UnsupportedFormatError(
+            f"{oldest.path} has files of Kafka 0.7's layout, which no broker of today opens: view "
+            "records reads what is sound in them"
+        )
+    return chosen
+
+
+def compacted_topics(
+    logs: Iterable[PartitionLog], named: Sequence[str], configs: TopicConfigs, *, by_policy: bool
+) -> dict[str, int]:
+    """The topics to compact, each with its delete.retention.ms: those named and, `by_policy`,
+    those whose cleanup.policy is known to have `compact`.
+
+    Raises OptionError for a name that no log has, and if there is nothing to compact by policy.
+    """
+    topics = sorted({log.topic for log in logs if log.topic is not None})
+    unknown = sorted(set(named) - set(topics))
+    if unknown:
+        raise OptionError(
+            "--compact-topics", ",".join(unknown), f"topics that are there: {', '.join(topics)}"
+        )
+    settings = {topic: configs.compaction(topic) for topic in topics}
+    if by_policy and not named and not any(each.is_compacted for each in settings.values()):
+        allowed = "topics with one, by --topic-config, --server-properties or --compact-topics"
+        raise OptionError("--compact", "no cleanup.policy with compact", allowed)
+    return {
+        topic: each.delete_retention_ms
+        for topic, each in settings.items()
+        if topic in named or (by_policy and each.is_compacted)
+    }
+
+
+def finish_log_dir(
+    source: str,
+    target: str,
+    ends: Mapping[TopicPartition, int],
+    cleaned: Mapping[TopicPartition, int] | None = None,
+) -> None:
+    """Write the files at the top of the new log directory, `ends` being the log end offsets and
+    `cleaned` how far those partitions are cleaned that were compacted."""
+    for name in _NEW_CHECKPOINTS:
+        _write_text(target, name, write_offset_checkpoint(ends))
+    # Copied from the source: offsets that are still right, as far as the new log goes.
+    for name in (LOG_STARTS, CLEANER_OFFSETS):
+        offsets = _offsets(os.path.join(source, name))
+        if name == CLEANER_OFFSETS:
+            offsets.update(cleaned or {})
+        kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
+        _write_text(target, name, write_offset_checkpoint(kept))
+    properties = read_text(os.path.join(source, META_PROPERTIES))
+    if properties is not None:
+        _write_text(target, META_PROPERTIES, properties)
+
+
+def _offsets(path: str) -> dict[TopicPartition, int]:
+    try:
+        return read_offset_checkpoint(read_text(path) or "")
+    except CorruptDataError:
+        return {}
+
+
+def _write_text(target: str, name: str, text: str) -> None:
+    write_file(os.path.join(target, name), text.encode(), os.fsync)
