@@ -13,6 +13,22 @@ class FileCutError(KafkaLogError):
     """A file that became shorter while it was read."""
 
 
+class OutOfMemoryError(KafkaLogError):
+    """Reading needs more memory than the process may have; `path` is the file that was being read,
+    None where that is not known."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self.path = path
+        super().__init__(
+            f"{path or 'reading'} needs more memory than there is: raise the limit (ulimit -v, the "
+            "container's, spark.executor.pyspark.memory), read fewer files at a time, or leave the "
+            "file out"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (OutOfMemoryError, (self.path,))
+
+
 class CorruptDataError(KafkaLogError):
     """Bytes that are not what Kafka writes.
 

@@ -19,7 +19,7 @@ import click
 from kafkalog import __version__
 from kafkalog.columns.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell_error
-from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, output_closed
 from kafkalog.words import names_that_are_there
 
@@ -90,6 +90,8 @@ class LazyCommands(click.Group):
             code = INTERRUPTED
         except (KafkaLogError, OSError) as error:
             code = tell_error(str(error), ExitCode.UNREADABLE_INPUT)
+        except MemoryError:
+            code = tell_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
         context.exit(code or ExitCode.DONE)
 
 

@@ -140,7 +140,7 @@ def _written(
             text, result = next(made)
         except StopIteration:
             break
-        except (KafkaLogError, OSError) as error:
+        except (KafkaLogError, OSError, MemoryError) as error:
             raised = error  # when what was made before is written
             break
         results.append(result)

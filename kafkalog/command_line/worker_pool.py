@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Generic, TypeVar
 
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import KafkaLogError, OutOfMemoryError
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -185,5 +185,7 @@ def _told(results: Iterable[_Result]) -> Iterator[_Told[_Result]]:
             yield result, None, False
     except (KafkaLogError, OSError) as error:
         yield None, error, False
+    except MemoryError:
+        yield None, OutOfMemoryError(), False
     else:
         yield None, None, True

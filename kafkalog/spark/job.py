@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, output_closed
 from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
@@ -33,6 +34,10 @@ Input files are only ever read.
 
 exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 unreadable input
 """
+
+
+# What Python, numpy and Arrow say, as the last line of a Python worker's stack.
+_NO_MEMORY = re.compile(r"^(numpy\.[\w.]+|pyarrow\.lib\.Arrow)?MemoryError\b", re.MULTILINE)
 
 
 class InputArgument(NamedTuple):
@@ -242,6 +247,8 @@ def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namesp
         return _failed(str(error), ExitCode.WRONG_ARGUMENTS)
     except (KafkaLogError, OSError) as error:
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
+    except MemoryError:
+        return _failed(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
     except (PySparkException, Py4JJavaError) as error:
         kind, message = _last_words(error)
         is_option = kind == OptionError.__name__
@@ -259,6 +266,8 @@ def _last_words(error: PySparkException | Py4JJavaError) -> tuple[str, str]:
     """The error that a Python worker raised, without the way that it took through Spark."""
     prefix = "kafkalog.errors."
     lines = [line for line in str(error).splitlines() if line.startswith(prefix)]
+    if not lines and _NO_MEMORY.search(str(error)):
+        return OutOfMemoryError.__name__, str(OutOfMemoryError())
     if not lines:
         if isinstance(error, Py4JJavaError):
             # What PySpark has no error of its own for; the JVM's stack is below the first line.

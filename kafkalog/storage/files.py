@@ -9,7 +9,7 @@ from io import StringIO
 from types import TracebackType
 from typing import Protocol
 
-from kafkalog.errors import CorruptDataError, UnsupportedFormatError
+from kafkalog.errors import CorruptDataError, OutOfMemoryError, UnsupportedFormatError
 from kafkalog.format.tiered_manifest import read_tiered_manifest
 from kafkalog.storage import local_files
 from kafkalog.storage.entries import Entry
@@ -66,12 +66,15 @@ def read_text(path: str) -> str | None:
 
 
 def read_bytes(path: str) -> bytes:
-    """A small file. Raises FileNotFoundError."""
-    if is_remote(path):
-        from kafkalog.storage import remote_files
+    """A small file. Raises FileNotFoundError, and OutOfMemoryError."""
+    try:
+        if is_remote(path):
+            from kafkalog.storage import remote_files
 
-        return remote_files.read_bytes(path)
-    return local_files.read_bytes(path)
+            return remote_files.read_bytes(path)
+        return local_files.read_bytes(path)
+    except MemoryError as error:
+        raise OutOfMemoryError(path) from error
 
 
 def modified_ms(path: str) -> int:
@@ -151,7 +154,10 @@ def has_connections() -> bool:
 
 
 class InputFile:
-    """A file of a size fixed when it was opened, and a place in it for every read."""
+    """A file of a size fixed when it was opened, and a place in it for every read.
+
+    As a context manager it raises OutOfMemoryError with its path for a MemoryError within.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -186,5 +192,7 @@ class InputFile:
         try:
             if kind is None:
                 self._file.check_unchanged()
+            elif issubclass(kind, MemoryError):
+                raise OutOfMemoryError(self.path) from error
         finally:
             self.close()

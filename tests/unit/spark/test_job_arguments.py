@@ -18,6 +18,7 @@ from kafkalog.errors import (
     KafkaLogError,
     LogDirError,
     OptionError,
+    OutOfMemoryError,
     SchemaError,
     UnsupportedFormatError,
 )
@@ -185,6 +186,23 @@ def test_of_several_errors_in_workers_the_last_is_told(capsys: pytest.CaptureFix
     )
     assert run_job(running(error), Namespace()) == 3
     assert capsys.readouterr().err == "error: logs: line 1: version '1'\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        worker_error("MemoryError"),
+        worker_error("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 16.0 GiB"),
+        worker_error("pyarrow.lib.ArrowMemoryError: malloc of size 17179869184 failed"),
+    ],
+    ids=lambda error: str(error)[-50:],
+)
+def test_a_job_that_runs_out_of_memory_says_what_to_do(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    assert capsys.readouterr().err == f"error: {OutOfMemoryError()}\n"
 
 
 def test_what_spark_itself_says_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:

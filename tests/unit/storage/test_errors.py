@@ -12,6 +12,7 @@ from kafkalog.errors import (
     KafkaLogError,
     LogDirError,
     OptionError,
+    OutOfMemoryError,
     SchemaError,
     UnsupportedFormatError,
 )
@@ -24,6 +25,7 @@ ERRORS = [
     DataLossError("a message"),
     OptionError("mode", "LAX", ("FAILFAST", "PERMISSIVE")),
     OptionError("path", None, "a log directory"),
+    OutOfMemoryError("orders-0/00000000000000000000.log"),
     CorruptDataError("checksum", "0x1 is not 0x2", position=17),
     CorruptDataError(
         "checksum",
