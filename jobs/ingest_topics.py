@@ -67,6 +67,8 @@ def parser() -> ArgumentParser:
         "those that were read before.",
         EXAMPLE,
         mode=Mode.FAILFAST,
+        # Rows and offsets are written in one of its commits.
+        formats=("delta",),
     )
     return with_ingest_arguments(arguments)
 

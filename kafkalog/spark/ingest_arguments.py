@@ -78,10 +78,6 @@ def is_bounded(args: Namespace) -> bool:
 def ingest_sources(args: Namespace, inputs: Sequence[str]) -> list[StateSource]:
     """The partitions to read, with the asked offsets. Raises OptionError naming the argument, and
     what `found_sources` raises."""
-    if args.format != "delta":
-        raise OptionError(
-            "--format", args.format, "delta: rows and offsets are written in one of its commits"
-        )
     if args.starting_offsets_out is not None:
         refuse_inside("--starting-offsets-out", args.starting_offsets_out, inputs)
     if args.full_refresh and is_bounded(args):

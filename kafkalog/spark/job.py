@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from kafkalog.storage.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.storage.uris import absolute_path, is_remote
 from kafkalog.words import TIMES_ALLOWED, given_time_ms
 from kafkalog.words import counted as counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
@@ -69,10 +71,11 @@ def job_parser(
     *,
     mode: Mode = Mode.PERMISSIVE,
     inputs: InputArgument = LOG_DIRS,
+    formats: Sequence[str] = FORMATS,
     output: str | None = None,
 ) -> argparse.ArgumentParser:
-    """The arguments that every job takes, `mode` being the default of its own; of a job that writes
-    no tables `output` says what it writes."""
+    """The arguments that every job takes, `mode` and `formats` being its own default and choice; of
+    a job that writes no tables `output` says what it writes."""
     command = _command(name)
     example = example.replace(_script(name), command)
     parser = argparse.ArgumentParser(
@@ -85,9 +88,15 @@ def job_parser(
         inputs.name, metavar=inputs.metavar, nargs="+", help="what to read, see below"
     )
     written = output or "the result tables are"
-    parser.add_argument("--output", metavar="DIR", required=True, help=f"where {written} written")
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        type=output_path if output is None else local_path,
+        required=True,
+        help=f"where {written} written",
+    )
     if output is None:
-        _add_table_arguments(parser)
+        _add_table_arguments(parser, formats)
     parser.add_argument(
         "--mode",
         choices=[mode.value for mode in Mode],
@@ -101,13 +110,29 @@ def job_parser(
     return parser
 
 
-def _add_table_arguments(parser: argparse.ArgumentParser) -> None:
+def output_path(text: str) -> str:
+    """A path to write to, from the root on; a URI as it is. Delta takes some relative paths for
+    names in a catalog."""
+    is_uri = is_remote(text) or text.startswith("file:")
+    return text if is_uri else os.path.abspath(text)
+
+
+def local_path(text: str) -> str:
+    """A path to write to by other means than Spark's, from the root on."""
+    if is_remote(text):
+        raise argparse.ArgumentTypeError(f"{text} is a URI: give a directory of this machine")
+    return absolute_path(text)
+
+
+def _add_table_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    meaning = "format of the tables"
+    if len(formats) > 1:
+        meaning += (
+            "; delta keeps rows of other inputs, parquet and json need no jar and replace the "
+            "whole table"
+        )
     parser.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="delta",
-        help="format of the tables; delta keeps rows of other inputs, parquet and json need no jar "
-        "and replace the whole table (default: delta)",
+        "--format", choices=formats, default="delta", help=f"{meaning} (default: delta)"
     )
     parser.add_argument(
         "--show", metavar="N", type=int, default=20, help="rows to show here (default: 20)"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
@@ -34,6 +36,7 @@ _LOCAL = {
     "spark.python.daemon.module": "kafkalog.spark.worker_daemon",
 }
 
+_WAREHOUSE = "spark.sql.warehouse.dir"
 _USUAL_CORES = 16
 # A table in a notebook has as many rows, and cells are cut behind as many characters: what
 # `described` tells of the widest table, and the longest comment, are shown whole.
@@ -54,18 +57,19 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
 
     Settings given on the command line or in a properties file win over the project's.
     """
-    is_new = SparkSession.getActiveSession() is None
-    spark = _session(app_name, with_delta=with_delta)
-    if is_new:
-        end_at_interrupt()
-    if is_remote():
-        _bring_package(spark)
-    kafkalog.register(spark)
-    try:
-        yield spark
-    finally:
+    with ExitStack() as ending:
+        is_new = SparkSession.getActiveSession() is None
+        # Spark makes a directory for tables by names, in the current one if it is given none.
+        warehouse = ending.enter_context(TemporaryDirectory(prefix="kafkalog-"))
+        own = {_WAREHOUSE: Path(warehouse).as_uri()}
+        spark = _session(app_name, with_delta=with_delta, own=own)
         if is_new:
-            spark.stop()
+            ending.callback(spark.stop)
+            end_at_interrupt()
+        if is_remote():
+            _bring_package(spark)
+        kafkalog.register(spark)
+        yield spark
 
 
 def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
@@ -93,15 +97,26 @@ def _bring_package(spark: SparkSession) -> None:
         spark.addArtifacts(str(path), pyfile=True)
 
 
-def _session(app_name: str, *, with_delta: bool, local: Mapping[str, str] = _LOCAL) -> SparkSession:
+def _session(
+    app_name: str,
+    *,
+    with_delta: bool,
+    local: Mapping[str, str] = _LOCAL,
+    own: Mapping[str, str] = MappingProxyType({}),
+) -> SparkSession:
+    """A session with settings for sessions on one machine, and with others for all that this
+    process starts."""
     # The driver plans reads in a Python of its own, which is not sys.executable by itself.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not submitted and "SPARK_REMOTE" not in os.environ:
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        for key, value in own.items():
+            if not _is_submitted(key):
+                builder = builder.config(key, value)
+    elif "SPARK_REMOTE" not in os.environ:
         given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
         is_local = "--master" not in given or "--master local" in given
-        for key, value in {**default_settings(), **(local if is_local else {})}.items():
+        for key, value in {**default_settings(), **(local if is_local else {}), **own}.items():
             if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
                 builder = builder.config(key, value)
         if "--master" not in given:
@@ -116,6 +131,12 @@ def _session(app_name: str, *, with_delta: bool, local: Mapping[str, str] = _LOC
 def _quiet_logging() -> str:
     with as_file(resource("conf", "log4j2.properties")) as path:
         return f"-Dlog4j2.configurationFile={path}"
+
+
+def _is_submitted(key: str) -> bool:
+    """Whether spark-submit was given a setting, by an argument or in a properties file."""
+    SparkContext._ensure_initialized()
+    return SparkConf().contains(key)
 
 
 def _is_given(key: str, submit_arguments: str) -> bool:

@@ -181,15 +181,3 @@ def test_a_restored_table_and_one_without_history_go_on_where_they_are(
     log.append(2, 3)
     assert run_ingest(tmp_path / "log", output=copied) == 0
     assert [row["offset"] for row in ingested(spark, copied)] == list(range(24))
-
-
-@pytest.mark.parametrize("table_format", ["parquet", "json"])
-def test_other_formats_are_refused_with_the_reason(
-    table_format: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    StreamedLog(tmp_path / "log", "orders", 0)
-    code = run_ingest(
-        tmp_path / "log", output=tmp_path / "out", arguments=f"--format {table_format}"
-    )
-    assert code == ExitCode.WRONG_ARGUMENTS
-    assert "rows and offsets are written in one of its commits" in capsys.readouterr().err

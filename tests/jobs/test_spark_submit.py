@@ -64,6 +64,7 @@ def test_spark_submit_runs_the_job(spark: SparkSession, tmp_path: Path) -> None:
         timeout=240,
     )
     assert done.returncode == ExitCode.FINDINGS, done.stderr[-4000:]
+    assert os.listdir(tmp_path) == ["tables"]
     assert done.stdout.splitlines()[-2].startswith("DAMAGED: 3 faults in 2 segments, 9,533 bytes")
     assert faults_of(table(spark, tmp_path / "tables", "faults", "delta")) == DAMAGED_FAULTS
     report = table(spark, tmp_path / "tables", "checksum_report", "delta")

@@ -56,9 +56,9 @@ def test_exit_codes_are_those_that_the_help_tells() -> None:
 
 
 def test_a_job_needs_a_log_dir_and_an_output() -> None:
-    assert vars(parsed("logs", "--output", "tables")) == {
+    assert vars(parsed("logs", "--output", "/tables")) == {
         "log_dirs": ["logs"],
-        "output": "tables",
+        "output": "/tables",
         "format": "delta",
         "show": 20,
         "mode": "PERMISSIVE",
@@ -67,10 +67,10 @@ def test_a_job_needs_a_log_dir_and_an_output() -> None:
 
 
 def test_all_arguments_can_be_given() -> None:
-    options = "--output out --format json --show 0 --mode FAILFAST --fail-on-findings"
+    options = "--output /out --format json --show 0 --mode FAILFAST --fail-on-findings"
     assert vars(parsed("disk1", "disk2/*", *options.split())) == {
         "log_dirs": ["disk1", "disk2/*"],
-        "output": "out",
+        "output": "/out",
         "format": "json",
         "show": 0,
         "mode": "FAILFAST",
