@@ -6,7 +6,6 @@ import os
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,28 +36,6 @@ settings.register_profile(
 )
 settings.register_profile("quick", settings.get_profile("usual"), max_examples=25)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
-
-
-# What kernels are made of: their callees, and constants from elsewhere.
-_KERNEL_SOURCES = (
-    "columns/*.py",
-    "coordination/*.py",
-    "format/batch_header.py",
-    "format/faults.py",
-    "wire/compression.py",
-)
-
-
-def pytest_configure() -> None:
-    """Drop machine code that is older than its sources: numba looks at the kernel's own file only,
-    while inlined callees and constants of other files are part of it."""
-    package = ROOT / "kafkalog"
-    sources = [path for pattern in _KERNEL_SOURCES for path in package.glob(pattern)]
-    newest = max(path.stat().st_mtime for path in sources)
-    for path in package.glob("columns/__pycache__/*.nb[ci]"):
-        with suppress(FileNotFoundError):  # another session may clean up too
-            if path.stat().st_mtime < newest:
-                path.unlink()
 
 
 @pytest.fixture(scope="session")

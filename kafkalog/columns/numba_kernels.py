@@ -4,18 +4,24 @@ the few things only machine code can do.
 
 from __future__ import annotations
 
-import os
+import pickle
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from llvmlite import ir
-from numba import config, from_dtype, njit, types
+from numba import __version__ as numba_version
+from numba import from_dtype, njit, types
 from numba.core import cgutils
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kafkalog.columns.kernel_cache import is_kept_by_numba, own_directory
+from kafkalog.columns.kernel_files import code_name, keep_code, kept_code
+from kafkalog.columns.kernel_fingerprint import fingerprint
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -23,17 +29,33 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 # nothing that would need it.
 _OPTIONS = {"nogil": True, "_nrt": False}
 
-# Where nothing can be kept, each process compiles anew.
-_is_kept = is_kept_by_numba(__file__)
-if not _is_kept and os.path.isfile(__file__):
-    config.CACHE_DIR = own_directory() or ""  # type: ignore[attr-defined]
-    _is_kept = bool(config.CACHE_DIR)  # type: ignore[attr-defined]
+
+class _KeptCode(NullCache):
+    """Where numba keeps kernels; its own cache loads whatever lies in its directories."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        code = kept_code(self._name(sig, target_context.codegen()))
+        return code and CompileResult._rebuild(target_context, *pickle.loads(code))  # type: ignore[no-untyped-call]
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if not data.library.has_dynamic_globals:
+            keep_code(self._name(sig, data.codegen), dumps(data._reduce()))  # type: ignore[no-untyped-call]
+
+    def _name(self, sig: Any, codegen: Any) -> str:
+        versions = numba_version, sys.version_info[:2]
+        made_of = fingerprint(self._function), sig, codegen.magic_tuple()
+        return code_name(self._function.__name__, versions, *made_of)
 
 
 def kernel(function: _Function) -> _Function:
     """A function over arrays of bytes and integers, compiled once and kept on disk."""
-    compiled: _Function = njit(cache=_is_kept, **_OPTIONS)(function)  # type: ignore[call-overload]
-    return compiled
+    compiled: Any = njit(**_OPTIONS)(function)  # type: ignore[call-overload]
+    compiled._cache = _KeptCode(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 def inlined_kernel(function: _Function) -> _Function:

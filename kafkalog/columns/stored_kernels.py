@@ -8,11 +8,10 @@ use, of the types of its arguments, and of the processor. Where there is none, n
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import platform
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
@@ -20,7 +19,8 @@ import numpy as np
 from llvmlite import __version__ as llvmlite_version
 from numpy.typing import NDArray
 
-from kafkalog.columns.kernel_files import keep_code, kept_code
+from kafkalog.columns.kernel_files import code_name, keep_code, kept_code
+from kafkalog.columns.kernel_fingerprint import fingerprint
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _C_TYPES: dict[str, Any] = {
@@ -52,8 +52,7 @@ class StoredKernel:
         return self._calls[key](*arguments)
 
     def _found(self, key: object, arguments: tuple[Any, ...]) -> Any:
-        named = (self.fingerprint, repr(key), _processor(), llvmlite_version)
-        name = f"{self.__name__}-{hashlib.sha256(repr(named).encode()).hexdigest()[:32]}"
+        name = code_name(self.__name__, self.fingerprint, key, _processor(), llvmlite_version)
         kept = kept_code(name)
         if kept is None:
             from kafkalog.columns.numba_kernels import object_code
@@ -61,10 +60,11 @@ class StoredKernel:
             made = object_code(self.dispatcher, arguments)
             if made is None:
                 return self._callable_by_numba
-            kept = f"{made.symbol} {made.returned}".encode(), made.code
-            keep_code(name, *kept)
-        symbol, _, returned = kept[0].decode().partition(" ")
-        return _called(_address(kept[1], symbol), returned, arguments)
+            kept = f"{made.symbol} {made.returned}\n".encode() + made.code
+            keep_code(name, kept)
+        line, _, code = kept.partition(b"\n")
+        symbol, _, returned = line.decode().partition(" ")
+        return _called(_address(code, symbol), returned, arguments)
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -96,21 +96,8 @@ class StoredKernel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of what the machine code is made: the kernel's own code, and what it names."""
-        code: CodeType = self._function.__code__
-        known = self._function.__globals__
-        named = [_told(known[name]) for name in code.co_names if name in known]
-        told = (self._borrowed, code.co_code, code.co_consts, code.co_varnames, code.co_names)
-        return hashlib.sha256(repr((told, named)).encode()).hexdigest()
-
-
-def _told(value: object) -> str:
-    """What a global variable of a kernel is."""
-    if isinstance(value, StoredKernel):
-        return value.fingerprint
-    if isinstance(value, np.ndarray):
-        return repr((value.dtype, value.shape, value.tobytes()))
-    return repr((value, getattr(value, "_fields", None)))
+        """What the machine code is made of."""
+        return self._borrowed + fingerprint(self._function)
 
 
 def kernel(function: _Function) -> _Function:

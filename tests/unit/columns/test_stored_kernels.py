@@ -13,14 +13,8 @@ import pytest
 
 from kafkalog.columns.compiled import COMPILED
 from kafkalog.columns.stored_kernels import StoredKernel
-from tests.unit.columns.test_kernel_cache import installed, run_there
+from tests.unit.columns.installed_kernels import USES_STORED, installed, run
 
-_USED = """
-import sys
-import numpy as np
-from kafkalog.columns.encoding_kernels import varint_size
-print(varint_size(np.int64(300)), "numba" in sys.modules)
-"""
 _FACTOR = 3
 
 
@@ -45,7 +39,7 @@ def with_globals(function: Callable[..., Any], **changed: object) -> StoredKerne
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("kafkalog.columns.kernel_files._folders", lambda: iter([tmp_path]))
+    monkeypatch.setattr("kafkalog.columns.kernel_files._candidates", lambda: [tmp_path])
     return tmp_path
 
 
@@ -87,9 +81,8 @@ def test_a_damaged_file_is_made_anew(cache: Path) -> None:
 @pytest.mark.parametrize("zipped", [False, True])
 def test_numba_is_not_imported_where_code_is_kept(tmp_path: Path, zipped: bool) -> None:
     place = installed(tmp_path, zipped=zipped)
-    stored = {"KAFKALOG_KERNELS": "stored"}
-    assert run_there(_USED, place, tmp_path / "t", **stored) == ["2", "True"]
-    assert run_there(_USED, place, tmp_path / "t", **stored) == ["2", "False"]
+    assert run(USES_STORED, place, tmp_path / "t", "stored") == ["2", "True"]
+    assert run(USES_STORED, place, tmp_path / "t", "stored") == ["2", "False"]
     (kept,) = (tmp_path / "t").iterdir()
     shutil.rmtree(kept)
-    assert run_there(_USED, place, tmp_path / "t", **stored) == ["2", "True"]
+    assert run(USES_STORED, place, tmp_path / "t", "stored") == ["2", "True"]
