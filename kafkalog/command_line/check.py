@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from kafkalog.command_line.findings_table import show_option, write_findings, write_verdict
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     bytes_in,
@@ -14,16 +15,9 @@ from kafkalog.command_line.inputs import (
     partition_options,
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import (
-    progress_bar,
-    styled,
-    table_format_option,
-    tell,
-    write_table,
-)
+from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.words import counted
 
 _SEVERITIES = ("error", "warning", "information")
 _FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
@@ -55,14 +49,7 @@ Examples:
     "lost or an index misleads; warning, something beside the records is wrong; information, legal "
     "oddities.",
 )
-@click.option(
-    "--show",
-    metavar="N",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="How many findings to list in text; the other formats list all.",
-)
+@show_option("findings")
 @table_format_option
 @processes_option
 def check(
@@ -104,15 +91,5 @@ def check(
         tell(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     found = [finding for finding in checked.findings if finding.severity in listed]
-    is_text = table_format == "text"
-    shown = found[:show] if is_text else found
-    if shown or not is_text:
-        write_table(_FINDING_COLUMNS, shown, table_format)
-    if len(shown) < len(found):
-        click.echo(f"and {counted(len(found) - len(shown), 'finding')} more: --show {len(found)}")
-    verdict = checked.words()
-    if is_text:
-        click.echo(styled(verdict, fg="red" if found else "green"))
-    else:
-        tell(verdict)
-    return ExitCode.FINDINGS if found else ExitCode.DONE
+    write_findings(_FINDING_COLUMNS, found, table_format, show=show, noun="finding")
+    return write_verdict(checked.words(), table_format, has_findings=bool(found))

@@ -33,6 +33,7 @@ COMMANDS = {
     "report": "Write one HTML page about a cluster, plots and all (needs Java).",
     "find": "Find records by key or value, or tell what was searched without finding any.",
     "dump": "Show the batches of logs, or the records, and what stands in the files beside.",
+    "recover": "Tell what a broker would do to log directories at its next start.",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
     "txns": "Tell transactions: open, hanging, and what they hold back.",
 }

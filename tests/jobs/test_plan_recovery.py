@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.plan_recovery import main
-from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from kafkalog.spark.job import ExitCode
+from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
 from tests.jobs.job_runs import table, written_schema
 from tests.spark.kafka_logs import EXAMPLES
 
@@ -23,22 +22,7 @@ ARGUMENTS = ["--format", "parquet", "--index-interval-bytes", "1024"]
 
 @pytest.fixture(scope="module")
 def said(unpacked: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
-    told = json.loads((unpacked("unclean.golden") / "recovery.json").read_text())
-    return {name: each for name, each in told.items() if "topic" in each}
-
-
-def one_log_dir(variants: Path, said: dict[str, dict[str, Any]], log_dir: Path) -> Path:
-    """All copies as topics of one log directory, named after what was done to them."""
-    log_dir.mkdir()
-    points: dict[tuple[str, int], int] = {}
-    for name, told in said.items():
-        source = variants / name / "log-dirs"
-        (log_dir / f"{name}-0").symlink_to(source / f"{told['topic']}-0")
-        text = (source / "recovery-point-offset-checkpoint").read_text()
-        points[name, 0] = read_offset_checkpoint(text).get((told["topic"], 0), 0)
-    checkpoint = write_offset_checkpoint(points)
-    (log_dir / "recovery-point-offset-checkpoint").write_text(checkpoint)
-    return log_dir
+    return brokers_doings(unpacked("unclean.golden"))
 
 
 def test_the_table_says_what_a_broker_did_to_each_copy(
