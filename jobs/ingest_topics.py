@@ -5,6 +5,7 @@ Tables: ingested_records, a row per record; ingest_manifest, which offsets each 
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
 from kafkalog.spark.state_sources import read_records
 from kafkalog.storage.ingest_positions import IngestRun, starting_offsets
-from kafkalog.storage.output_files import replace_text
+from kafkalog.storage.output_files import write_file
 
 
 def build(spark: SparkSession, args: Namespace, planned: IngestRun) -> DataFrame:
@@ -53,7 +54,7 @@ def run(args: Namespace) -> ExitCode:
             show_run(spark, args, planned)
         if args.starting_offsets_out:
             offsets = starting_offsets(planned.positions, planned.ranges)
-            replace_text(args.starting_offsets_out, offsets)
+            write_file(args.starting_offsets_out, offsets.encode(), os.fsync)
     print(*verdict(planned), f"tables: {' '.join(paths)}", sep="\n")
     return exit_code(args, has_findings=bool(planned.findings))
 

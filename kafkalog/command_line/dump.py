@@ -48,7 +48,8 @@ and CSV lose nothing: what is no UTF-8 is in base64, in keyBase64, payloadBase64
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Not to stdout, but to this file, in place of an older one.",
+    help="Write to this file instead of stdout; it replaces an older one when it is complete. A "
+    "file that is read is refused.",
 )
 @partition_options
 @click.option("--offsets", metavar="FROM:UNTIL", help="These offsets, UNTIL not included.")

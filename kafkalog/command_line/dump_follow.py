@@ -84,10 +84,12 @@ def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     if remote:
         raise OptionError("--follow", remote[0], "paths of this machine, where brokers write")
     progress = Progress()
-    with opened_output(request) as output:
+    logs = chosen_logs(request.paths, request.topics, request.partitions)
+    files = [segment.path for log in logs for segment in log.segments]
+    with opened_output(request, files, grows=True) as output:
         try:
             output.write(csv_header(request))
-            for piece in _pieces(request):
+            for piece in _pieces(request, logs):
                 output.write(for_people(piece, request))
                 output.flush()
                 tell_beside(piece.findings, request)
@@ -97,9 +99,8 @@ def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     return ended(progress, fail_on_findings=fail_on_findings)
 
 
-def _pieces(request: DumpRequest) -> Iterator[Piece]:
+def _pieces(request: DumpRequest, logs: Sequence[PartitionLog]) -> Iterator[Piece]:
     left = LARGEST_OFFSET if request.limit is None else request.limit
-    logs = chosen_logs(request.paths, request.topics, request.partitions)
     followed = {log.log.path: log for log in _begun(logs, request)}
     searched_at = time.monotonic()
     while True:

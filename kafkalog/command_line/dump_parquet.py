@@ -48,7 +48,7 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
         on_done=lambda item: bar.update(item.size),
     )
     with (
-        opened_output(request) as output,
+        opened_output(request, [item.path for item in items]) as output,
         ParquetWriter(output, _schema(request), compression="zstd") as writer,
         progress_bar(size) as bar,
     ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kafkalog.columns.segment_parts import parts_by_bytes
@@ -22,6 +22,7 @@ from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_
 from kafkalog.storage.offset_ranges import OffsetRange
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.partition_log import PartitionLog, is_asked
+from kafkalog.storage.read_directories import refuse_inputs, refuse_inside
 from kafkalog.storage.read_plan import SegmentRead, segment_reads
 from kafkalog.storage.uris import absolute_path
 
@@ -82,15 +83,28 @@ def planned(request: DumpRequest) -> list[Item]:
     return items
 
 
-def directories_of(request: DumpRequest) -> Iterator[str]:
-    """The directories that are read, and the partitions' own where files of theirs are."""
-    for path in request.paths:
-        for entry in matching_entries(path):
-            directory = os.path.dirname(entry.path)
-            if entry.is_directory:
-                yield entry.path
-            elif partition_name(os.path.basename(directory)) is not None:
-                yield directory
+def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
+    """Raise OptionError for an output that is one of the files, by whatever name, that lies in a
+    directory that is read, or that is named like a file of Kafka's."""
+    output = request.output or ""
+    given = [entry for path in request.paths for entry in matching_entries(path)]
+    read = [*files, *(entry.path for entry in given if not entry.is_directory)]
+    partitions = {os.path.dirname(path) for path in read}
+    directories = {path for path in partitions if partition_name(os.path.basename(path))}
+    directories.update(entry.path for entry in given if entry.is_directory)
+    refuse_inputs("--output", output, read)
+    refuse_inside("--output", output, sorted(directories), what="file")
+    target = os.path.realpath(output)
+    if _is_known(target):
+        name = os.path.basename(target)
+        raise OptionError("--output", output, f"a file with another name: {name} is one of Kafka's")
+
+
+def _is_known(path: str) -> bool:
+    """Whether a file's name is one that dump reads."""
+    name = os.path.basename(path)
+    is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == _BOOTSTRAP
+    return is_snapshot or _is_log(path) or kind_of(path) is not None
 
 
 def _entries(path: str) -> list[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,13 +17,14 @@ from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.text_lines import TextFormat
 from kafkalog.columns.window import FileWindow
 from kafkalog.command_line import dump_side_files
-from kafkalog.command_line.dump_plan import Item, LogItem, directories_of, planned
+from kafkalog.command_line.dump_plan import Item, LogItem, planned, refuse_outputs
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.parallel import Text, processes_for, written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
-from kafkalog.errors import CorruptDataError, OptionError
+from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.storage.output_files import given_file
+from kafkalog.storage.read_directories import refuse_inputs
 from kafkalog.storage.renamed_files import opened
 from kafkalog.words import counted
 
@@ -40,7 +41,8 @@ def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     """Dump what is asked for. Raises what reading files raises."""
     items = planned(request)
     progress = Progress()
-    with opened_output(request) as output, _bar(items, request) as bar:
+    paths = [item.path for item in items]
+    with opened_output(request, paths) as output, _bar(items, request) as bar:
         output.write(csv_header(request))
         for findings in _written(items, request, output, bar.update):
             tell_beside(findings, request)
@@ -56,20 +58,23 @@ def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
 
 
 @contextmanager
-def opened_output(request: DumpRequest) -> Iterator[BinaryIO]:
-    """Where the dump goes. Raises OptionError for a file in none or in a directory that is read."""
+def opened_output(
+    request: DumpRequest, files: Iterable[str], *, grows: bool = False
+) -> Iterator[BinaryIO]:
+    """Where the dump of these files goes; one that `grows` is in its place from the start.
+
+    Raises OptionError for a file that is read, that lies in a directory that is read, or that
+    cannot be written.
+    """
     if request.output is None:
+        refuse_inputs("stdout", "/dev/stdout", files)
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    refuse_inside("--output", request.output, directories_of(request))
-    folder = os.path.dirname(os.path.abspath(request.output))
-    if not os.path.isdir(folder):
-        allowed = f"a file in a directory that is there, which {folder} is not"
-        raise OptionError("--output", request.output, allowed)
+    refuse_outputs(request, files)
     if os.path.isfile(request.output):
         tell(f"{request.output}: written anew, in place of the file that is there")
-    with open(request.output, "wb") as file:
+    with given_file("--output", request.output, at_once=grows) as file:
         yield file
 
 

@@ -1,12 +1,15 @@
-"""Writing files of a log directory of one's own: always new ones, never over what is there; and
-small files that tell where a job has got to."""
+"""Writing files and directories: each is written beside its place, under a name that cannot be
+guessed, and takes its name when it is whole."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 from kafkalog.errors import LogDirError, OptionError
 
@@ -15,6 +18,10 @@ _BROKER_FILES = (".lock", "meta.properties")
 
 # Forces what was written through a descriptor to disk.
 Flush = Callable[[int], None]
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# What is open already: as it is called, never as what it is a link to.
+_OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 def refuse_unwritable(option: str, directory: str) -> None:
@@ -58,7 +65,7 @@ def whole_directory(path: str, flush: Flush) -> Iterator[str]:
     """A new directory to write into, beside `path`, that takes this name when all is written: what
     fails on the way leaves nothing there. Raises LogDirError as new_directory does."""
     target = os.path.abspath(path)
-    scratch = f"{target}.tmp"
+    scratch = _unfinished(target)
     new_directory(scratch)
     try:
         if os.path.lexists(target):
@@ -76,12 +83,11 @@ class OutputFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-        self._descriptor = os.open(path, flags, 0o644)
+        self._descriptor = os.open(path, _NEW_FILE, 0o644)
         self.size = 0
 
     def append(self, data: bytes) -> None:
-        """Write all of `data` behind what is there."""
+        """Write all of `data` at the end."""
         left = memoryview(data)
         while left:
             left = left[os.write(self._descriptor, left) :]
@@ -96,15 +102,92 @@ class OutputFile:
 
 
 def write_file(path: str, data: bytes, flush: Flush) -> None:
-    """A small file in place of one of that name, never seen half written."""
-    scratch = f"{path}.tmp"
-    file = OutputFile(scratch)
+    """Write a small file in place of one of that name, never seen half written."""
+    with whole_file(path, flush) as file:
+        file.write(data)
+
+
+@contextmanager
+def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> Iterator[BinaryIO]:
+    """Yield a file that takes the place of `path` when it is written, with the permissions of the
+    one that is there; where writing fails, that one stays and nothing else is left.
+
+    With `at_once` it takes its place while it is still empty, for those who watch it grow. A link
+    at `path` is replaced, never followed.
+    """
+    scratch = _unfinished(path)
+    replaced = _status(path)
+    mode = 0o666 if replaced is None else stat.S_IMODE(replaced.st_mode) & 0o777
+    descriptor = os.open(scratch, _NEW_FILE, mode)
     try:
-        file.append(data)
-        file.flush(flush)
+        with open(descriptor, "wb") as file:
+            if replaced is not None:
+                _take_over(file.fileno(), replaced)
+            if at_once:
+                os.replace(scratch, path)
+            yield file
+            file.flush()
+            flush(file.fileno())
+        if not at_once:
+            os.replace(scratch, path)
     finally:
-        file.close()
-    os.replace(scratch, path)
+        with suppress(FileNotFoundError):
+            os.unlink(scratch)
+
+
+def _unfinished(path: str) -> str:
+    """A name beside a path for what is not whole yet."""
+    directory, name = os.path.split(path)
+    # With room for the rest, however long the name is.
+    return os.path.join(directory, f".{name[:100]}.{secrets.token_hex(8)}.tmp")
+
+
+def _status(path: str) -> os.stat_result | None:
+    """That of the regular file at a path; None without one."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _take_over(descriptor: int, replaced: os.stat_result) -> None:
+    """Give a new file the permissions of another, and its owner where that is allowed."""
+    with suppress(PermissionError):
+        os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)
+
+
+@contextmanager
+def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[BinaryIO]:
+    """Yield the file that a user names: as `whole_file` does, or the file that a link names; what
+    is no regular file, such as /dev/null, /dev/stdout or a pipe, is written as it is.
+
+    Raises OptionError where the path's directory is not there, or where writing is not allowed.
+    """
+    if _is_written_directly(path):
+        with open(os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
+            yield file
+        return
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        allowed = f"a file in a directory that is there, which {folder} is not"
+        raise OptionError(option, path, allowed)
+    refuse_unwritable(option, folder)
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise OptionError(option, path, "a file that may be written: this one is read-only")
+    with whole_file(target, at_once=at_once) as file:
+        yield file
+
+
+def _is_written_directly(path: str) -> bool:
+    if os.path.abspath(path).startswith(_OPEN_FILES):
+        return True
+    try:
+        return not stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def flush_directory(path: str, flush: Flush) -> None:
@@ -114,13 +197,3 @@ def flush_directory(path: str, flush: Flush) -> None:
         flush(descriptor)
     finally:
         os.close(descriptor)
-
-
-def replace_text(path: str, text: str) -> None:
-    """Write a small text file, which is there as it was or as it is to be at any moment."""
-    scratch = f"{path}.tmp"
-    with open(scratch, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, path)

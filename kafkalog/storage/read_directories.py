@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterable
 
 from kafkalog.errors import OptionError
@@ -10,14 +12,33 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.uris import is_inside
 
 
-def refuse_inside(option: str, path: str, directories: Iterable[str]) -> None:
+def refuse_inputs(option: str, path: str, files: Iterable[str]) -> None:
+    """Raise OptionError for a file to write that is one of the files, by whatever link."""
+    target = _identity(path)
+    found = next((file for file in files if target and _identity(file) == target), None)
+    if found is not None:
+        raise OptionError(option, path, f"a file that is not read, which {found} is")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode of the regular file at a path, None where none is."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def refuse_inside(
+    option: str, path: str, directories: Iterable[str], *, what: str = "directory"
+) -> None:
     """Raise OptionError for a path to write to that is one of the directories or lies in one.
 
     A broker does not start with a directory in its log directory that is no partition's.
     """
     for directory in directories:
         if is_inside(path, directory):
-            raise OptionError(option, path, f"a directory outside of {directory}")
+            raise OptionError(option, path, f"a {what} outside of {directory}")
 
 
 def directories_read(inputs: Iterable[Entry], logs: Iterable[PartitionLog]) -> list[str]:

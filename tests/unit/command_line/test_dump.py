@@ -311,11 +311,11 @@ def test_a_topic_is_chosen_among_files_too() -> None:
         (["--from-time", "5", "--until-time", "4", EXAMPLES / "kafka-4.4"], 2, "not before"),
         (["--key", "hex:zz", EXAMPLES / "kafka-4.4"], 2, "hex: with hex behind it"),
         (["--format", "parquet", EXAMPLES / "kafka-4.4"], 2, "with --output FILE"),
-        (["--output", EXAMPLES / "kafka-4.4/x", EXAMPLES / "kafka-4.4"], 2, "outside of"),
+        (["--output", EXAMPLES / "kafka-4.4/x", EXAMPLES / "kafka-4.4"], 2, "a file outside of"),
         (
             ["--output", SEGMENT.parent / "x", SEGMENT],
             2,
-            "a directory outside of",
+            "a file outside of",
         ),
         (["--output", "/no/dir/x", SEGMENT], 2, "which /no/dir is not"),
         (["/nowhere"], 3, "there is no such file or directory"),
