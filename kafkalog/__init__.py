@@ -27,10 +27,13 @@ def _register_once(spark: SparkSession) -> None:
 
 def register(spark: SparkSession) -> None:
     """Make `format("kafkalog")` and `format("zookeeper")` known to a session that did not find them
-    by itself."""
+    by itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
+    names another."""
     from kafkalog.spark.source import KafkaLogDataSource
+    from kafkalog.spark.worker_python import use_this_python
     from kafkalog.spark.zookeeper_source import ZookeeperDataSource
 
+    use_this_python(spark)
     spark.dataSource.register(KafkaLogDataSource)
     spark.dataSource.register(ZookeeperDataSource)
 
