@@ -25,7 +25,7 @@ from kafkalog.columns.batch_table import (
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
-from kafkalog.storage.log_bounds import ToldEnd, told_end
+from kafkalog.storage.log_bounds import ToldEnd, told_end, with_indexes
 from kafkalog.storage.partition_log import PartitionLog
 
 _Row = list[int]
@@ -101,16 +101,20 @@ def faulty_range(row: _Row, *, ends_log: bool) -> FaultyRange:
 
 def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> FaultyRange | None:
     """What is missing where a log ends at `next_offset`, and had gone on further by the checkpoints
-    beside it; None if nothing is. Rule: docs/format.md F76."""
-    if told is None or next_offset >= told.offset:
+    beside it or by indexes; None if nothing is. Rule: docs/format.md F76."""
+    if told is None:
         return None
+    told = with_indexes(told, next_offset)
+    if next_offset >= told.offset:
+        return None
+    source = "indexes of the segment" if told.is_by_indexes else "checkpoints beside the log"
     return FaultyRange(
         position=file_size,
         length=0,
         fault=Fault.MISSING_END,
         severity=Severity.ERROR if told.is_clean else Severity.WARNING,
-        detail=f"offsets {next_offset} to {told.offset - 1} are missing: the checkpoints beside "
-        f"the log say that it went on to {told.offset}",
+        detail=f"offsets {next_offset} to {told.offset - 1} are missing: the {source} say that it "
+        f"went on to {told.offset}",
         expected_offset=next_offset,
         base_offset=next_offset,
         last_offset=told.offset - 1,

@@ -24,7 +24,7 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_bounds import told_end
+from kafkalog.storage.log_bounds import told_end, with_indexes
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
@@ -63,11 +63,11 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
 
 
 def _missing_offsets(log: PartitionLog, plan: RecoveryPlan) -> int | None:
-    """Offsets that the log had by the checkpoints and does not have once the broker runs."""
-    told = told_end(log)
+    """Offsets that the log had by checkpoints or indexes and does not have once the broker runs."""
     if plan.log_end_offset is None:
         return None
-    return 0 if told is None else max(told.offset - plan.log_end_offset, 0)
+    told = with_indexes(told_end(log), plan.log_end_offset)
+    return max(told.offset - plan.log_end_offset, 0)
 
 
 def _total(rows: list[ByteRange], column: str) -> int:

@@ -50,7 +50,7 @@ from kafkalog.storage.files import (
     read_bytes,
     read_text,
 )
-from kafkalog.storage.names import CLUSTER_METADATA, snapshot_offset
+from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segments
 from kafkalog.storage.temporary_files import CLEANED
@@ -164,11 +164,7 @@ def _indexes(log: PartitionLog, segment: FoundSegment) -> SegmentIndexes:
         timeindex=timeindex,
         txnindex=txnindex,
         is_active=is_last and segment.name.mark in ("", CLEANED),
-        # The log of the cluster's metadata is not closed as others are, nor are those on their way
-        # out: a marker of a clean shutdown does not speak of them.
-        is_trimmed=(
-            log.log_dir.is_clean_shutdown and log.is_live and log.topic != CLUSTER_METADATA
-        ),
+        is_trimmed=log.is_trimmed,
     )
 
 

@@ -35,7 +35,7 @@ from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.index_lookup import start_position
-from kafkalog.storage.log_bounds import ToldEnd, told_end
+from kafkalog.storage.log_bounds import ToldEnd, told_end, with_indexes
 from kafkalog.storage.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.offset_ranges import report_data_loss
@@ -164,8 +164,9 @@ def _report_missing_end(
     """After a clean stop the records up to the told end were there. Rule: docs/format.md F76."""
     if told is None or not told.is_clean:
         return
+    told = with_indexes(told, log_end)
     missing = missing_end(log_end, file_size, replace(told, offset=min(told.offset, asked_end)))
-    if missing is not None:
+    if missing is not None and missing.severity == Severity.ERROR:
         damage.report(missing)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from itertools import islice
+from itertools import islice, pairwise
 from struct import Struct
 from types import TracebackType
 from typing import Self, TypeVar
@@ -32,6 +32,7 @@ class _IndexFile:
     """
 
     _entry_struct: Struct
+    _offset_field: int
 
     def __init__(self, path: str, base_offset: int) -> None:
         self._file = InputFile(path)
@@ -65,11 +66,21 @@ class _IndexFile:
     ) -> None:
         self._file.close()
 
+    def last_offset(self) -> int | None:
+        """Return the offset of the last entry; None without entries, or where they do not rise."""
+        data = self._file.read(0, self._entries * self._entry_struct.size)
+        entries = list(self._entry_struct.iter_unpack(data))
+        if not entries or min(entries[0]) < 0:
+            return None
+        rises = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries))
+        return self._base_offset + entries[-1][self._offset_field] if rises else None
+
 
 class OffsetIndexFile(_IndexFile):
     """An `.index` file."""
 
     _entry_struct = OFFSET_ENTRY
+    _offset_field = 0
 
     def at_position(self, position: int) -> OffsetEntry | None:
         """The last entry that leads to a position or in front of it."""
@@ -95,6 +106,7 @@ class TimeIndexFile(_IndexFile):
     """A `.timeindex` file."""
 
     _entry_struct = TIME_ENTRY
+    _offset_field = 1
 
     def before_time(self, timestamp_ms: int) -> TimeEntry | None:
         """The last entry of an earlier time."""
@@ -123,6 +135,21 @@ def _index(log_path: str, kind: str, index_class: type[_Index]) -> _Index | None
         return index_class(path, name.base_offset)
     except FileNotFoundError:
         return None
+
+
+def last_indexed_offset(log_path: str, base_offset: int) -> int | None:
+    """Return the last offset that the indexes beside a segment's log file name, of which
+    `base_offset` is the base; None where they name none."""
+    name = segment_file_name(os.path.basename(log_path))
+    if name is None or name.base_offset != base_offset:
+        return None
+    found = []
+    for kind, index_class in ((".index", OffsetIndexFile), (".timeindex", TimeIndexFile)):
+        index = _index(log_path, kind, index_class)
+        if index is not None:
+            with index:
+                found.append(index.last_offset())
+    return max((offset for offset in found if offset is not None), default=None)
 
 
 def start_position(log_path: str, first_offset: int) -> int:

@@ -5,9 +5,10 @@ The end of the sound bytes is known only to whoever reads them; here is what can
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
+from kafkalog.storage.index_lookup import last_indexed_offset
 from kafkalog.storage.partition_log import PartitionLog
 
 
@@ -28,22 +29,42 @@ class LogBounds:
 
 @dataclass(frozen=True, slots=True)
 class ToldEnd:
-    """An offset that a log had reached, by the checkpoints beside it; `is_clean` is True where a
-    clean stop wrote them, after all else."""
+    """An offset that a log had reached, by the checkpoints beside it, 0 where they do not name the
+    log; `is_clean` is True where a clean stop wrote them, after all else.
+
+    `last_log` is the log file of the last segment, whose indexes know more than the checkpoints
+    where it has no batch; `is_trimmed` is True where a clean stop has closed them.
+    """
 
     offset: int
     is_clean: bool
+    last_log: str | None = None
+    is_trimmed: bool = False
+    is_by_indexes: bool = False
 
 
-def told_end(log: PartitionLog) -> ToldEnd | None:
-    """Where a log ends at the least: at its high watermark, or at the offset up to which it was
-    flushed, whichever is later; None where no checkpoint speaks of it."""
+def told_end(log: PartitionLog) -> ToldEnd:
+    """Return where a log ends at the least: at its high watermark, or at the offset up to which it
+    was flushed, whichever is later."""
     key, log_dir = log.topic_partition, log.log_dir
-    if key is None:
-        return None
     checkpoints = (log_dir.high_watermarks, log_dir.recovery_points)
-    told = max(checkpoint.get(key, 0) for checkpoint in checkpoints)
-    return ToldEnd(told, log_dir.is_clean_shutdown) if told else None
+    return ToldEnd(
+        max(0 if key is None else checkpoint.get(key, 0) for checkpoint in checkpoints),
+        log_dir.is_clean_shutdown,
+        log.segments[-1].path if log.segments else None,
+        log.is_trimmed,
+    )
+
+
+def with_indexes(told: ToldEnd, log_end: int) -> ToldEnd:
+    """Return the end that the indexes of the last segment name, where that is later and the log
+    ends at `log_end`, at the segment's base: without a batch in it, an entry is of a lost one."""
+    if told.last_log is None:
+        return told
+    last_offset = last_indexed_offset(told.last_log, log_end)
+    if last_offset is None or last_offset < told.offset:
+        return replace(told, last_log=None)
+    return ToldEnd(last_offset + 1, told.is_trimmed, is_by_indexes=True)
 
 
 def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:

@@ -10,6 +10,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.storage.files import read_text
+from kafkalog.storage.names import CLUSTER_METADATA
 
 PARTITION_METADATA = "partition.metadata"
 
@@ -93,6 +94,14 @@ class PartitionLog:
     def is_compacted(self) -> bool:
         """Whether the cleaner has been in the log, by its checkpoint."""
         return self.topic_partition in self.log_dir.cleaner_checkpoints
+
+    @property
+    def is_trimmed(self) -> bool:
+        """Whether a clean stop has left nothing in the indexes but their entries.
+
+        Brokers do not close the log of the cluster's metadata as others, nor one that is deleted.
+        """
+        return self.log_dir.is_clean_shutdown and self.is_live and self.topic != CLUSTER_METADATA
 
 
 def is_asked(

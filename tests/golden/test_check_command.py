@@ -85,6 +85,65 @@ def test_an_end_that_is_gone_is_missed_where_nothing_left_is_damaged(tmp_path: P
         assert run(*asked)[1].splitlines()[-1].startswith("DAMAGED: 1 fault in ")
 
 
+def without_last_batches(copy: Path, zeros: int) -> Path:
+    """The active segment of a real partition, emptied or overwritten with zeros, beside no
+    checkpoint."""
+    shutil.copytree(SHOP, copy)
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (copy / name).unlink()
+    last = max((copy / "orders-0").glob("*.log"))
+    last.write_bytes(bytes(zeros))
+    return last
+
+
+@pytest.mark.parametrize("zeros", [0, 9569])
+def test_an_emptied_active_segment_is_missed_by_its_own_indexes(tmp_path: Path, zeros: int) -> None:
+    # F76: kafka-dump-log prints 915 as the last offset of its .timeindex, 901 of its .index.
+    copy = tmp_path / "logs"
+    last = without_last_batches(copy, zeros)
+    asked = (copy, "--topic", "orders", "--no-indexes")
+    _, (found,) = findings(*asked)
+    assert (found["file"], found["kind"], found["severity"]) == (str(last), "missing_end", "error")
+    assert found["detail"] == (
+        "offsets 712 to 915 are missing: the indexes of the segment say that it went on to 916"
+    )
+    # A broker that was killed may have cut the log back and not its indexes.
+    (copy / ".kafka_cleanshutdown").unlink()
+    _, (found,) = findings(*asked)
+    assert (found["kind"], found["severity"]) == ("missing_end", "warning")
+    last.with_suffix(".timeindex").unlink()
+    _, (found,) = findings(*asked)
+    assert found["detail"].startswith("offsets 712 to 901 are missing: ")
+
+
+def test_what_a_killed_brokers_indexes_name_is_a_warning(unpacked: Unpacked) -> None:
+    # F76: the last of the two entries of the .index is 2663 + 0x88.
+    variant = unpacked("unclean.logs") / "variants" / "empty-active-log" / "log-dirs"
+    _, (found,) = findings(variant, "--no-indexes")
+    assert (found["kind"], found["severity"]) == ("missing_end", "warning")
+    assert found["detail"].startswith("offsets 2663 to 2799 are missing: the indexes ")
+
+
+@pytest.mark.parametrize(
+    ("index", "timeindex"),
+    [
+        pytest.param(b"", b"", id="just rolled"),
+        pytest.param(bytes(65536), bytes(65532), id="preallocated"),
+        pytest.param(b"\0\0\0\7" * 8, b"", id="entries that do not rise"),
+        pytest.param(b"\xff" * 8, b"\xff" * 12, id="an entry below nothing"),
+    ],
+)
+def test_an_active_segment_that_never_had_a_batch_is_sound(
+    tmp_path: Path, index: bytes, timeindex: bytes
+) -> None:
+    # F76, F103
+    copy = tmp_path / "logs"
+    last = without_last_batches(copy, 0)
+    last.with_suffix(".index").write_bytes(index)
+    last.with_suffix(".timeindex").write_bytes(timeindex)
+    assert findings(copy, "--topic", "orders", "--no-indexes") == (0, [])
+
+
 def test_partitions_that_only_checkpoints_know_are_named(tmp_path: Path) -> None:
     # The example holds 8 of the 44 partitions of its broker.
     log_dir = EXAMPLES / "kafka-4.4"

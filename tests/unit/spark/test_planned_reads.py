@@ -9,6 +9,7 @@ import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -141,6 +142,18 @@ def test_an_end_that_was_there_at_a_clean_stop_is_missed(data: Path, checkpoint:
     assert offsets(data, mode="PERMISSIVE") == list(range(END))
     asked = f'{{"orders":{{"0":{END - 1}}}}}'
     assert offsets(data, endingOffsets=asked) == list(range(END - 1))
+
+
+def test_an_emptied_last_segment_is_missed_by_its_index(data: Path) -> None:
+    # F76: an entry of an .index is a relative offset and a position.
+    last = data / "orders-0" / log_name(30)
+    last.write_bytes(b"")
+    last.with_suffix(".index").write_bytes(pack(">ii", 19, 5000))
+    assert offsets(data) == list(range(30))  # a killed broker may have cut it back itself
+    (data / ".kafka_cleanshutdown").touch()
+    with pytest.raises(CorruptDataError, match=f"missing_end: offsets 30 to {END - 1} "):
+        offsets(data)
+    assert offsets(data, endingOffsets='{"orders":{"0":30}}') == list(range(30))
 
 
 @pytest.mark.parametrize("replicas", ["best", "all"])
