@@ -50,7 +50,6 @@ def message_columns(
     it is, a value that may hold what is secret is left out."""
     from kafkalog.messages.dump_text import dumped_key, dumped_value
     from kafkalog.messages.internal_records import read_internal_record
-    from kafkalog.messages.rendering import may_hold_secrets
 
     state = IS_JSON if text_format is TextFormat.JSON else IS_TEXT
     told: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
@@ -58,7 +57,7 @@ def message_columns(
         raw = _bytes_at(payloads[0], row), _bytes_at(payloads[1], row)
         record = read_internal_record(topic, *raw)
         if record.reason is not None:
-            is_shown = show_secrets or not may_hold_secrets(record)
+            is_shown = show_secrets or not record.may_hold_secrets
             told.append(((raw[0], IS_TEXT), (raw[1] if is_shown else None, IS_TEXT)))
             continue
         value = dumped_value(record, show_secrets=show_secrets)

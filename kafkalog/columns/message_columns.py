@@ -19,7 +19,7 @@ from kafkalog.messages.internal_records import (
     read_control_record,
     read_internal_record,
 )
-from kafkalog.messages.rendering import key_json, may_hold_secrets, value_json
+from kafkalog.messages.rendering import key_json, value_json
 
 # Columns that the record has anyhow, by their names in view `records`.
 _OF_THE_RECORD = {
@@ -118,7 +118,7 @@ def _raw_key(row: _Row, show_secrets: bool) -> bytes | None:
 
 def _raw_value(row: _Row, show_secrets: bool) -> bytes | None:
     record, _, value = row
-    is_shown = show_secrets or not may_hold_secrets(record)
+    is_shown = show_secrets or not record.may_hold_secrets
     return value if record.reason and is_shown else None
 
 

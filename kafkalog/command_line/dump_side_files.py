@@ -16,6 +16,7 @@ from kafkalog.format.log_dir_files import read_clean_shutdown
 from kafkalog.format.partition_metadata import read_topic_id
 from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.format.properties import read_properties
+from kafkalog.format.secret_configs import shown_config
 from kafkalog.storage.files import read_bytes
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
@@ -23,6 +24,7 @@ from kafkalog.storage.names import (
     RECOVERY_POINTS,
     REPLICATION_OFFSETS,
 )
+from kafkalog.words import printable
 
 Fields = dict[str, object]
 
@@ -93,7 +95,8 @@ def _partition_metadata(text: str) -> Iterator[Fields]:
 
 
 def _properties(text: str) -> Iterator[Fields]:
-    yield dict(read_properties(text).values)
+    found = read_properties(text).values
+    yield {"properties": {name: shown_config(name, value) for name, value in found.items()}}
 
 
 def _clean_shutdown(text: str) -> Iterator[Fields]:
@@ -145,18 +148,20 @@ def texts(path: str, *, as_json: bool) -> Iterator[bytes]:
     if as_json:
         lines = (json.dumps({"type": kind, "file": path, **fields}) for fields in found)
     else:
-        lines = (" ".join(_words(fields)) for fields in found)
+        lines = (printable(" ".join(_words(fields))) for fields in found)
     is_empty = True
     while some := list(islice(lines, _LINES_AT_A_TIME)):
         is_empty = False
-        yield "".join(f"{line}\n" for line in some).encode("utf-8", "surrogateescape")
+        yield "".join(f"{line}\n" for line in some).encode()
     if is_empty and not as_json:
-        yield f"{path} is empty.\n".encode("utf-8", "surrogateescape")
+        yield f"{printable(path)} is empty.\n".encode()
 
 
 def _words(fields: Fields) -> Iterator[str]:
     for name, value in fields.items():
-        if name == "currentTxnFirstOffset":
+        if isinstance(value, dict):
+            yield from _words(value)
+        elif name == "currentTxnFirstOffset":
             yield f"{name}: OptionalLong{'.empty' if value is None else f'[{value}]'}"
         else:
             yield f"{name}: {value}"

@@ -21,12 +21,9 @@ from kafkalog.coordination.znode_data import (
     text_map,
     timestamp_field,
 )
+from kafkalog.errors import CorruptDataError
 from kafkalog.format.log_dir_files import is_cluster_id
-
-# What stands in place of a secret.
-HIDDEN = "***"
-_SECRET_SETTINGS = ("SCRAM-", "sasl.jaas.config")
-_SECRET_ENDING = "password"
+from kafkalog.format.secret_configs import shown_config
 
 
 class ClusterEntry(NamedTuple):
@@ -74,13 +71,13 @@ def controller_epoch_entry(_: Mapping[str, str], data: bytes | None) -> Iterator
 
 def config_entry(names: Mapping[str, str], data: bytes | None) -> Iterator[ClusterEntry]:
     """/config/...: settings of a topic, broker, client, user or address."""
-    settings = text_map(read_object(data), "config") or {}
-    shown = {name: HIDDEN if _is_secret(name) else value for name, value in settings.items()}
+    try:
+        settings = text_map(read_object(data), "config") or {}
+    except CorruptDataError as error:
+        # Its own words have data in them.
+        malformed("not settings as Kafka writes them", error.position or 0)
+    shown = {name: shown_config(name, value) for name, value in settings.items()}
     yield ClusterEntry(entity_path=names[""], settings=shown)
-
-
-def _is_secret(name: str) -> bool:
-    return name.startswith(_SECRET_SETTINGS) or name.endswith(_SECRET_ENDING)
 
 
 def config_change_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[ClusterEntry]:

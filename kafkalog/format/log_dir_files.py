@@ -29,7 +29,7 @@ def read_clean_shutdown(text: str) -> int | None:
     try:
         content = json.loads(text)
         version, epoch = content["version"], content["brokerEpoch"]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         detail = f'{text[:80]!r} is not {{"version":0,"brokerEpoch":N}}'
         raise CorruptDataError("malformed", detail, position=1) from None
     if version != 0 or type(epoch) is not int:

@@ -24,13 +24,16 @@ def standalone_avro_schema(text: str, references: Sequence[str]) -> str:
     """The schema with the types that it takes from `references` written where it first uses them.
 
     Each of the references stands behind those that it uses itself. Raises SchemaError for a name
-    that none of them defines.
+    that none of them defines, and for what is no schema or too deep.
     """
     definitions: dict[str, Any] = {}
-    for reference in references:
-        for name, definition in _definitions(read_avro_schema(reference), ""):
-            definitions.setdefault(name, definition)
-    return json.dumps(_Expansion(definitions).expanded(read_avro_schema(text), ""))
+    try:
+        for reference in references:
+            for name, definition in _definitions(read_avro_schema(reference), ""):
+                definitions.setdefault(name, definition)
+        return json.dumps(_Expansion(definitions).expanded(read_avro_schema(text), ""))
+    except (AttributeError, TypeError, RecursionError) as error:
+        raise SchemaError(f"no Avro schema: {error}: {text[:80]}") from error
 
 
 class _Expansion:

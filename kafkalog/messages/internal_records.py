@@ -40,7 +40,8 @@ class InternalRecord:
     `record_type` and `name` are Kafka's; `key_version` is that of a control record's key, None
     elsewhere; `value_version` that of the value. `key` and `value` are None where there is none or
     where it cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why.
-    `definition` has the messages of the type, if the type is known.
+    `definition` has the messages of the type, if the type is known. With `may_hold_secrets` the
+    bytes can hold what is not to be shown.
     """
 
     is_control: bool
@@ -54,6 +55,7 @@ class InternalRecord:
     reason: str | None
     detail: str | None
     definition: RecordType | None = field(repr=False)
+    may_hold_secrets: bool
 
 
 class _UnreadableError(Exception):
@@ -115,7 +117,14 @@ class _Reading:
             reason=reason,
             detail=detail,
             definition=self._definition,
+            may_hold_secrets=self._may_hold_secrets(),
         )
+
+    def _may_hold_secrets(self) -> bool:
+        """Controllers keep credentials: what they wrote can hold some as long as it is unknown."""
+        if self._definition is None:
+            return self._family.framing is Framing.METADATA
+        return self._definition.value.has_secrets
 
     def _coordinator_record(self, key: bytes | None, value: bytes | None) -> None:
         key = _there(key, NO_KEY)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format.secret_configs import HIDDEN
 from kafkalog.messages.catalog import message
 from kafkalog.messages.consumer_protocol import (
     ASSIGNMENT,
@@ -23,8 +24,6 @@ from kafkalog.messages.consumer_protocol import (
 from kafkalog.messages.internal_records import InternalRecord
 from kafkalog.messages.schema import Field, Value, Values
 
-# What stands in place of a secret.
-REDACTED = "***"
 _GROUP_METADATA = "GroupMetadataValue"
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _NOT_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
@@ -43,7 +42,7 @@ def key_json(record: InternalRecord) -> str | None:
 
 
 def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | None:
-    """The value of a record likewise. Without `show_secrets`, REDACTED stands for what the schemas
+    """The value of a record likewise. Without `show_secrets`, HIDDEN stands for what the schemas
     call secret."""
     if record.value is None or record.value_version is None or record.definition is None:
         return None
@@ -54,11 +53,6 @@ def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | N
         for shown, member in zip(rendered["members"], record.value["members"], strict=True):
             shown.update(_member_protocols(member))
     return _JSON.encode(rendered)
-
-
-def may_hold_secrets(record: InternalRecord) -> bool:
-    """Whether the record's bytes can hold what `value_json` would not show."""
-    return record.definition is not None and record.definition.value.has_secrets
 
 
 def _member_protocols(member: Values) -> dict[str, Any]:
@@ -84,8 +78,13 @@ def _rendered(
         value = values[field.name]
         if field.tag is not None and value == field.default(version):
             continue
-        if field.secret and value is not None and not show_secrets and field.secret.hides(values):
-            shown[field.name] = REDACTED
+        if (
+            field.secret
+            and value is not None
+            and not show_secrets
+            and field.secret.hides(values, value)
+        ):
+            shown[field.name] = HIDDEN
         elif field.is_array and value is not None:
             shown[field.name] = [_value(field, part, version, show_secrets) for part in value]
         else:

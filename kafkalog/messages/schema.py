@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kafkalog.errors import SchemaError
+from kafkalog.format.secret_configs import HIDDEN, shown_config
 
 # What a value of a message is: a number, text (uuids as Kafka prints them), bytes, None, a list of
 # these, or a struct's fields by their names.
@@ -56,15 +57,14 @@ NO_VERSION = Versions(0, -1)
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A field that is not shown; with `when`, only where that field of the same struct matches."""
+    """A field that is not shown; with `config`, where the config of that field's name is secret."""
 
-    when: str | None = None
-    matches: re.Pattern[str] | None = None
+    config: str | None = None
 
-    def hides(self, values: Values) -> bool:
-        if self.when is None or self.matches is None:
+    def hides(self, values: Values, value: Value) -> bool:
+        if self.config is None:
             return True
-        return self.matches.search(str(values.get(self.when, ""))) is not None
+        return shown_config(str(values.get(self.config, "")), str(value)) == HIDDEN
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,5 +178,5 @@ def _optional_versions(data: Mapping[str, Any], key: str, default: Versions) -> 
 
 def _parse_secret(data: Any) -> Secret | None:
     if isinstance(data, Mapping):
-        return Secret(data["when"], re.compile(data["matches"], re.IGNORECASE))
+        return Secret(data["config"])
     return Secret() if data else None

@@ -67,7 +67,10 @@ class SchemaRegistry:
         Raises SchemaError if one is not in the topic.
         """
         found: dict[str, RegisteredSchema] = {}
-        self._collect(schema, found, (schema.subject,))
+        try:
+            self._collect(schema, found, (schema.subject,))
+        except RecursionError:
+            raise SchemaError(f"{schema.subject} uses schemas that use others too deeply") from None
         return found
 
     def _collect(

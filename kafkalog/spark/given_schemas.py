@@ -81,7 +81,7 @@ def _type_json(text: str) -> str:
         parsed = json.loads(text)
         is_sparks = parsed.get("type") == "struct" and "fields" in parsed
         return text if is_sparks else json.dumps(json_schema_type(text, {}))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SchemaError(str(error)) from error
     except PySparkException as error:
         raise SchemaError(f"no file, Spark DDL (such as 'id BIGINT') or JSON: {error}") from error

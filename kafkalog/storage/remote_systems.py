@@ -15,7 +15,14 @@ from typing import Any
 from pyarrow import fs
 
 from kafkalog.errors import OptionError, UnsupportedFormatError
-from kafkalog.storage.storage_settings import FLAGS, NUMBERS, SETTINGS_OF, option_name
+from kafkalog.format.secret_configs import HIDDEN
+from kafkalog.storage.storage_settings import (
+    FLAGS,
+    NUMBERS,
+    SETTINGS_OF,
+    option_name,
+    without_secrets,
+)
 from kafkalog.storage.uris import uri_parts
 
 # A store that slows its clients down is asked again, after longer and longer waits.
@@ -27,10 +34,14 @@ _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 def file_system(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
     """The pyarrow file system of a URI, and the path that the file has in it.
 
-    Raises UnsupportedFormatError for a scheme that nothing here reads, OptionError for a setting
-    that its file system does not have.
+    Raises UnsupportedFormatError for a scheme that nothing here reads, OptionError for credentials
+    in the URI and for a setting that its file system does not have.
     """
     scheme, authority, path = uri_parts(uri)
+    credentials, _, host = authority.rpartition("@")
+    if ":" in credentials:  # as a part of paths they would be printed, and be in tables
+        allowed = "a URI without credentials: they come from the environment or storage.*"
+        raise OptionError("path", f"{scheme}://{HIDDEN}@{host}", allowed)
     system, root = _opened(scheme, authority, tuple(sorted(settings.items())))
     return system, f"{root.rstrip('/')}/{path}" if path or not root else root
 
@@ -127,6 +138,7 @@ def _fsspec(scheme: str, authority: str, settings: dict[str, str]) -> tuple[Any,
     try:
         system = fsspec.filesystem(scheme, **settings)
     except (ImportError, ValueError) as error:
-        raise UnsupportedFormatError(f"{scheme}://{authority} cannot be read: {error}") from error
+        reason = without_secrets(str(error), settings)
+        raise UnsupportedFormatError(f"{scheme}://{authority} cannot be read: {reason}") from None
     root = system._strip_protocol(f"{scheme}://{authority}/")
     return fs.PyFileSystem(fs.FSSpecHandler(system)), str(root)

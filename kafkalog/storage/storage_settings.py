@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from urllib.parse import quote, quote_plus
+
+from kafkalog.format.secret_configs import HIDDEN
 
 PREFIX = "storage."
 # By scheme, the keyword arguments of pyarrow's file system that are worth an option.
@@ -67,14 +70,19 @@ _PLAIN = frozenset(
 )
 
 
+_CREDENTIALS = re.compile(r"(://)[^/@\s]*:[^/@\s]*@")
+
+
 def option_name(setting: str) -> str:
     """The option for a keyword argument: `storage.accessKey` for `access_key`."""
     return PREFIX + re.sub(r"_(.)", lambda match: match[1].upper(), setting)
 
 
 def without_secrets(text: str, settings: Mapping[str, str]) -> str:
-    """A text in which no value of a setting that may be a secret stands."""
+    """Return a text without the values of settings that may be secrets, written plainly or as
+    part of a URI."""
     for name, value in settings.items():
         if value and name.replace("_", "") not in _PLAIN:
-            text = text.replace(value, "***")
-    return text
+            for written in (value, quote(value, safe=""), quote(value), quote_plus(value)):
+                text = text.replace(written, HIDDEN)
+    return _CREDENTIALS.sub(rf"\1{HIDDEN}@", text)

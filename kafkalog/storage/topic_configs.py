@@ -228,6 +228,6 @@ def _topics(text: str) -> dict[str, dict[str, str]]:
             topic: {name: str(value) for name, value in configs.items()}
             for topic, configs in json.loads(text).items()
         }
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         allowed = 'a file with JSON such as {"orders": {"retention.ms": "604800000"}}'
         raise OptionError(TOPIC_CONFIG, text[:100], allowed) from None

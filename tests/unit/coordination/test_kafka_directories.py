@@ -223,6 +223,13 @@ def test_what_else_a_cluster_keeps(path: str, data: str | None, expected: Row) -
     assert rows(path, data) == [("cluster_znodes", expected)]
 
 
+@pytest.mark.parametrize("data", ["salt=geheim", '"geheim"', '{"config":"geheim"}', "[geheim"])
+def test_settings_that_cannot_be_read_are_not_shown(data: str) -> None:
+    found = row("/config/users/alice", data)
+    assert found["reason"] == "malformed"
+    assert "geheim" not in str(found)
+
+
 def test_tasks_and_notifications_have_a_row_for_each_partition() -> None:
     # F465
     data = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'

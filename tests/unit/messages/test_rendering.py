@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from kafkalog.format.secret_configs import HIDDEN
 from kafkalog.messages.catalog import topic_families
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.messages.record_writer import write_record_key, write_record_value
-from kafkalog.messages.rendering import REDACTED, key_json, may_hold_secrets, value_json
+from kafkalog.messages.rendering import key_json, value_json
 from kafkalog.messages.schema import Values, parse_message
 
 OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
@@ -94,13 +95,13 @@ def test_credentials_are_hidden_unless_they_are_asked_for() -> None:
     assert shown(record) == {
         "name": "alice",
         "mechanism": 0,
-        "salt": REDACTED,
-        "storedKey": REDACTED,
-        "serverKey": REDACTED,
+        "salt": HIDDEN,
+        "storedKey": HIDDEN,
+        "serverKey": HIDDEN,
         "iterations": 0,
     }
     assert shown(record, show_secrets=True)["salt"] == "c2FsdA=="
-    assert may_hold_secrets(record)
+    assert record.may_hold_secrets
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,19 @@ def test_credentials_are_hidden_unless_they_are_asked_for() -> None:
         ("sasl.oauthbearer.assertion.private.key.passphrase", True),
         ("sasl.oauthbearer.client.credentials.client.secret", True),
         ("my.plugin.API_KEY", True),
+        ("connection.string", True),
+        ("azure.connectionString", True),
+        ("basic.auth.user.info", True),
+        ("db.passwd", True),
+        ("storage.sas", True),
+        ("client.assertion", True),
+        ("plugin.apiKey", True),
+        ("ssl.client.auth", False),
+        ("connections.max.idle.ms", False),
+        ("max.connections", False),
+        ("log.message.timestamp.type", False),
+        ("sasl.enabled.mechanisms", False),
+        ("ssl.keystore.location", False),
         ("cleanup.policy", False),
         ("compression.type", False),
         ("max.message.bytes", False),
@@ -127,7 +141,7 @@ def test_credentials_are_hidden_unless_they_are_asked_for() -> None:
 def test_a_configs_value_is_hidden_by_its_name(name: str, is_hidden: bool) -> None:
     # F194
     record = read(METADATA, CONFIG, 0, {"name": name, "value": "v"})
-    assert shown(record)["value"] == (REDACTED if is_hidden else "v")
+    assert shown(record)["value"] == (HIDDEN if is_hidden else "v")
     assert shown(record, show_secrets=True)["value"] == "v"
     assert shown(read(METADATA, CONFIG, 0, {"name": name, "value": None}))["value"] is None
 
@@ -140,7 +154,26 @@ def test_records_with_secrets_are_these() -> None:
         if kind.value.has_secrets
     }
     assert hiding == {"ConfigRecord", "UserScramCredentialRecord"}
-    assert not may_hold_secrets(read_internal_record(METADATA, None, b"\x01\x63\x00"))
+
+
+@pytest.mark.parametrize("value", [b"\x01\x63\x00", b"\x02\x04\x00", b"\x01\x04\x63", b"", b"\xff"])
+def test_what_a_controller_wrote_can_hold_secrets_while_it_is_unknown(value: bytes) -> None:
+    # F194: an unknown type, an unknown frame, an unknown version of ConfigRecord.
+    assert read_internal_record(METADATA, None, value).may_hold_secrets
+    assert not read_internal_record(OFFSETS, b"\0\x63", value).may_hold_secrets
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "jdbc:postgresql://app:geheim@db/shop",
+        "Endpoint=sb://x;SharedAccessKeyName=n;SharedAccessKey=abc=;secret=y",
+        "https://x.blob/c?sv=1&sig=abc",
+    ],
+)
+def test_a_configs_value_is_hidden_where_it_has_a_secret_in_it(value: str) -> None:
+    record = read(METADATA, CONFIG, 0, {"name": "sink.url", "value": value})
+    assert shown(record)["value"] == HIDDEN
 
 
 def test_a_secret_inside_a_struct_is_one_of_the_message() -> None:

@@ -141,3 +141,18 @@ def test_references_that_lead_nowhere_are_errors(
     found = registry(*records)
     with pytest.raises(SchemaError, match=said):
         found.references(found.by_id[1])
+
+
+def test_references_that_go_too_deep_are_an_error() -> None:
+    last = 2000
+    chain = registry(
+        *(
+            registered(
+                number, "{}", f"s{number}", references=[reference(f"n{number}", f"s{number + 1}")]
+            )
+            for number in range(last)
+        ),
+        registered(last, "{}", f"s{last}"),
+    )
+    with pytest.raises(SchemaError, match="too deeply"):
+        chain.references(chain.by_id[1])

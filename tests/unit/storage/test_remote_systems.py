@@ -105,6 +105,16 @@ def test_what_may_be_secret_is_left_out_of_texts() -> None:
     settings = {"secretkey": "hush", "region": "eu-north-1", "somethingoffsspec": "also"}
     text = without_secrets("hush in eu-north-1, also", settings)
     assert text == "*** in eu-north-1, ***"
+    written = without_secrets("https://h/a?sig=a%2Fb%3D and ftp://me:hush@h", {"sastoken": "a/b="})
+    assert written == "https://h/a?sig=*** and ftp://***@h"
+
+
+@pytest.mark.parametrize("scheme", ["s3", "hdfs", "ftp"])
+def test_credentials_in_a_uri_are_refused_and_not_shown(scheme: str) -> None:
+    """F545."""
+    with pytest.raises(OptionError, match=rf"{scheme}://\*\*\*@bucket'") as caught:
+        file_system(f"{scheme}://AKIA:hush@bucket/a", {})
+    assert "hush" not in str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", sorted(SETTINGS_OF))
