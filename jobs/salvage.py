@@ -35,6 +35,7 @@ def run(args: Namespace) -> ExitCode:
     """Write the new log directory and both tables, and say what is not in it."""
     inputs, found = announced_logs(args)
     refuse_inside("--output", args.output, [args.salvage_to])
+    refuse_inside("--salvage-to", args.salvage_to, [*inputs, *(log.path for log in found)])
     logs = salvageable(found)
     settings = salvage_settings(args, logs, time.time_ns() // 1_000_000)
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:

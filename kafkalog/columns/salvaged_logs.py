@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,28 +17,32 @@ from kafkalog.storage.partition_log import PartitionLog, log_columns, topic_id
 from kafkalog.storage.salvaged_log_dir import finish_log_dir
 from kafkalog.words import counted
 
-_SCRATCH = ".salvage-"
+_ATTEMPT = ".salvage-"
+_PLACE = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 
 
-def salvaged_log(log: PartitionLog, target: str, settings: SalvageSettings) -> TableRow:
-    """Write a log into its directory in `target`, whole or not at all; its row of table
+def salvaged_log(
+    log: PartitionLog, scratch: str, target: str, settings: SalvageSettings
+) -> TableRow:
+    """Write a log into its directory in `scratch`, which is to become `target`; its row of table
     `salvage`."""
     # A task that is tried again finds nothing of its first try in its way.
-    scratch = os.path.join(target, f"{_SCRATCH}{uuid.uuid4().hex}")
-    directory = os.path.join(scratch, log.name)
+    attempt = os.path.join(scratch, f"{_ATTEMPT}{uuid.uuid4().hex}")
+    os.mkdir(attempt)
+    directory = os.path.join(attempt, log.name)
     found_id = topic_id(log)
     row = salvage_partition(log, directory, settings.with_topic_id(found_id))
-    final = os.path.join(target, log.name)
-    os.rename(directory, final)
-    os.rmdir(scratch)
-    return {**log_columns(log), **row, "directory": final, "topic_id": found_id}
+    os.rename(directory, os.path.join(scratch, log.name))
+    os.rmdir(attempt)
+    place = os.path.join(target, log.name)
+    return {**log_columns(log), **row, "directory": place, "topic_id": found_id}
 
 
 def finish_salvage(source: str, target: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Make `target`, into which the logs of `source` with these rows were written, a broker's log
     directory."""
     for name in os.listdir(target):
-        if name.startswith(_SCRATCH):
+        if name.startswith(_ATTEMPT):
             shutil.rmtree(os.path.join(target, name))
     keyed = {(row["topic"], row["partition"]): row for row in rows}
     finish_log_dir(
@@ -51,6 +55,13 @@ def finish_salvage(source: str, target: str, rows: Iterable[Mapping[str, Any]]) 
             if row["cleaned_offset"] is not None
         },
     )
+
+
+def lost_rows(row: Mapping[str, Any]) -> Iterator[TableRow]:
+    """The rows of table `lost_ranges` that a row of table `salvage` has."""
+    place = {name: row[name] for name in _PLACE}
+    for lost in row["lost_ranges"]:
+        yield {**place, **lost}
 
 
 @dataclass

@@ -34,6 +34,7 @@ COMMANDS = {
     "find": "Find records by key or value, or tell what was searched without finding any.",
     "dump": "Show the batches of logs, or the records, and what stands in the files beside.",
     "recover": "Tell what a broker would do to log directories at its next start.",
+    "salvage": "Write a new log directory with all that is sound in a damaged one.",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
     "txns": "Tell transactions: open, hanging, and what they hold back.",
 }

@@ -167,8 +167,10 @@ def _live(
     inherited: Sequence[Connection],
 ) -> None:
     """The life of a process: numbers of items come in, results go out."""
-    # Ctrl-C reaches all processes of a terminal: the first one decides.
+    # Ctrl-C and the end of a terminal reach all its processes: the first one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in inherited:
         other.close()
     try:

@@ -29,8 +29,9 @@ from kafkalog.spark.migration_arguments import MTIME
 from kafkalog.spark.migration_reading import OffsetStores
 from kafkalog.spark.migration_words import segment_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.storage.output_files import OutputFile, whole_directory
+from kafkalog.storage.output_files import OutputFile
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.whole_directory import whole_directory
 from kafkalog.words import counted
 
 _ORDER = ("group_id", "topic", "partition")

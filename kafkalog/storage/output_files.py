@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,9 @@ _BROKER_FILES = (".lock", "meta.properties")
 
 # Forces what was written through a descriptor to disk.
 Flush = Callable[[int], None]
+
+# In the names of what is not whole yet.
+UNIQUE_CHARACTERS = 16
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # What is open already: as it is called, never as what it is a link to.
@@ -53,29 +55,12 @@ def new_directory(path: str) -> None:
     try:
         os.makedirs(path)
     except FileExistsError:
-        raise _existing(path) from None
+        raise existing_target(path) from None
 
 
-def _existing(path: str) -> LogDirError:
+def existing_target(path: str) -> LogDirError:
+    """The error for a directory to write that is there already."""
     return LogDirError(f"{path} exists: kafkalog writes to new directories only")
-
-
-@contextmanager
-def whole_directory(path: str, flush: Flush) -> Iterator[str]:
-    """A new directory to write into, beside `path`, that takes this name when all is written: what
-    fails on the way leaves nothing there. Raises LogDirError as new_directory does."""
-    target = os.path.abspath(path)
-    scratch = _unfinished(target)
-    new_directory(scratch)
-    try:
-        if os.path.lexists(target):
-            raise _existing(path)
-        yield scratch
-        flush_directory(scratch, flush)
-        os.rename(scratch, target)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    flush_directory(os.path.dirname(target), flush)
 
 
 class OutputFile:
@@ -89,8 +74,12 @@ class OutputFile:
     def append(self, data: bytes) -> None:
         """Write all of `data` at the end."""
         left = memoryview(data)
-        while left:
-            left = left[os.write(self._descriptor, left) :]
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+        except OSError as error:
+            error.filename = self.path  # such as where the disk is full
+            raise
         self.size += len(data)
 
     def flush(self, flush: Flush) -> None:
@@ -115,7 +104,7 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
     With `at_once` it takes its place while it is still empty, for those who watch it grow. A link
     at `path` is replaced, never followed.
     """
-    scratch = _unfinished(path)
+    scratch = unfinished_path(path, ".tmp")
     replaced = _status(path)
     mode = 0o666 if replaced is None else stat.S_IMODE(replaced.st_mode) & 0o777
     descriptor = os.open(scratch, _NEW_FILE, mode)
@@ -135,11 +124,13 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
             os.unlink(scratch)
 
 
-def _unfinished(path: str) -> str:
-    """A name beside a path for what is not whole yet."""
+def unfinished_path(path: str, ending: str) -> str:
+    """A name beside a path, which cannot be guessed, for what is not whole yet."""
     directory, name = os.path.split(path)
     # With room for the rest, however long the name is.
-    return os.path.join(directory, f".{name[:100]}.{secrets.token_hex(8)}.tmp")
+    return os.path.join(
+        directory, f".{name[:100]}.{secrets.token_hex(UNIQUE_CHARACTERS // 2)}{ending}"
+    )
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -21,9 +21,9 @@ from kafkalog.errors import LogDirError, SchemaError
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, form_of_magic
 from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, find_partitions
-from kafkalog.storage.output_files import whole_directory
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery import RecoverySettings, plan_recovery
+from kafkalog.storage.whole_directory import whole_directory
 
 NOW_MS = 1_800_000_000_000
 COMMITS = [GroupCommit("reader", "orders", number, 40 + number, 6) for number in range(3)]
