@@ -38,14 +38,21 @@ def tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
         )
 
 
-def tell_nothing_known(logs: Sequence[PartitionLog], as_of: int | None) -> None:
-    """Why no group is there."""
+def tell_nothing_known(
+    logs: Sequence[PartitionLog], complete: Sequence[CompleteLog], as_of: int | None
+) -> None:
+    """Say why no group is there; `complete` is from when on the logs have all commits."""
     first_ms = known_from_ms(logs)
     if first_ms is None:
         tell(f"no consumer group is known: {CONSUMER_OFFSETS} has no record")
     elif as_of is not None and as_of < first_ms:
+        has_all = not any(
+            reach.damaged_ranges or reach.missing or reach.complete_from_ms is not None
+            for reach in commit_reaches(complete)
+        )
+        what = "there was no group yet at" if has_all else "nothing is known of"
         tell(
-            f"nothing is known of {time_text(as_of)}: the first record of {CONSUMER_OFFSETS} is of "
+            f"{what} {time_text(as_of)}: the first record of {CONSUMER_OFFSETS} is of "
             f"{time_text(first_ms)}"
         )
     else:

@@ -123,7 +123,7 @@ def groups(
         complete = complete_logs(reading, logs)
     group_notes.tell_reach(complete, as_of)
     if not sources.groups:
-        group_notes.tell_nothing_known(logs, as_of)
+        group_notes.tell_nothing_known(logs, complete, as_of)
     asked = _asked(sources, groups, lists_all=table == _LIST)
     if not groups:
         group_notes.tell_of_zookeeper(logs)

@@ -246,7 +246,6 @@ def test_nothing_is_known_before_the_first_record_that_the_consumer_got(unpacked
 @pytest.mark.parametrize(
     ("as_of", "said"),
     [
-        ("2020-01-01T00:00:00Z", "nothing is known of 2020-01-01T00:00:00.000Z: the first record"),
         ("1795246890", "seconds, of 2026-11-21T07:41:30.000Z, would be 1795246890000"),
         ("2026-11-13T12:00:00", "so none of 2026-11-13T12:00:00.000Z is missing"),
         ("2100-01-01", "2100-01-01T00:00:00.000Z is in the future"),
@@ -256,6 +255,26 @@ def test_how_far_a_moment_can_be_told_stands_beside_the_table(as_of: str, said: 
     # F328
     code, _, err = run(SHOP, "--lagging", "--as-of", as_of)
     assert (code, said in err) == (0, True)
+
+
+def test_before_all_commits_there_was_no_group_or_nothing_is_known(tmp_path: Path) -> None:
+    # F328: the log begins with offset 0 and was never cleaned; then its first segment is not there.
+    copy = tmp_path / "logs"
+    shutil.copytree(SHOP, copy)
+    asked = (str(copy), "--as-of", "2020-01-01T00:00:00Z")
+    _, _, err = run(*asked)
+    assert err.splitlines() == [
+        "commits: none has been removed by cleaning, so none of 2020-01-01T00:00:00.000Z is "
+        "missing",
+        "there was no group yet at 2020-01-01T00:00:00.000Z: the first record of "
+        "__consumer_offsets is of 2026-11-09T00:00:00.000Z",
+    ]
+    min((copy / "__consumer_offsets-0").glob("*.log")).unlink()
+    reach, none = run(*asked)[2].splitlines()
+    assert reach.endswith(
+        "of 2020-01-01T00:00:00.000Z older ones that were replaced since can be missing"
+    )
+    assert none.startswith("nothing is known of 2020-01-01T00:00:00.000Z: the first record of ")
 
 
 def test_a_record_from_the_future_has_no_age(unpacked: Unpacked) -> None:
