@@ -41,7 +41,14 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @log_dirs_argument
-@click.option("--topic", metavar="TOPIC", required=True, help="The topic to search.")
+@click.option(
+    "--topic",
+    "topics",
+    metavar="TOPIC",
+    multiple=True,
+    required=True,
+    help="Search this topic; repeatable.",
+)
 @partition_option("Only this partition; repeatable.")
 @click.option("--key", metavar="KEY", help="Exactly this key: text, hex:… or base64:….")
 @click.option("--value-contains", "contained", metavar="BYTES", help="These bytes in the value.")
@@ -54,7 +61,7 @@ Examples:
     "--partition-count",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many partitions the topic has, where not all are here.",
+    help="How many partitions the topic has, where not all are here; with one --topic.",
 )
 @click.option(
     "--limit",
@@ -68,7 +75,7 @@ Examples:
 @processes_option
 def find(
     log_dirs: Sequence[str],
-    topic: str,
+    topics: Sequence[str],
     partitions: Sequence[int],
     key: str | None,
     contained: str | None,
@@ -83,7 +90,7 @@ def find(
     from kafkalog.command_line.find_search import Asked, asked_logs, search
 
     asked = Asked(
-        topic=topic,
+        topics=tuple(topics),
         partitions=tuple(partitions),
         key=bytes_given("--key", key),
         contained=bytes_given("--value-contains", contained),
@@ -95,6 +102,8 @@ def find(
         raise click.UsageError("What to find is missing: --key KEY, or --value-contains BYTES.")
     if asked.by_partitioner and asked.key is None:
         raise OptionError("--partitioner", partitioner, "together with --key")
+    if partition_count is not None and len(set(topics)) > 1:
+        raise OptionError("--partition-count", str(partition_count), "with one --topic")
     result = search(asked_logs(log_dirs, asked), asked, processes=processes)
     if table_format == "json":
         write_table(("type", *_FOUND), [("found", *row) for row in result.found], "json")

@@ -39,7 +39,7 @@ _Match = tuple[PartitionLog, FoundRecord]
 class Asked:
     """The command's arguments: a key, bytes in the value, or both."""
 
-    topic: str
+    topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
     key: bytes | None = None
     contained: bytes | None = None
@@ -96,8 +96,8 @@ def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
     Which one a partitioner chose depends on how many there are: those here, if nothing else is
     said.
     """
-    logs = chosen_logs(log_dirs, [asked.topic], asked.partitions)
-    for line in absent_lines(log_dirs, logs, [asked.topic], asked.partitions):
+    logs = chosen_logs(log_dirs, asked.topics, asked.partitions)
+    for line in absent_lines(log_dirs, logs, asked.topics, asked.partitions):
         tell(line)
     oldest = next(filter(is_oldest_layout, logs), None)
     if oldest is not None:
@@ -107,12 +107,24 @@ def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
         )
     if not asked.by_partitioner or asked.key is None:
         return logs
-    count = asked.partition_count or 1 + max(log.partition or 0 for log in logs)
-    number = partition_of_key(asked.key, count)
-    tell(f"Java's partitioner gives this key partition {number} of {count}: no other is searched")
-    chosen = [log for log in logs if log.partition == number]
+    topics = dict.fromkeys(asked.topics)
+    return [log for topic in topics for log in _chosen_by_key(topic, logs, asked, asked.key)]
+
+
+def _chosen_by_key(
+    topic: str, logs: Sequence[PartitionLog], asked: Asked, key: bytes
+) -> list[PartitionLog]:
+    """The replicas of the topic's partition that Java's partitioner gives the key."""
+    partitions = [log for log in logs if log.topic == topic]
+    count = asked.partition_count or 1 + max((log.partition or 0 for log in partitions), default=0)
+    number = partition_of_key(key, count)
+    tell(
+        f"Java's partitioner gives this key {topic}-{number} of {counted(count, 'partition')}: no "
+        "other is searched"
+    )
+    chosen = [log for log in partitions if log.partition == number]
     if not chosen:
-        raise OptionError("--partitioner", "java", f"log directories with {asked.topic}-{number}")
+        raise OptionError("--partitioner", "java", f"log directories with {topic}-{number}")
     return chosen
 
 

@@ -47,6 +47,12 @@ def log_dir(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def add_topic(log_dir: Path, topic: str, record: Record) -> None:
+    directory = log_dir / f"{topic}-0"
+    directory.mkdir()
+    (directory / f"{record.offset:020d}.log").write_bytes(write_batch([record]))
+
+
 def test_a_key_is_found_newest_first_with_tombstones_and_what_is_below_the_log_start(
     log_dir: Path,
 ) -> None:
@@ -62,6 +68,37 @@ def test_a_key_is_found_newest_first_with_tombstones_and_what_is_below_the_log_s
         (0, 3),
         (1, 3),
     ]
+
+
+def test_all_topics_that_are_named_are_searched(log_dir: Path) -> None:
+    add_topic(log_dir, "clicks", Record(7, 500, 0, b"a", b"clicked"))
+    add_topic(log_dir, "other", Record(9, 900, 0, b"a", b"another"))
+    asked = ("--topic", "orders", "--topic", "clicks", "--key", "a", "--format", "json")
+    result = find(log_dir, *asked)
+    found = [(row["topic"], row["offset"]) for row in rows(result, "found")]
+    assert found == [("orders", 2), ("clicks", 7), ("orders", 0)]
+    assert [(row["topic"], row["partition"]) for row in rows(result, "searched")] == [
+        ("clicks", 0),
+        ("orders", 0),
+        ("orders", 1),
+    ]
+    absent = find(log_dir, "--topic", "orders", "--topic", "order", "--key", "a")
+    assert absent.exit_code == ExitCode.WRONG_ARGUMENTS
+    assert "option --topic: got 'order', " in absent.stderr
+
+
+def test_a_partitioner_chooses_a_partition_of_each_topic(log_dir: Path) -> None:
+    # F588. Of Kafka's own test of murmur2: that of "21" is -973932308.
+    number = (-973932308 & 0x7FFFFFFF) % 2
+    add_topic(log_dir, "clicks", Record(7, 500, 0, b"21", b"clicked"))
+    asked = ("--topic", "orders", "--topic", "clicks", "--key", "21", "--partitioner", "java")
+    result = find(log_dir, *asked, "--format", "json")
+    searched = [(row["topic"], row["partition"]) for row in rows(result, "searched")]
+    assert searched == [("orders", number), ("clicks", 0)]
+    assert [row["topic"] for row in rows(result, "found")] == ["clicks"]
+    several = find(log_dir, *asked, "--partition-count", "2")
+    assert (several.exit_code, several.stderr.count("\n")) == (2, 1)
+    assert "option --partition-count: got '2', allowed: with one --topic" in several.stderr
 
 
 def test_what_no_consumer_has_yet_is_not_visible(log_dir: Path) -> None:
@@ -150,7 +187,7 @@ def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir
     result = find(log_dir, "--topic", "orders", "--key", "21", "--partitioner", "java")
     said = result.stderr.splitlines()
     assert said[0] == (
-        f"Java's partitioner gives this key partition {number} of 2: no other is searched"
+        f"Java's partitioner gives this key orders-{number} of 2 partitions: no other is searched"
     )
     assert [line.split()[1] for line in said if line.startswith("searched")] == [f"orders-{number}"]
 
