@@ -74,8 +74,8 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
 
 def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     """The session of a notebook: a job's, with Delta, and DataFrames that show themselves as tables
-    at the end of a cell. It is left running, and talks to its workers by TCP: of those that plan
-    reads, Spark closes what was idle for a minute, and no daemon of ours keeps them quiet."""
+    at the end of a cell. It is left running, and talks to its workers by TCP: Spark ends those that
+    were idle for a minute, and by TCP all end quietly, whoever made them."""
     spark = _session(app_name, with_delta=True, local={})
     kafkalog.register(spark)
     spark.conf.set("spark.sql.repl.eagerEval.enabled", True)

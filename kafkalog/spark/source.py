@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 NAME = "kafkalog"
 
+# All that plans imports this, the process that looks for sources too.
+quieten_planner()
+
 
 class KafkaLogDataSource(DataSource):
     """Kafka's log directories as a DataFrame.
@@ -44,7 +47,6 @@ class KafkaLogDataSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        quieten_planner()
         # Whether this is a batch read or a stream only shows when a reader is asked for.
         return view_schema(loaded_options(self.options))
 
@@ -94,7 +96,6 @@ class KafkaLogReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         from kafkalog.spark.planning import planned_groups
 
-        quieten_planner()
         use_file_access(self._options.file_access)
         return [ReadGroup(reads) for reads in planned_groups(self._options)]
 

@@ -25,7 +25,7 @@ def _quiet_worker(sock: socket.socket, authenticated: bool) -> int:
 
 def quieten_planner() -> None:
     """Have the worker that calls this end without a word too, where Spark's own daemon started it:
-    for planning it takes no other, and ends workers that had nothing to do for a minute."""
+    for planning Spark takes no other, and ends workers that had nothing to do for a minute."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name == daemon.__name__:

@@ -23,5 +23,5 @@ def use_this_python(spark: SparkSession) -> None:
     is_chosen = context.pythonExec != _SPARKS_OWN_CHOICE or (
         context.getConf().contains("spark.pyspark.python")
     )
-    if context.master.startswith("local") and not is_chosen:
+    if str(context.master).startswith("local") and not is_chosen:
         context.pythonExec = sys.executable

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
+quieten_planner()
+
 ZOOKEEPER_VIEW_TABLES = {
     **{view: view.value for view in ZookeeperView},
     ZookeeperView.SESSIONS: "zookeeper_sessions",
@@ -39,7 +41,6 @@ class ZookeeperDataSource(DataSource):
         return "zookeeper"
 
     def schema(self) -> StructType:
-        quieten_planner()
         options = read_zookeeper_options(self.options)
         whole = table_struct(ZOOKEEPER_VIEW_TABLES[options.view])
         if options.columns is None:
@@ -68,7 +69,6 @@ class ZookeeperReader(DataSourceReader):
         self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
-        quieten_planner()
         use_file_access(self._options.file_access)
         if self._options.without_effect:
             unused = ", ".join(self._options.without_effect)
