@@ -18,6 +18,7 @@ from pyspark.sql.utils import is_remote
 import kafkalog
 from kafkalog.resources import resource
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
+from kafkalog.spark.ivy_output import without_ivy_output
 from kafkalog.spark.packing import write_zip
 
 # What only tables in Delta's format need; the other formats start without Delta's jar.
@@ -124,6 +125,9 @@ def _session(
         builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
         if not _is_given("spark.driver.extraJavaOptions", given):
             builder = builder.config("spark.driver.extraJavaOptions", _quiet_logging())
+        if with_delta and not _is_given("spark.jars.packages", given):
+            with interrupt_postponed(), without_ivy_output("fetching Delta's jars, once"):
+                return builder.getOrCreate()
     with interrupt_postponed():
         return builder.getOrCreate()
 

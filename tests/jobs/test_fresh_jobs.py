@@ -44,3 +44,42 @@ def test_a_job_leaves_nothing_but_its_tables_in_the_current_directory(tmp_path: 
     assert os.listdir(tmp_path) == ["lake"]
     assert sorted(os.listdir(tables)) == ["ingest_manifest", "ingested_records"]
     assert f"tables: {tables / 'ingested_records'} {tables / 'ingest_manifest'}" in done.stdout
+
+
+# Asks Maven's repository.
+@pytest.mark.deep
+def test_a_job_that_fetches_jars_says_so_in_one_line_and_nothing_when_they_are_there(
+    tmp_path: Path,
+) -> None:
+    shop = str(ROOT / "examples" / "shop-week")
+    found = "found 14 segments of 5 partitions, 367,870 bytes"
+    for told in ([found, "fetching Delta's jars, once"], [found]):
+        done = run_fresh(
+            *("validate_checksums", shop, "--output", "checked"),
+            work=tmp_path,
+            submit=f"--conf spark.jars.ivy={tmp_path / 'ivy'}",
+        )
+        assert done.returncode == ExitCode.DONE, done.stderr
+        assert said_by_jobs(done.stderr) == told
+        assert "sound: checked 14 segments" in done.stdout
+
+
+@pytest.mark.deep
+def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
+    settings = tmp_path / "ivysettings.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="none"/><resolvers>'
+        f'<filesystem name="none"><artifact pattern="{tmp_path}/[artifact].jar"/></filesystem>'
+        "</resolvers></ivysettings>"
+    )
+    submit = f"--conf spark.jars.ivy={tmp_path / 'ivy'} --conf spark.jars.ivySettings={settings}"
+    shop = str(ROOT / "examples" / "shop-week")
+    done = run_fresh("validate_checksums", shop, "--output", "out", work=tmp_path, submit=submit)
+    assert done.returncode == ExitCode.UNREADABLE_INPUT
+    assert "io.delta#delta-spark_4.2_2.13;4.4.0: not found" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: [JAVA_GATEWAY_EXITED]")
+
+
+def said_by_jobs(stderr: str) -> list[str]:
+    """What is on stderr but for what any Java says of a module that Spark has it load."""
+    return [line for line in stderr.splitlines() if not line.startswith("WARNING: Using incubator")]
