@@ -1,22 +1,10 @@
-"""The small files that say of a whole log directory whose it is and how its broker stopped.
-
-Rules: docs/format.md F82 and F83.
-"""
+"""The small file that says how a log directory's broker stopped. Rule: docs/format.md F83."""
 
 from __future__ import annotations
 
 import json
-import re
 
 from kafkalog.errors import CorruptDataError
-
-# The user's documents: at most 22 characters of the URL-safe base64 alphabet.
-_CLUSTER_ID = re.compile(r"[a-zA-Z0-9_\-]{1,22}")
-
-
-def is_cluster_id(text: str) -> bool:
-    """Whether a cluster can have this id."""
-    return _CLUSTER_ID.fullmatch(text) is not None
 
 
 def read_clean_shutdown(text: str) -> int | None:

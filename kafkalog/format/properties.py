@@ -10,8 +10,9 @@ _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _KEY_AND_VALUE = re.compile(r"[ \t\f]*((?:\\.|[^\\=: \t\f])+)([ \t\f]*[=:]|[ \t\f]+)(.*)")
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # What Java puts a backslash before when it writes keys and values.
-_TO_ESCAPE = re.compile(r"[\\=:#!]|^ ")
-_TO_ESCAPE_IN_KEYS = re.compile(r"[\\=:#! ]")
+_TO_ESCAPE = re.compile(r"[\\=:#!\t\n\r\f]|^ ")
+_TO_ESCAPE_IN_KEYS = re.compile(r"[\\=:#!\t\n\r\f ]")
+_LETTERS = {control: letter for letter, control in _CONTROL.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,12 @@ def _unescaped(text: str) -> str:
 
 def _escaped_key(text: str) -> str:
     """A key, in which a space would be the separator."""
-    return _TO_ESCAPE_IN_KEYS.sub(lambda match: "\\" + match[0], text)
+    return _TO_ESCAPE_IN_KEYS.sub(_with_backslash, text)
 
 
 def _escaped(text: str) -> str:
-    return _TO_ESCAPE.sub(lambda match: "\\" + match[0], text)
+    return _TO_ESCAPE.sub(_with_backslash, text)
+
+
+def _with_backslash(match: re.Match[str]) -> str:
+    return "\\" + _LETTERS.get(match[0], match[0])

@@ -14,7 +14,6 @@ from itertools import zip_longest
 
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
-from kafkalog.format.log_dir_files import is_cluster_id
 from kafkalog.format.properties import read_properties
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import Directories, list_directory, matching_entries
@@ -294,20 +293,13 @@ def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
 
 def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
     properties = read_properties(directories.read_text(path, META_PROPERTIES) or "").values
-    cluster_id = properties.get("cluster.id")
-    if cluster_id is not None and not is_cluster_id(cluster_id):
-        _logger.warning(
-            "%s: cluster.id %r is none: up to 22 characters of a-z, A-Z, 0-9, _ and -",
-            os.path.join(path, META_PROPERTIES),
-            cluster_id,
-        )
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     log_starts, high_watermarks, cleaned, recovery_points = (
         _checkpoint(directories, path, name, strict) for name in _CHECKPOINTS
     )
     return LogDir(
         path=path,
-        cluster_id=cluster_id,
+        cluster_id=properties.get("cluster.id"),
         broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
         is_clean_shutdown=directories.read_text(path, CLEAN_SHUTDOWN) is not None,
         log_starts=log_starts,

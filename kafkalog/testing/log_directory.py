@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.checkpoints import TopicPartition, write_offset_checkpoint
-from kafkalog.format.log_dir_files import is_cluster_id, write_clean_shutdown
+from kafkalog.format.log_dir_files import write_clean_shutdown
+from kafkalog.format.properties import write_properties
 from kafkalog.format.record_batch import BatchFields
 from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.names import (
@@ -32,7 +33,7 @@ class LogDirectory:
     """What a broker would have in its log directory, kept in memory until `write`.
 
     `path` is a directory that does not exist, or is empty. `offsets_topic_partitions` is what
-    brokers call offsets.topic.num.partitions. Raises OptionError for what no cluster's id can be.
+    brokers call offsets.topic.num.partitions.
     """
 
     def __init__(
@@ -43,10 +44,10 @@ class LogDirectory:
         node_id: int = 1,
         offsets_topic_partitions: int = 1,
     ) -> None:
-        if not is_cluster_id(cluster_id):
-            raise OptionError("cluster_id", cluster_id, "up to 22 of a-z, A-Z, 0-9, _ and -")
         self.path = os.path.abspath(path)
-        self._properties = f"version=1\nnode.id={node_id}\ncluster.id={cluster_id}\n"
+        self._properties = write_properties(
+            {"version": "1", "node.id": str(node_id), "cluster.id": cluster_id}
+        )
         self._clock = Clock()
         self._topics: dict[str, Topic] = {}
         self._group_offsets = GroupOffsets(offsets_topic_partitions, self._clock)

@@ -265,7 +265,8 @@ def test_tasks_and_notifications_have_a_row_for_each_partition() -> None:
         ("/consumers/g/owners/t/0", "nobody", None),
         ("/controller_epoch", "2147483648", None),
         ("/brokers/ids/0", '{"port":1,"rack":"\\ud800"}', None),
-        ("/cluster/id", '{"id":"far too long for a cluster"}', None),
+        ("/cluster/id", '{"version":"1"}', "no field id"),
+        ("/cluster/id", '{"id":7}', "field id is no text: 7"),
     ],
 )
 def test_what_cannot_be_read_is_a_row_that_says_why(
@@ -274,6 +275,12 @@ def test_what_cannot_be_read_is_a_row_that_says_why(
     found = row(path, data)
     assert found["reason"] == "malformed"
     assert detail in (None, found["detail"])
+
+
+def test_a_cluster_may_have_any_id() -> None:
+    # F442: a UUID as Java prints it is no base64 of 22 characters.
+    found = row("/cluster/id", '{"version":"1","id":"f5b6a1f0-77b9-4d1e-9e0c-1ad56c7e2d11"}')
+    assert (found.get("reason"), found["kind"]) == (None, "cluster_id")
 
 
 JSON = st.recursive(

@@ -168,7 +168,7 @@ def test_a_bad_topic_id_is_an_error(text: str) -> None:
         read_topic_id(text)
 
 
-@given(st.dictionaries(st.text("ab.:=#! \\", min_size=1).map(str.strip), st.text("ab:=#!\\ -")))
+@given(st.dictionaries(st.text("ab.:=#! \\", min_size=1).map(str.strip), st.text("ab:=#!\\ -\n\t")))
 def test_properties_are_read_as_they_are_written(values: dict[str, str]) -> None:
     # F82.
     values = {key: value.strip() for key, value in values.items() if key}

@@ -259,7 +259,6 @@ def wrong_things(log_dir: LogDirectory) -> list[tuple[type[KafkaLogError], str, 
     topic = log_dir.topic("t", partitions=2)
     topic.records([("k", "v")], partition=0)
     return [
-        (OptionError, "cluster_id", lambda: LogDirectory("unused", cluster_id="no id!")),
         (OptionError, "name", lambda: log_dir.topic("t")),
         (OptionError, "name", lambda: log_dir.topic("__consumer_offsets")),
         (RowError, "a/b", lambda: log_dir.topic("a/b")),
