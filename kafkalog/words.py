@@ -40,6 +40,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """The same for a text of lines, whose ends stay."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def size_text(size: int) -> str:
     """A number of bytes, three digits or so of it: `15 B`, `1.5 KiB`, `128 MiB`."""
     if size < 1024:

@@ -5,7 +5,6 @@ Rules: docs/format.md F310 to F317; columns: schemas/tables/consumer_lag.json.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import fields
 
 import numpy as np
@@ -16,10 +15,11 @@ from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.lag_account import LagAccounts, lag_accounts
 from kafkalog.columns.lag_bounds import EndFrom, reached_by
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.log_lines import logger
 from kafkalog.storage.files import is_directory
 from kafkalog.storage.log_dir import find_partitions
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 # How often a log is listed anew of which a segment goes while it is read.
 _MOST_TRIES = 5

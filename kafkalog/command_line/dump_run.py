@@ -26,7 +26,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.output_files import given_file
 from kafkalog.storage.read_directories import refuse_inputs
 from kafkalog.storage.renamed_files import opened
-from kafkalog.words import counted
+from kafkalog.words import counted, printable
 
 
 @dataclass
@@ -133,19 +133,19 @@ def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
             yield from dump.pieces()
         return
     if is_text:
-        yield Piece(_encoded(f"Dumping {item.path}\n"))
+        yield Piece(_encoded(f"Dumping {printable(item.path)}\n"))
     try:
         for text in dump_side_files.texts(item.path, as_json=not is_text):
             yield Piece(text)
     except CorruptDataError as error:
-        said = f"Found invalid bytes in {error}"
+        said = printable(f"Found invalid bytes in {error}")
         yield Piece(_encoded(f"{said}\n") if is_text else b"", findings=(said,))
 
 
 def heading(item: LogItem) -> Piece:
     """What stands above a log file's text."""
     below = f"{item.heading}\n" if item.heading else ""
-    return Piece(_encoded(f"Dumping {item.read.path}\n{below}"))
+    return Piece(_encoded(f"Dumping {printable(item.read.path)}\n{below}"))
 
 
 def log_dump(

@@ -10,7 +10,7 @@ import click
 
 from kafkalog.command_line.terminal import styled, tell, write_table
 from kafkalog.exit_codes import ExitCode
-from kafkalog.words import counted
+from kafkalog.words import counted, printable_lines
 
 
 def show_option(noun: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -47,7 +47,7 @@ def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> Exi
     """Write the last line, to stderr where stdout has rows for programs; the exit code that goes
     with it."""
     if table_format == "text":
-        click.echo(styled(verdict, fg="red" if has_findings else "green"))
+        click.echo(styled(printable_lines(verdict), fg="red" if has_findings else "green"))
     else:
         tell(verdict)
     return ExitCode.FINDINGS if has_findings else ExitCode.DONE

@@ -14,7 +14,7 @@ from kafkalog.command_line.inputs import (
     log_dirs_argument,
 )
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import table_format_option, tell, write_table
+from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
@@ -128,7 +128,7 @@ def get_offsets(
         write_table(_COLUMNS, rows, table_format)
         return
     for name, partition, offset in rows:
-        click.echo(f"{name}:{partition}:{offset}")
+        say(f"{name}:{partition}:{offset}")
 
 
 def _tell_absent(

@@ -17,9 +17,9 @@ from kafkalog.command_line.inputs import (
     partition_options,
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.command_line.terminal import progress_bar, say, table_format_option, tell
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.words import counted, printable, size_text
+from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
     from kafkalog.storage.other_entries import OtherEntry
@@ -75,11 +75,9 @@ def ls(
     logs = chosen_logs(paths, topics, partitions)
     is_text = table_format == "text"
 
-    def say(line: str) -> None:
-        click.echo(printable(line), err=not is_text)
-
+    put = say if is_text else tell
     for line in _log_dir_lines(logs):
-        say(line)
+        put(line)
     size = bytes_in(logs)
     with progress_bar(0 if quick else size, "reading") as bar:
         rows = storage_rows(
@@ -92,7 +90,7 @@ def ls(
     write_storage(rows, table, table_format, is_quick=quick, is_deep=deep)
     others = () if topics or partitions else _other_lines(other_entries(logs))
     for line in (*others, *absent_lines(paths, logs, topics, partitions)):
-        say(line)
+        put(line)
 
 
 def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:

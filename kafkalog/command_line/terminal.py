@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from kafkalog.exit_codes import ExitCode
-from kafkalog.words import printable
+from kafkalog.words import printable, printable_lines
 
 TABLE_FORMATS = ("text", "json", "csv")
 
@@ -49,7 +49,8 @@ def write_table(
     """
     if table_format == "json":
         for row in rows:
-            click.echo(json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False))
+            line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
+            click.echo("".join(map(_json_character, line)) if not line.isprintable() else line)
     elif table_format == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(names)
@@ -89,6 +90,10 @@ def _write_aligned(
         click.echo(styled(text, bold=True) if number == 0 else text)
 
 
+def _json_character(character: str) -> str:
+    return character if character.isprintable() else json.dumps(character)[1:-1]
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -126,9 +131,14 @@ def progress_bar(
     )
 
 
+def say(text: str) -> None:
+    """A line for people on stdout, or several."""
+    click.echo(printable_lines(text))
+
+
 def tell(message: str) -> None:
     """A line on stderr, or several, where they do not mix with the output."""
-    click.echo("\n".join(map(printable, message.split("\n"))), err=True)
+    click.echo(printable_lines(message), err=True)
 
 
 def tell_error(message: str, code: ExitCode) -> ExitCode:

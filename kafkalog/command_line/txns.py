@@ -18,7 +18,7 @@ from kafkalog.command_line.inputs import (
     time_option,
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import table_format_option, tell, write_table
+from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.words import duration_text, names_that_are_there, time_text
@@ -139,7 +139,7 @@ def txns(
     if values or not is_text:
         write_table(names, values, table_format, texts=_TEXTS)
     if not is_about_ids:
-        (click.echo if is_text else tell)(rows.words())
+        (say if is_text else tell)(rows.words())
     is_hanging = any(row["outcome"] == "hanging" for row in rows.transactions)
     return ExitCode.FINDINGS if is_hanging else ExitCode.DONE
 

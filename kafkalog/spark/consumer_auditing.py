@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import islice
@@ -22,6 +21,7 @@ from kafkalog.columns.consumer_audit_rows import AUDIT_TABLES, FINDINGS, AuditRo
 from kafkalog.coordination.cluster_ids import is_own
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster, members_by_cluster
 from kafkalog.errors import LogDirError
+from kafkalog.log_lines import logger
 from kafkalog.spark.lag_reading import log_places, with_lag
 from kafkalog.spark.options import Mode
 from kafkalog.spark.tables import table_schema
@@ -30,7 +30,7 @@ from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.log_dir_names import LogDirNames
 from kafkalog.zookeeper.data_dir import DataDir
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 # What all rows have in front: of which input, as of which transaction, about which cluster.
 PLACE_COLUMNS = ("input_path", "zxid", "made", "cluster_id", "chroot")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
 from kafkalog.columns.transaction_walk import stable_offset
 from kafkalog.errors import CorruptDataError
+from kafkalog.log_lines import logger
 from kafkalog.spark.options import ISOLATED_VIEWS, Isolation, Mode, ReadOptions
 from kafkalog.storage.log_dir import with_segments_of_now
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.partition_log import PartitionLog, with_own_checkpoints
 from kafkalog.storage.read_plan import CommittedRead
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 def committed_read(

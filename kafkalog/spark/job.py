@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -27,7 +29,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.storage.uris import absolute_path, is_remote
-from kafkalog.words import TIMES_ALLOWED, given_time_ms
+from kafkalog.words import TIMES_ALLOWED, given_time_ms, printable_lines
 from kafkalog.words import counted as counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 
@@ -258,8 +260,33 @@ def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
     return found
 
 
+class _ForPeople(io.TextIOBase):
+    """A stream to which nothing is written that a terminal would act on: tables have names of
+    files, topics and groups in them."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        return self._stream.write(printable_lines(text))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
 def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
     """Run a job's body; errors that a user can mend become a line on stderr and an exit code."""
+    with (
+        redirect_stdout(_ForPeople(sys.stdout)),
+        redirect_stderr(_ForPeople(sys.stderr)),
+    ):
+        return _run(run, args)
+
+
+def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
     try:
         code = run(args)
         sys.stdout.flush()

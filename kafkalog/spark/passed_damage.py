@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-
+from kafkalog.log_lines import logger
 from kafkalog.spark.options import Mode
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 # Of so many damaged places in one log each has a line in the log; the rest is counted.
 _LOGGED = 20

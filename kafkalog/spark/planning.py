@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.log_lines import logger
 from kafkalog.messages.catalog import topic_families
 from kafkalog.spark.commit_reading import CommitsRead, commits_reads
 from kafkalog.spark.config_files import topic_configs
@@ -64,7 +64,7 @@ from kafkalog.storage.read_plan import (
 from kafkalog.storage.replica_reads import ReplicaSet
 from kafkalog.storage.requests_at_once import answers
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 # What has a row for every byte, or for all of a certain kind.
 _ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -31,6 +30,7 @@ from kafkalog.columns.window import FileWindow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.log_lines import logger
 from kafkalog.spark.options import Mode, ReadOptions, View
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.storage.files import InputFile
@@ -48,7 +48,7 @@ _Columns = tuple[str, ...]
 # Arrow record batches and, at last, the offset where the log ends.
 _Read = Generator[pa.RecordBatch, None, int]
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 _ROWS_PER_BATCH = 4096
 

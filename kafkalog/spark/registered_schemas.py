@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError, SchemaError
+from kafkalog.log_lines import logger
 from kafkalog.messages.avro_schemas import read_avro_schema, standalone_avro_schema
 from kafkalog.messages.confluent_wire import write_message_indexes
 from kafkalog.messages.json_schemas import json_schema_type
@@ -31,7 +31,7 @@ from kafkalog.messages.schema_registry import (
 from kafkalog.spark.decoding_arguments import DecodingRequest, PayloadKind
 from kafkalog.spark.given_schemas import check_avro
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 _REGISTRY_TYPES = {
     PayloadKind.CONFLUENT_AVRO: "AVRO",
     PayloadKind.CONFLUENT_JSON: "JSON",

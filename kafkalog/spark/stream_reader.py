@@ -6,7 +6,6 @@ Rules: docs/ingest.md F520 to F526.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +21,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from kafkalog.log_lines import logger
 from kafkalog.spark.stream_options import StreamOptions
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkalog.columns.byte_limits import ByteLimits
     from kafkalog.spark.stream_offsets import Offsets, PartitionEnd, StreamEnds
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkalog.errors import DataLossError
+from kafkalog.log_lines import logger
 from kafkalog.spark.options import Mode
 from kafkalog.spark.passed_damage import PassedDamage
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.faults import Fault, Finding
 from kafkalog.zookeeper.log_reading import Report
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 @contextmanager

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from kafkalog.log_lines import logger
 from kafkalog.spark.projection import chosen_columns, known_columns, table_struct
 from kafkalog.spark.worker_daemon import quieten_planner
 from kafkalog.spark.zookeeper_options import (
@@ -22,7 +22,7 @@ from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 quieten_planner()
 

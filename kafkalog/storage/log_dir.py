@@ -5,7 +5,6 @@ Files are listed, not opened, but for the small text files of a log directory.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from itertools import zip_longest
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
 from kafkalog.format.properties import read_properties
+from kafkalog.log_lines import logger
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import Directories, list_directory, matching_entries
 from kafkalog.storage.loaded_segment import LoadedSegment
@@ -50,7 +50,7 @@ META_PROPERTIES = "meta.properties"
 _LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:

@@ -5,19 +5,19 @@ Rules: docs/format.md F95 to F99.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
 from kafkalog.errors import DataLossError, OptionError
 from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.log_lines import logger
 from kafkalog.storage.log_bounds import EndRule, LogBounds, log_bounds
 from kafkalog.storage.partition_log import PartitionLog
 
 LATEST, EARLIEST = -1, -2
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ and that of Aiven's plug-in, `<topic>-<topic id>/<partition>/`. In both a segmen
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.format.tiered_manifest import read_tiered_manifest
+from kafkalog.log_lines import logger
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import Directories, read_text
 from kafkalog.storage.names import TIERED_MANIFEST as MANIFEST
@@ -36,7 +36,7 @@ _BESIDE = re.compile(
 # Without these an upload is not complete; leader epochs are in them.
 _EPOCHS = ".leader_epoch_checkpoint"
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

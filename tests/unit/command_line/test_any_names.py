@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from kafkalog.command_line.main import kafkalog
 from kafkalog.words import printable
+from tests.conftest import ROOT
 
 CODE = "from kafkalog.command_line.main import main; main()"
 
@@ -45,3 +49,41 @@ def test_a_file_whose_name_is_no_text_is_named_all_the_same(
     assert b"\\udcff\\x1b, 0 B: nothing that a broker puts there" in said
     if table_format == "json":
         assert json.loads(run.stdout)["topic"] == "orders"
+
+
+COMMANDS = (
+    ("ls", "--partitions"),
+    ("ls", "--segments"),
+    ("check",),
+    ("dump",),
+    ("dump", "--deep"),
+    ("find", "--topic", "e.w", "--value-contains", "a"),
+    ("groups",),
+    ("txns",),
+    ("get-offsets",),
+    ("recover",),
+)
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log directory in whose names, and files, a terminal would find commands."""
+    root = tmp_path_factory.mktemp("hostile") / "a\x1b[2J\x9b31mb"
+    shutil.copytree(ROOT / "examples" / "log-dirs" / "damaged", root)
+    shutil.copytree(root / "e.w-0", root / "t\x1b]0;x\x07e.w-0")
+    (root / "unknown\x1b[31m").touch()
+    (root / "replication-offset-checkpoint").write_text("0\n1\n\x1b[2Jlost 0 5\n")
+    (root / "meta.properties").write_text("version=1\n\x1b[2J=\x07\n")
+    return root
+
+
+@pytest.mark.parametrize("table_format", ["text", "json"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_prints_what_a_terminal_would_act_on(
+    hostile: Path, command: tuple[str, ...], table_format: str
+) -> None:
+    run = CliRunner().invoke(kafkalog, [*command, str(hostile), "--format", table_format])
+    assert not (set(run.output + run.stderr) - {"\n"}) & set(
+        map(chr, (*range(32), *range(127, 160)))
+    )
+    assert run.exit_code in (0, 1, 3), run.output

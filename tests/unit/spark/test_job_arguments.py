@@ -357,3 +357,14 @@ def test_a_job_that_is_interrupted_ends_as_shells_have_it() -> None:
         raise KeyboardInterrupt
 
     assert run_job(run, PARSER.parse_args(["logs", "--output", "tables"])) == INTERRUPTED
+
+
+def test_what_a_job_prints_has_no_commands_for_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run(args: Namespace) -> ExitCode:
+        sys.stdout.write("orders\x1b[2J\nnext\n")
+        raise LogDirError("a\x07: missing")
+
+    assert run_job(run, Namespace()) == ExitCode.UNREADABLE_INPUT
+    assert capsys.readouterr() == ("orders\\x1b[2J\nnext\n", "error: a\\x07: missing\n")
