@@ -55,7 +55,7 @@ def _as_stderr(descriptor: int) -> Iterator[None]:
 def _pass_on(reading: int, writing: int, told: str) -> None:
     with open(reading, "rb") as source, open(writing, "wb", buffering=0) as target:
         _pass_on_ivys(source, target, told)
-        while some := source.read1():  # type: ignore[attr-defined]
+        while some := source.read1():
             target.write(some)
 
 
