@@ -132,7 +132,7 @@ def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -
     for entry in entries:
         if entry.is_directory:
             yield from _of_directory(entry, logs[entry.path], request)
-        elif (item := _of_file(entry.path, request)) is not None:
+        elif (item := _of_file(entry.path, request, is_named=not is_glob)) is not None:
             yield from item
         elif not is_glob:
             raise LogDirError(
@@ -172,19 +172,22 @@ def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
             yield from _of_file(file.path, request) or ()
 
 
-def _of_file(path: str, request: DumpRequest) -> list[Item] | None:
-    """What is told of a file, None for a name that is not known."""
+def _of_file(path: str, request: DumpRequest, *, is_named: bool = False) -> list[Item] | None:
+    """What is told of a file, None for a name that is not known. `is_named`: it was given by its
+    own path, so that in a table its rows do not come unasked among those of logs."""
     name = os.path.basename(path)
     if _is_log(path):
         logs = those_of(_logs_of_file(path), request.topics, request.partitions)
         return [item for log in logs for read in _reads(log, request) for item in _parts_of(read)]
     size = next(entry.size for entry in _listed(path))
     if _SNAPSHOT.fullmatch(name) or name == _BOOTSTRAP:
-        return (
-            [] if request.asks_for_some else [LogItem(_snapshot_read(path, size), _heading(name))]
-        )
+        is_left_out = request.asks_for_some or (request.is_table and not is_named)
+        if is_left_out or not _is_asked_beside(path, request):
+            return []
+        return [LogItem(_snapshot_read(path, size), _heading(name))]
     if kind_of(path) is not None:
-        return [SideItem(path, size)] if _is_asked_beside(path, request) else []
+        is_left_out = request.asks_for_some or request.is_table
+        return [] if is_left_out or not _is_asked_beside(path, request) else [SideItem(path, size)]
     return None
 
 
@@ -200,7 +203,7 @@ def _logs_of_file(path: str) -> list[PartitionLog]:
 def _is_asked_beside(path: str, request: DumpRequest) -> bool:
     name = partition_name(os.path.basename(os.path.dirname(path)))
     topic, partition = (None, None) if name is None else (name.topic, name.partition)
-    return not request.logs_only and is_asked(topic, partition, request.topics, request.partitions)
+    return is_asked(topic, partition, request.topics, request.partitions)
 
 
 def _listed(path: str) -> list[Entry]:

@@ -44,9 +44,9 @@ class DumpRequest:
         return is_some or self.timestamps is not None or self.key is not None
 
     @property
-    def logs_only(self) -> bool:
-        """Whether the files beside logs are left out: a table is of batches or of records."""
-        return self.asks_for_some or self.output_format in ("csv", "parquet")
+    def is_table(self) -> bool:
+        """Whether the format has a row for each batch or record, and none for other files."""
+        return self.output_format in ("csv", "parquet")
 
 
 def format_asked(output_format: str | None, output: str | None) -> str:

@@ -240,6 +240,32 @@ def test_a_log_directory_dumps_what_is_in_it() -> None:
     assert names[-1] == "partition.metadata"
 
 
+@pytest.mark.parametrize("output", ["rows.csv", "rows.parquet"])
+def test_records_of_snapshots_do_not_come_among_those_of_a_log(output: str, tmp_path: Path) -> None:
+    # Their offsets count from 0 again, in a file of their own.
+    partition = tmp_path / "logs" / "__cluster_metadata-0"
+    partition.mkdir(parents=True)
+    (partition / f"{0:020d}.log").write_bytes(write_batch([record(0, None, b"log")]))
+    snapshot = partition / f"{1:020d}-{1:010d}.checkpoint"
+    snapshot.write_bytes(write_batch([record(0, None, b"snapshot")]))
+    (partition.parent / "bootstrap.checkpoint").write_bytes(write_batch([record(0, None, b"boot")]))
+    for path in (partition.parent, partition, f"{partition}/*"):
+        assert written_values(tmp_path / output, path) == [b"log"]
+    # By its own path it is what is asked for.
+    assert written_values(tmp_path / output, snapshot) == [b"snapshot"]
+    assert dump("--topic", "orders", snapshot).exit_code == ExitCode.WRONG_ARGUMENTS
+
+
+def written_values(output: Path, path: object) -> list[bytes]:
+    """The values of the records that are written to a file."""
+    result = dump("--deep", "--raw", "--output", output, path)
+    assert result.exit_code == ExitCode.DONE, result.stderr
+    if output.suffix == ".parquet":
+        return [bytes(value) for value in pq.read_table(output).column("value").to_pylist()]
+    with output.open(newline="") as lines:
+        return [row["payload"].encode() for row in csv.DictReader(lines)]
+
+
 def test_a_limit_is_of_records_and_logs_come_first() -> None:
     found = json_lines("--deep", "--limit", "3", EXAMPLES / "kafka-4.4")
     assert {line["type"] for line in found} == {"batch", "record"}
