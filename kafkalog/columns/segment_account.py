@@ -5,9 +5,10 @@ view `segments`, schemas/tables/segments.json. Batch headers are read, payloads 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from typing import TypeVar
 
 import numpy as np
 
@@ -55,6 +56,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segments
 from kafkalog.storage.temporary_files import CLEANED
 
+_Read = TypeVar("_Read")
 SOUND, FINDINGS = "sound", "findings"
 
 
@@ -68,7 +70,8 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
         try:
             found, account = _checked(log, segment)
             for entry in snapshots:
-                found += snapshot_findings(entry.name, read_bytes(entry.path))
+                data = _contents(read_bytes, entry.path, entry.name, found)
+                found += [] if data is None else snapshot_findings(entry.name, data)
         except FileNotFoundError:
             continue
         if segment.status is Status.ACTIVE:
@@ -86,17 +89,31 @@ class _Texts:
     """The partition's small text files, told of with the active segment."""
 
     def __init__(self, directory: str) -> None:
-        self._epochs = read_text(os.path.join(directory, LEADER_EPOCHS))
-        self._metadata = read_text(os.path.join(directory, PARTITION_METADATA))
-        self._findings = list(leader_epoch_findings(self._epochs or ""))
-        if self._metadata:
-            self._findings += topic_id_findings(self._metadata)
+        self._findings: list[IndexFinding] = []
+        epochs, metadata = (
+            _contents(read_text, os.path.join(directory, name), name, self._findings)
+            for name in (LEADER_EPOCHS, PARTITION_METADATA)
+        )
+        self._findings += leader_epoch_findings(epochs or "")
+        if metadata:
+            self._findings += topic_id_findings(metadata)
         self.topic_id: str | None = None
         with suppress(CorruptDataError):
-            self.topic_id = read_topic_id(self._metadata or "")
+            self.topic_id = read_topic_id(metadata or "")
 
     def findings(self) -> list[IndexFinding]:
         return self._findings
+
+
+def _contents(
+    read: Callable[[str], _Read | None], path: str, name: str, found: list[IndexFinding]
+) -> _Read | None:
+    """What is in a file; None, and a finding, where it cannot be read."""
+    try:
+        return read(path)
+    except CorruptDataError as error:
+        found.append(IndexFinding(name, error.fault, Severity.ERROR, error.detail))
+        return None
 
 
 def _snapshots(segment: FoundSegment, entries: Sequence[Entry]) -> list[Entry]:
@@ -148,13 +165,19 @@ def _checked(log: PartitionLog, segment: FoundSegment) -> tuple[list[IndexFindin
     with InputFile(segment.file.path) as file:
         chunks = SegmentHeaders(FileWindow(file), options).chunks()
         tables = (account.noted(chunk.table) for chunk in chunks)
-        found = check_indexes(tables, _indexes(log, segment))
-    return found, account
+        unread: list[IndexFinding] = []
+        found = check_indexes(tables, _indexes(log, segment, unread))
+    hidden = {(finding.file, MISSING) for finding in unread}
+    return unread + [each for each in found if (each.file, each.kind) not in hidden], account
 
 
-def _indexes(log: PartitionLog, segment: FoundSegment) -> SegmentIndexes:
+def _indexes(
+    log: PartitionLog, segment: FoundSegment, unread: list[IndexFinding]
+) -> SegmentIndexes:
     index, timeindex, txnindex = (
-        read_bytes(segment.files[kind].path) if kind in segment.files else None
+        _contents(read_bytes, segment.files[kind].path, kind, unread)
+        if kind in segment.files
+        else None
         for kind in (".index", ".timeindex", ".txnindex")
     )
     is_last = segment.next_base_offset is None

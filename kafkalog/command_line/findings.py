@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from kafkalog.columns.check_totals import CheckTotals
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.storage.names import segment_file_name
+from kafkalog.storage.other_entries import unread_entries
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.temporary_files import CLEANED, DELETED
 from kafkalog.words import counted
@@ -22,6 +23,7 @@ _RANGE_COLUMNS = (
     *("severity", "kind", "detail", "batches", "records"),
 )
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
+_UNREAD = "unreadable"
 # Nothing is missing beside a log that a broker has taken out of use.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
 # A task is done, and progress shown, after so many bytes.
@@ -55,10 +57,19 @@ class CheckedLogs:
 
     def words(self) -> str:
         """One line: how much was checked, and whether it is sound; what is not comes first."""
+        unread = sum(finding.kind == _UNREAD for finding in self.findings)
+        return f"LEFT OUT: {counted(unread, 'file')}; {self._read()}" if unread else self._read()
+
+    def _read(self) -> str:
+        """The same of what could be read."""
         logs = self.totals.words()
         if not self.with_indexes:
             return logs
-        found = [finding for finding in self.findings if finding.position is None]
+        found = [
+            finding
+            for finding in self.findings
+            if finding.position is None and finding.kind != _UNREAD
+        ]
         errors = sum(finding.severity == "error" for finding in found)
         warnings = sum(finding.severity == "warning" for finding in found)
         if not errors + warnings:
@@ -99,8 +110,17 @@ def check_logs(
             options, _INDEX_COLUMNS, plain_rows, processes=processes, found=logs, on_done=on_done
         ):
             checked.findings += _index_findings(row)
+    checked.findings += _unread(logs)
     checked.findings.sort(key=lambda finding: (finding.file, finding.position or 0))
     return checked
+
+
+def _unread(logs: Sequence[PartitionLog]) -> Iterator[Finding]:
+    """What is named like Kafka's files and cannot be read, for it is no regular file."""
+    for entry in unread_entries(logs):
+        name = segment_file_name(os.path.basename(entry.path))
+        severity = "warning" if name is not None and name.kind != ".log" else "error"
+        yield Finding(entry.path, None, None, severity, _UNREAD, entry.what)
 
 
 def _index_findings(row: dict[str, Any]) -> Iterator[Finding]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in a directory; `size` is 0 for a directory."""
+    """A name in a directory; `size` is 0 for a directory. `special` says what it is that is neither
+    a directory nor a regular file, and is never opened."""
 
     name: str
     path: str
     is_directory: bool
     size: int
+    special: str | None = None

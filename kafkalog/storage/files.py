@@ -18,9 +18,13 @@ from kafkalog.storage.read_counts import read_counts
 from kafkalog.storage.tiered_chunks import ChunkedFile, StoredFile
 from kafkalog.storage.uris import absolute_path, is_remote
 
+# Of files that are read as a whole. An index has 10 MiB, unless segment.index.bytes is raised.
+_MOST_READ_BYTES = 64 * 1024 * 1024
+
 
 def list_directory(path: str) -> list[Entry]:
-    """What is in a directory, sorted by name. Files that vanish meanwhile are left out.
+    """What is in a directory, sorted by name. Files that vanish meanwhile are left out, and what is
+    neither a regular file nor a directory.
 
     Raises FileNotFoundError where there is no such directory.
     """
@@ -29,6 +33,11 @@ def list_directory(path: str) -> list[Entry]:
 
         return remote_files.list_directory(path)
     return local_files.list_directory(path)
+
+
+def special_entries(path: str) -> list[Entry]:
+    """What is neither a regular file nor a directory in a directory; remote ones have no such."""
+    return [] if is_remote(path) else local_files.special_entries(path)
 
 
 def matching_entries(pattern: str) -> list[Entry]:
@@ -56,7 +65,8 @@ def is_directory(path: str) -> bool:
 
 
 def read_text(path: str) -> str | None:
-    """A small text file, None if there is none. Bytes that are not UTF-8 are replaced."""
+    """A small text file, None if there is none. Bytes that are not UTF-8 are replaced. Raises as
+    `read_bytes` does."""
     try:
         data = read_bytes(path)
     except FileNotFoundError:
@@ -66,13 +76,14 @@ def read_text(path: str) -> str | None:
 
 
 def read_bytes(path: str) -> bytes:
-    """A small file. Raises FileNotFoundError, and OutOfMemoryError."""
+    """A file beside logs. Raises FileNotFoundError, OutOfMemoryError, and CorruptDataError for one
+    of more than 64 MiB."""
     try:
         if is_remote(path):
             from kafkalog.storage import remote_files
 
-            return remote_files.read_bytes(path)
-        return local_files.read_bytes(path)
+            return remote_files.read_bytes(path, _MOST_READ_BYTES)
+        return local_files.read_bytes(path, _MOST_READ_BYTES)
     except MemoryError as error:
         raise OutOfMemoryError(path) from error
 

@@ -7,10 +7,19 @@ import glob
 import mmap
 import os
 import resource
+from collections.abc import Iterator
 
-from kafkalog.errors import FileCutError
+from kafkalog.errors import FileCutError, LogDirError
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.file_access import file_access, rate_limit
+from kafkalog.storage.regular_files import (
+    DIRECTORY,
+    check_size,
+    kind_of,
+    link_kind,
+    note_left_out,
+    open_regular,
+)
 from kafkalog.storage.uris import absolute_path
 
 # How finely is told what was in the page cache before it was read.
@@ -18,34 +27,73 @@ _PROBED_BYTES = 128 * 1024
 
 
 def list_directory(path: str) -> list[Entry]:
-    """What is in a directory, sorted by name. Files that vanish meanwhile are left out."""
-    entries: list[Entry] = []
-    with os.scandir(path) as found:
-        for entry in found:
-            try:
-                is_directory = entry.is_dir()
-                size = 0 if is_directory else entry.stat().st_size
-            except FileNotFoundError:
-                continue
-            entries.append(Entry(entry.name, entry.path, is_directory, size))
+    """The directories and regular files in a directory, sorted by name. Files that vanish meanwhile
+    are left out, and so is what is special, which stderr hears of."""
+    entries = []
+    for entry in _entries(path):
+        if entry.special is None:
+            entries.append(entry)
+        else:
+            note_left_out(entry.path, entry.special)
     return sorted(entries, key=lambda entry: entry.name)
 
 
+def special_entries(path: str) -> list[Entry]:
+    """What else is in a directory, sorted by name: pipes, devices, links that lead nowhere."""
+    return sorted(
+        (entry for entry in _entries(path) if entry.special), key=lambda entry: entry.name
+    )
+
+
+def _entries(path: str) -> Iterator[Entry]:
+    with os.scandir(path) as found:
+        for each in found:
+            entry = _entry(each)
+            if entry is not None:
+                yield entry
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    """What a listing has, None where it is gone again."""
+    special: str | None
+    try:
+        if found.is_dir():
+            return Entry(found.name, found.path, True, 0)
+        status = found.stat()
+        special, size = kind_of(status.st_mode), status.st_size
+    except OSError as error:
+        # A link can lead nowhere, in a circle, or to where this user may not look.
+        if not found.is_symlink():
+            if isinstance(error, FileNotFoundError):
+                return None
+            raise
+        special, size = link_kind(error), 0
+    return Entry(found.name, found.path, False, size, special)
+
+
 def matching_entries(pattern: str) -> list[Entry]:
-    """The path itself if it exists, else what it matches as a glob; absolute, sorted."""
+    """The path itself if it exists, else what it matches as a glob; absolute, sorted. Raises
+    LogDirError for a path that is neither a regular file nor a directory."""
     pattern = absolute_path(pattern)
-    matches = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern))
+    if os.path.exists(pattern):
+        kind = kind_of(os.stat(pattern).st_mode)
+        if kind not in (None, DIRECTORY):
+            raise LogDirError(f"{pattern} is {kind}: only regular files and directories are read")
+        return [Entry(os.path.basename(pattern), pattern, kind == DIRECTORY, 0)]
+    matches = sorted(glob.glob(pattern))
     return [
         Entry(os.path.basename(path), path, os.path.isdir(path), 0)
         for path in matches
-        if os.path.exists(path)
+        if os.path.isfile(path) or os.path.isdir(path)
     ]
 
 
-def read_bytes(path: str) -> bytes:
-    """A small file."""
-    with open(path, "rb") as file:
-        return file.read()
+def read_bytes(path: str, most_bytes: int) -> bytes:
+    """A small file. Raises CorruptDataError for a larger one."""
+    with open(open_regular(path), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        check_size(path, size, most_bytes)
+        return file.read(size)
 
 
 def modified_ms(path: str) -> int:
@@ -58,7 +106,7 @@ class LocalFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        self._descriptor = open_regular(path)
         self.size = os.fstat(self._descriptor).st_size
         self._rate_limit = rate_limit()
         access = file_access()

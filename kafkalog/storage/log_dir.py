@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from typing import TypeVar
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.checkpoints import TopicPartition, read_offset_checkpoint
+from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.properties import read_properties
 from kafkalog.log_lines import logger
 from kafkalog.storage.entries import Entry
@@ -50,6 +51,7 @@ META_PROPERTIES = "meta.properties"
 _LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
+_Read = TypeVar("_Read")
 _logger = logger(__name__)
 
 
@@ -292,16 +294,17 @@ def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
 
 
 def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
-    properties = read_properties(directories.read_text(path, META_PROPERTIES) or "").values
+    properties = _read_small(directories, path, META_PROPERTIES, read_properties, strict).values
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     log_starts, high_watermarks, cleaned, recovery_points = (
-        _checkpoint(directories, path, name, strict) for name in _CHECKPOINTS
+        _read_small(directories, path, name, read_offset_checkpoint, strict)
+        for name in _CHECKPOINTS
     )
     return LogDir(
         path=path,
         cluster_id=properties.get("cluster.id"),
         broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
-        is_clean_shutdown=directories.read_text(path, CLEAN_SHUTDOWN) is not None,
+        is_clean_shutdown=_is_there(directories, path, CLEAN_SHUTDOWN),
         log_starts=log_starts,
         high_watermarks=high_watermarks,
         recovery_points=recovery_points,
@@ -309,16 +312,25 @@ def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
     )
 
 
-def _checkpoint(
-    directories: Directories, directory: str, name: str, strict: bool
-) -> dict[TopicPartition, int]:
+def _read_small(
+    directories: Directories, directory: str, name: str, read: Callable[[str], _Read], strict: bool
+) -> _Read:
+    """What a small text file says; one that is not there, or left aside, as an empty one."""
+    path = os.path.join(directory, name)
     try:
-        return read_offset_checkpoint(directories.read_text(directory, name) or "")
+        return read(directories.read_text(directory, name) or "")
     except CorruptDataError as error:
-        path = os.path.join(directory, name)
-        detail = f"line {error.position}: {error.detail}"
+        place = "" if error.path else f"line {error.position}: "
+        detail = f"{place}{error.detail}"
         if strict:
             advice = "mode PERMISSIVE reads on without this file"
             raise LogDirError(f"{path}: {detail} ({advice})") from error
         _logger.warning("%s: %s; reading on without this file", path, detail)
-        return {}
+        return read("")
+
+
+def _is_there(directories: Directories, directory: str, name: str) -> bool:
+    try:
+        return directories.read_text(directory, name) is not None
+    except CorruptDataError:
+        return True

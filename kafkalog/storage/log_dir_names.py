@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kafkalog.errors import CorruptDataError
 from kafkalog.format.properties import read_properties
 from kafkalog.storage.files import list_directory, matching_entries, read_text
 from kafkalog.storage.log_dir import META_PROPERTIES
@@ -39,7 +40,10 @@ def log_dir_names(paths: Sequence[str]) -> list[LogDirNames]:
 
 
 def _names(path: str) -> LogDirNames:
-    properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "").values
+    try:
+        properties = read_properties(read_text(os.path.join(path, META_PROPERTIES)) or "").values
+    except CorruptDataError:
+        properties = {}
     broker_id = properties.get("node.id", properties.get("broker.id", ""))
     return LogDirNames(
         path,

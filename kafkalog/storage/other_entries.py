@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.storage.entries import Entry
-from kafkalog.storage.files import list_directory
+from kafkalog.storage.files import list_directory, special_entries
 from kafkalog.storage.log_dir import (
     CLEAN_SHUTDOWN,
     META_PROPERTIES,
@@ -70,8 +70,23 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
         for entry in list_directory(path):
             if entry.path not in paths and entry.name not in _OF_LOG_DIRS:
                 yield OtherEntry(entry.path, _size(entry), _what(entry))
+        yield from _special(path)
     for path in sorted(paths):
         yield from _in_partition(path)
+        yield from _special(path)
+
+
+def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
+    """What is named like one of Kafka's files or directories, in the directories of these logs and
+    beside them, and is left out: it is neither a regular file nor a directory."""
+    logs = [log for log in logs if not log.asked_files]
+    paths = {log.path for log in logs} | {log.log_dir.path for log in logs if not log.is_named}
+    for path in sorted(paths):
+        for entry in _special(path):
+            name = os.path.basename(entry.path)
+            is_segment_file = segment_file_name(name) is not None
+            if is_segment_file or partition_name(name) or name in _OF_LOG_DIRS or _is_known(name):
+                yield entry
 
 
 def absent_partitions(
@@ -128,6 +143,11 @@ def side_bytes(log: PartitionLog) -> int:
         stems = {os.path.basename(path).split(".")[0] for path in live}
         beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
     return sum(entry.size for entry in beside)
+
+
+def _special(path: str) -> Iterator[OtherEntry]:
+    for entry in special_entries(path):
+        yield OtherEntry(entry.path, 0, f"{entry.special}: only regular files are read")
 
 
 def _size(entry: Entry) -> int:

@@ -150,8 +150,8 @@ def topic_id(log: PartitionLog) -> str | None:
     """The topic's id, from the partition's metadata; None where the file is missing or damaged."""
     if log.tiered_topic_id is not None:
         return log.tiered_topic_id
-    text = read_text(os.path.join(log.path, PARTITION_METADATA))
     try:
+        text = read_text(os.path.join(log.path, PARTITION_METADATA))
         return None if text is None else read_topic_id(text)
     except CorruptDataError:
         return None

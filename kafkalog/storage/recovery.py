@@ -144,8 +144,8 @@ class _Loader:
             plan.files[_name(offset, ".snapshot")] = None
 
     def _read_leader_epochs(self) -> None:
-        text = read_text(self._epochs_path)
         try:
+            text = read_text(self._epochs_path)
             # Sorted as the broker's cache sorts them.
             self.plan.leader_epochs = sorted(read_leader_epochs(text)) if text else []
         except CorruptDataError as error:
@@ -184,11 +184,11 @@ class _Loader:
             self.plan.files,
             *(_name(base_offset, kind) + suffix for kind in (".log", ".index")),
         )
-        entries = (
-            read_index_entries(read_bytes(self._paths[index]), base_offset)
-            if index in files
-            else []
-        )
+        try:
+            data = read_bytes(self._paths[index]) if index in files else b""
+        except CorruptDataError as error:
+            raise BrokerStartError(str(error)) from error
+        entries = read_index_entries(data, base_offset)
         return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
 
     def _load_segments(self) -> None:
@@ -216,9 +216,9 @@ class _Loader:
         name = _name(base_offset, ".txnindex")
         if name not in self.plan.files:
             return False
-        data = read_bytes(self._paths[name])
-        # Brokers pass over a part of an entry at the end.
         try:
+            data = read_bytes(self._paths[name])
+            # Brokers pass over a part of an entry at the end.
             entries = read_transaction_index(whole_entries(data, TRANSACTION_ENTRY))
         except CorruptDataError as error:
             raise BrokerStartError(f"{name}: {error}") from error

@@ -16,6 +16,7 @@ from kafkalog.errors import RemoteFileError
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.file_access import file_access, rate_limit
 from kafkalog.storage.read_ahead import ReadAhead
+from kafkalog.storage.regular_files import check_size
 from kafkalog.storage.remote_systems import file_system
 from kafkalog.storage.storage_settings import without_secrets
 from kafkalog.storage.uris import absolute_path
@@ -122,10 +123,11 @@ def _matching(directory: str, pattern: str) -> list[Entry]:
     ]
 
 
-def read_bytes(uri: str) -> bytes:
-    """A small file."""
+def read_bytes(uri: str, most_bytes: int) -> bytes:
+    """A small file. Raises CorruptDataError for a larger one."""
     file = RemoteFile(uri)
     try:
+        check_size(uri, file.size, most_bytes)
         return file.read(0, file.size)
     finally:
         file.close()

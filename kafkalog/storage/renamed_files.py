@@ -22,7 +22,7 @@ def current_path(path: str) -> str | None:
     directory, name = os.path.split(path)
     for place in (directory, *_marked_directories(directory)):
         for now in (name, name + _DELETED, name.removesuffix(_SWAP)):
-            if os.path.exists(candidate := os.path.join(place, now)):
+            if os.path.isfile(candidate := os.path.join(place, now)):
                 return candidate
     return None
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
+from kafkalog.errors import CorruptDataError
 from kafkalog.format.indexes import TIME_ENTRY, read_time_index, whole_entries
 from kafkalog.storage.files import modified_ms, read_bytes
 from kafkalog.storage.partition_log import SegmentFile
@@ -31,7 +32,7 @@ def largest_timestamp(segment: SegmentFile) -> LargestTimestamp:
     """The last entry of the segment's time index or, where that is none or has no time, when the
     log file was last written."""
     index_path = segment.path.removesuffix(".log") + ".timeindex"
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError, CorruptDataError):
         whole = whole_entries(read_bytes(index_path), TIME_ENTRY)
         entries = read_time_index(whole, segment.base_offset or 0).entries
         if entries and entries[-1].timestamp_ms >= 0:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import (
@@ -93,9 +94,10 @@ def finish_log_dir(
             offsets.update(cleaned or {})
         kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
         _write_text(target, name, write_offset_checkpoint(kept))
-    properties = read_text(os.path.join(source, META_PROPERTIES))
-    if properties is not None:
-        _write_text(target, META_PROPERTIES, properties)
+    with suppress(CorruptDataError):
+        properties = read_text(os.path.join(source, META_PROPERTIES))
+        if properties is not None:
+            _write_text(target, META_PROPERTIES, properties)
 
 
 def _offsets(path: str) -> dict[TopicPartition, int]:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
+from kafkalog.errors import CorruptDataError
 from kafkalog.format.indexes import OffsetEntry
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import read_bytes
@@ -174,7 +176,8 @@ def _covered_offsets(swaps: Sequence[Entry], names: Mapping[str, Entry]) -> tupl
         index = names.get(log.name.replace(LOG, ".index"))
         entries: list[OffsetEntry] = []
         if index is not None:
-            entries = read_index_entries(read_bytes(index.path), base_offset)
+            with suppress(CorruptDataError):
+                entries = read_index_entries(read_bytes(index.path), base_offset)
         segments.append(LoadedSegment(base_offset, log.path, log.size, entries))
     if not segments:
         return None

@@ -177,10 +177,10 @@ def _whole_segments(place: _Place) -> list[TieredSegment]:
 
 def _last_epoch(path: str) -> int | None:
     """The leader epoch of a segment's last record; None if the segment was deleted just now."""
-    text = read_text(path)
-    if text is None:
-        return None
     try:
+        text = read_text(path)
+        if text is None:
+            return None
         epochs: Sequence[EpochStart]
         if path.endswith(MANIFEST):
             epochs = read_tiered_manifest(text).leader_epochs
