@@ -32,6 +32,8 @@ _SUFFIX = re.compile(
     r"(?P<base_offset>[0-9]{20})\.(?P<kind>index|timeindex|txnindex|snapshot)"
     r"(\.(deleted|cleaned|swap))?"
 )
+# kafka-dump-log prints nothing for these where they are empty.
+_WITHOUT_WORDS = ("timeindex", "txnindex", "snapshot")
 _LINES_AT_A_TIME = 10_000
 _SEQUENCES = 2**31
 
@@ -153,7 +155,7 @@ def texts(path: str, *, as_json: bool) -> Iterator[bytes]:
     while some := list(islice(lines, _LINES_AT_A_TIME)):
         is_empty = False
         yield "".join(f"{line}\n" for line in some).encode()
-    if is_empty and not as_json:
+    if is_empty and not as_json and kind not in _WITHOUT_WORDS:
         yield f"{printable(path)} is empty.\n".encode()
 
 

@@ -12,6 +12,7 @@ import pytest
 from kafkalog.command_line.dump_plan import planned
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.dump_run import item_pieces
+from kafkalog.format.producer_snapshot import write_producer_snapshot
 from tests.broker.java_tools import ToolError, run_dump
 from tests.broker.marks import needs_kafka
 
@@ -91,3 +92,13 @@ def test_what_the_tool_tells_of_damaged_logs_is_told_and_more(
         told = {line for line in expected if BATCH.match(line) and " magic: 9 " not in line}
         assert told <= {line for line in ours(path) if BATCH.match(line)}, path
     assert died > 3
+
+
+def test_of_empty_files_the_lines_are_the_tools(tmp_path: Path) -> None:
+    # F580
+    paths = [tmp_path / f"{0:020d}.{kind}" for kind in ("index", "log", "timeindex", "txnindex")]
+    for path in paths:
+        path.touch()
+    paths.append(tmp_path / f"{5:020d}.snapshot")
+    paths[-1].write_bytes(write_producer_snapshot([]))
+    assert {path: ours(path)[1:] for path in paths} == dict(theirs(paths))

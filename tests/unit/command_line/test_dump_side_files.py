@@ -42,6 +42,23 @@ def test_a_terminal_gets_no_commands_from_a_file(
     assert dumped(tmp_path / name, content) == f"{expected}\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "is_said"),
+    [
+        (f"{0:020}.index", True),
+        (f"{0:020}.timeindex", False),
+        (f"{0:020}.txnindex", False),
+        ("replication-offset-checkpoint", True),
+    ],
+)
+def test_of_empty_files_is_said_what_the_tool_says(
+    tmp_path: Path, name: str, is_said: bool
+) -> None:
+    # F580: by kafka-dump-log 4.3.1, which reads no checkpoints.
+    path = tmp_path / name
+    assert dumped(path, "") == (f"{path} is empty.\n" if is_said else "")
+
+
 def test_a_terminal_gets_no_commands_from_a_path(tmp_path: Path) -> None:
     folder = tmp_path / "a\x1b[2Jb"
     folder.mkdir()
