@@ -21,7 +21,8 @@ from kafkalog.spark.tables import replace_rows, table_schema
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
-    "lost_records", "salvageable_records", "missing_offsets", "start_error",
+    "lost_records", "salvageable_records", "missing_offsets", "remaining_faults",
+    "consumers_stop_at", "start_error",
 )  # fmt: skip
 
 

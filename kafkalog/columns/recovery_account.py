@@ -5,7 +5,7 @@ schemas/tables/recovery_plan.json.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafkalog.columns.batch_table import (
     BASE_TIMESTAMP,
@@ -20,6 +20,7 @@ from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.segment_batches import SegmentHeaders
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.segment_reader import read_byte_ranges
+from kafkalog.columns.served_faults import ServedSegment, consumers_stop_at
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import NO_VALUE
@@ -33,7 +34,7 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
     """The plan for a partition's next start, and the account of what it costs."""
     plan = plan_recovery(log.path, settings)
     cut = plan.cuts[-1] if plan.cuts else None
-    lost = list(_lost_ranges(log, plan))
+    served, lost = _divided(log, plan)
     sound = [row for row in lost if row["verdict"] == VALID]
     damaged = [row for row in lost if row["verdict"] in (FAULTY, TRAILING)]
     return {
@@ -59,6 +60,18 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
         "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],
         "missing_offsets": _missing_offsets(log, plan),
         **_unflushed(log, settings.recovery_point),
+        **_remaining(plan, served),
+    }
+
+
+def _remaining(plan: RecoveryPlan, served: Sequence[ServedSegment]) -> TableRow:
+    """What stays wrong with a log that a broker starts with."""
+    if plan.start_error is not None:
+        return {"remaining_faults": None, "consumers_stop_at": None}
+    start, end = plan.log_start_offset, plan.log_end_offset
+    return {
+        "remaining_faults": sum(len(each.faults(start)) for each in served),
+        "consumers_stop_at": consumers_stop_at(served, start, end),
     }
 
 
@@ -83,24 +96,29 @@ def _announced(rows: list[ByteRange]) -> int:
     )
 
 
-def _lost_ranges(log: PartitionLog, plan: RecoveryPlan) -> Iterator[ByteRange]:
-    """The ranges of all files behind what the plan leaves of them."""
+def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment], list[ByteRange]]:
+    """What the plan leaves of each segment, and the ranges of all that it does not."""
     cuts = {cut.file: cut.position for cut in plan.cuts}
+    served: list[ServedSegment] = []
+    lost: list[ByteRange] = []
     for segment in log.segments:
-        first_lost = cuts.get(os.path.basename(segment.path))
-        if segment.base_offset in plan.deleted_segments:
-            first_lost = 0
-        if first_lost is None:
-            continue
-        for row in _byte_ranges(segment):
-            if int(row["position"]) >= first_lost and row["length"]:  # type: ignore[call-overload]
-                yield row
+        is_deleted = segment.base_offset in plan.deleted_segments
+        end = 0 if is_deleted else cuts.get(os.path.basename(segment.path))
+        ranges = list(_byte_ranges(segment, is_compacted=log.is_compacted))
+        if end is not None:
+            # Of what follows a cut nothing is left that a hole could lie before.
+            ranges = [row for row in ranges if row["length"]]
+            lost += [row for row in ranges if int(str(row["position"])) >= end]
+            ranges = [row for row in ranges if int(str(row["position"])) < end]
+        if not is_deleted:
+            served.append(ServedSegment(segment, segment.size if end is None else end, ranges))
+    return served, lost
 
 
-def _byte_ranges(segment: SegmentFile) -> Iterator[ByteRange]:
+def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:
     options = SegmentOptions.of(segment)
     with InputFile(segment.path) as file:
-        yield from read_byte_ranges(FileWindow(file), options, is_compacted=False)
+        yield from read_byte_ranges(FileWindow(file), options, is_compacted=is_compacted)
 
 
 def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:

@@ -5,16 +5,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog.words import counted
+from kafkalog.words import counted, first_names
+
+# So many places are named at which consumers stop.
+_MOST_STOPS = 5
 
 
 def is_finding(row: Mapping[str, Any]) -> bool:
-    """Whether a partition loses something at the start, has lost it before, or keeps a broker from
-    starting."""
-    return bool(row["lost_bytes"] or row["missing_offsets"] or not row["broker_starts"])
+    """Whether a partition loses something at the start, has lost it before, keeps damage that the
+    broker then serves, or keeps a broker from starting."""
+    damage = ("lost_bytes", "missing_offsets", "remaining_faults")
+    return any(row[name] for name in damage) or not row["broker_starts"]
 
 
 @dataclass
@@ -29,6 +33,8 @@ class RecoveryTotals:
     salvageable_bytes: int = 0
     salvageable_records: int = 0
     missing_offsets: int = 0
+    remaining_faults: int = 0
+    stops: list[str] = field(default_factory=list)
     findings: int = 0
 
     @classmethod
@@ -44,8 +50,12 @@ class RecoveryTotals:
         self.start_errors += not row["broker_starts"]
         self.cut_partitions += bool(row["lost_bytes"])
         self.short_partitions += bool(row["missing_offsets"])
-        for name in ("lost_bytes", "salvageable_bytes", "salvageable_records", "missing_offsets"):
+        for name in ("lost_bytes", "salvageable_bytes", "salvageable_records"):
+            setattr(self, name, getattr(self, name) + row[name])
+        for name in ("missing_offsets", "remaining_faults"):
             setattr(self, name, getattr(self, name) + (row[name] or 0))
+        if row["consumers_stop_at"] is not None:
+            self.stops.append(f"{row['topic']}-{row['partition']}@{row['consumers_stop_at']}")
         self.findings += is_finding(row)
 
     def words(self) -> str:
@@ -63,6 +73,11 @@ class RecoveryTotals:
                 f"{counted(self.salvageable_bytes, 'byte')} with "
                 f"{counted(self.salvageable_records, 'record')} are sound and can be salvaged"
             )
+        if self.remaining_faults:
+            parts.append(
+                f"{counted(self.remaining_faults, 'fault')} would stay in what it serves, which "
+                "salvage leaves out"
+            )
         if not self.findings:
             parts.append("nothing is lost")
         return "; ".join(parts)
@@ -73,4 +88,7 @@ class RecoveryTotals:
                 f"NO START: {counted(self.start_errors, 'partition')} of {self.partitions} "
                 "would keep a broker from starting"
             )
-        return f"a broker gets through with all of {counted(self.partitions, 'partition')}"
+        starts = f"a broker gets through with all of {counted(self.partitions, 'partition')}"
+        if self.stops:
+            starts += f", but CONSUMERS STOP at {first_names(self.stops, _MOST_STOPS)}"
+        return starts

@@ -35,8 +35,8 @@ _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TEXT_COLUMNS = {
     _PLAN: (
         *("topic", "partition", "broker_starts", "log_end_offset", "lost_records"),
-        *("salvageable_records", "missing_offsets", "cut_kind", "cut_position", "cut_file"),
-        "start_error",
+        *("salvageable_records", "missing_offsets", "remaining_faults", "consumers_stop_at"),
+        *("cut_kind", "cut_position", "cut_file", "start_error"),
     ),
     _SEQUENCES: (
         *("topic", "partition", "kind", "producer_id", "producer_epoch", "base_offset"),

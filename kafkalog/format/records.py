@@ -69,6 +69,23 @@ def read_records(payload: bytes, header: BatchHeader) -> list[Record]:
     return records
 
 
+def first_unreadable_offset(payload: bytes, header: BatchHeader) -> int | None:
+    """The offset that a consumer does not get of a payload's records, because reading fails there;
+    None if it gets all. Unlike here, consumers take offsets as they come."""
+    next_offset, position = header.base_offset, 0
+    for index in range(header.records_count):
+        try:
+            record, _, size = _read_record(payload, position, header)
+        except (VarintError, _MalformedError):
+            return next_offset
+        position += size
+        # Bytes that are left are noticed with the last record.
+        if index == header.records_count - 1 and position < len(payload):
+            return record.offset
+        next_offset = record.offset + 1
+    return None
+
+
 def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
     return CorruptDataError(fault.label, detail, position=position)
 

@@ -90,3 +90,14 @@ def test_sequences_of_producers_are_a_table_on_request() -> None:
     # F125 to F127: nothing is irregular in what a broker let in.
     code, out, _ = run(EXAMPLES / "kafka-4.4", "--sequences")
     assert (code, out) == (0, "no irregular sequence numbers\n")
+
+
+def test_the_verdict_names_where_consumers_stop(log_dir: Path) -> None:
+    # F128: the copy was read by a Java consumer, which ended with an error at this offset.
+    code, out, _ = run(log_dir, "--topic", "bitflip-payload-first-segment")
+    assert code == 1
+    assert out.splitlines()[-1] == (
+        "a broker gets through with all of 1 partition, but CONSUMERS STOP at "
+        "bitflip-payload-first-segment-0@191; 1 fault would stay in what it serves, which salvage "
+        "leaves out"
+    )
