@@ -20,10 +20,11 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.record_columns import RecordColumns
 from kafkalog.columns.segment_batches import SegmentBatches
 from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.window import FileWindow, MemoryWindow, Window
+from kafkalog.columns.window import FileWindow, MemoryWindow, Source, Window
 from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
 from kafkalog.format.segment import FileRange, read_ranges, with_record_faults
+from kafkalog.format.unreadable import UnreadableRanges
 
 COLUMNS = (
     "offset",
@@ -52,11 +53,12 @@ AccountRow = tuple[int, int, str, bool, int, int | None, int | None, int | None]
 class BytesSource:
     """Bytes in memory as a file that is read in pieces."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, unreadable: UnreadableRanges | None = None) -> None:
         self._data = data
         self.size = len(data)
+        self.unreadable = unreadable or UnreadableRanges()
 
-    def read(self, position: int, size: int) -> bytes:
+    def read_around(self, position: int, size: int) -> bytes:
         return self._data[position : position + size]
 
     def read_into(self, position: int, target: memoryview) -> None:
@@ -74,10 +76,11 @@ def by_reference(
     *,
     check_crcs: bool = True,
     max_batch_bytes: int = MAX_BATCH_BYTES,
+    unreadable: UnreadableRanges | None = None,
 ) -> tuple[list[AccountRow], list[Row]]:
     """The account of all bytes and all records, control records included, by the plain reader."""
     options = {"check_crcs": check_crcs, "max_batch_bytes": max_batch_bytes}
-    ranges = read_ranges(data, base_offset, next_base_offset, **options)
+    ranges = read_ranges(data, base_offset, next_base_offset, **options, unreadable=unreadable)
     ranges = with_record_faults(data, ranges, **options)
     rows = [row for part in ranges if part.fault is Fault.NONE for row in _rows(data, part)]
     return [_account_row(part) for part in ranges], rows
@@ -130,7 +133,7 @@ def _or_null(value: int) -> int | None:
 
 
 def by_kernels(
-    data: bytes,
+    data: bytes | Source,
     base_offset: int | None = None,
     next_base_offset: int | None = None,
     *,
@@ -138,7 +141,10 @@ def by_kernels(
     **options: Any,
 ) -> tuple[list[AccountRow], list[Row]]:
     """The same by the fast reader; `in_pieces` reads as from a file, not from memory."""
-    window: Window = FileWindow(BytesSource(data)) if in_pieces else memory_window(data)
+    if isinstance(data, bytes):
+        window: Window = FileWindow(BytesSource(data)) if in_pieces else memory_window(data)
+    else:
+        window = FileWindow(data)
     segment = SegmentOptions(base_offset, next_base_offset, **options)
     columns = RecordColumns(segment, COLUMNS, {}, with_control_records=True)
     account: list[AccountRow] = []

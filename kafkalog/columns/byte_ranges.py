@@ -35,6 +35,7 @@ from kafkalog.columns.fault_details import (
 )
 from kafkalog.format.batch_header import USED_ATTRIBUTES
 from kafkalog.format.faults import Fault
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.log_bounds import ToldEnd
 
 VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
@@ -48,6 +49,7 @@ class SegmentFacts:
     """What is known of a segment beside its bytes."""
 
     file_size: int
+    unreadable: UnreadableRanges
     base_offset: int | None = None
     next_base_offset: int | None = None
     is_compacted: bool = False
@@ -120,7 +122,7 @@ class ByteRanges:
         ends_file = row[POSITION] + row[SIZE] == self._segment.file_size
         # Without a batch, and a name that tells, nothing says that it is the end of a log.
         is_last = self._segment.next_base_offset is None and self._next_offset is not None
-        damage = faulty_range(row, ends_log=ends_file and is_last)
+        damage = faulty_range(row, self._segment.unreadable, ends_log=ends_file and is_last)
         if damage.fault in _TAILS:
             self._tail.append(_byte_range(damage, FAULTY, records=0, batches=0))
             return

@@ -218,7 +218,8 @@ class LogDump:
         if not row[FAULT]:
             return b"", ()
         ends_file = row[POSITION] + row[SIZE] == self._window.size
-        fault = faulty_range(row, ends_log=ends_file and self._segment.next_base_offset is None)
+        ends_log = ends_file and self._segment.next_base_offset is None
+        fault = faulty_range(row, self._window.unreadable, ends_log=ends_log)
         said = _fault_text(fault, self._file.path, ends_file=ends_file)
         findings = (said,) if fault.severity > Severity.INFORMATION else ()
         text_format = self._options.text_format

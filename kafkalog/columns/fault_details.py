@@ -25,6 +25,7 @@ from kafkalog.columns.batch_table import (
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.log_bounds import ToldEnd, told_end, with_indexes
 from kafkalog.storage.partition_log import PartitionLog
 
@@ -86,9 +87,10 @@ _DETAILS: dict[Fault, Callable[[_Row], str]] = {
 }
 
 
-def faulty_range(row: _Row, *, ends_log: bool) -> FaultyRange:
+def faulty_range(row: _Row, unreadable: UnreadableRanges, *, ends_log: bool) -> FaultyRange:
     """The fault of a batch table's row, as a list of integers, whose FAULT is set.
 
+    `unreadable` are the file's bytes that could not be read.
     `ends_log`: the range reaches the end of the last segment. A batch that is cut short there, or
     zeros, are what a broker leaves when it stops while writing, or preallocates: no damage.
     """
@@ -96,7 +98,11 @@ def faulty_range(row: _Row, *, ends_log: bool) -> FaultyRange:
     severity = fault.severity
     if ends_log and fault in (Fault.TRUNCATED, Fault.ZEROS):
         severity = Severity.INFORMATION
-    return _range(row, fault, severity, _DETAILS[fault](row))
+    if fault is Fault.UNREADABLE:
+        detail = unreadable.words(row[POSITION], row[POSITION] + row[SIZE])
+    else:
+        detail = _DETAILS[fault](row)
+    return _range(row, fault, severity, detail)
 
 
 def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> FaultyRange | None:

@@ -83,7 +83,7 @@ def read_filled_records(
         yield from left.read(window, reading, only=doubtful, spans=missing)
         missing = subtract(missing, left.spans)
         own.add_faults(left)
-    for fault in own.unfilled(missing, window.size, options, filling):
+    for fault in own.unfilled(missing, window, options, filling):
         on_fault(fault)
     if options.next_base_offset is None:
         return max(end_offset, filling.end_offset)
@@ -261,7 +261,7 @@ class _Sound:
     def unfilled(
         self,
         missing: Sequence[OffsetSpan],
-        file_size: int,
+        window: Window,
         options: SegmentOptions,
         filling: Filling,
     ) -> Iterator[FaultyRange]:
@@ -276,8 +276,8 @@ class _Sound:
             is_behind = filling.end_offset <= expected < options.end_offset
             is_behind = is_behind and options.is_first_to_tell(expected)
             if is_missing or (is_behind and not filling.end_is_known):
-                ends_file = row[POSITION] + row[SIZE] == file_size
-                yield faulty_range(row, ends_log=ends_file and is_last)
+                ends_file = row[POSITION] + row[SIZE] == window.size
+                yield faulty_range(row, window.unreadable, ends_log=ends_file and is_last)
 
 
 def _parts(table: LongArray, spans: Sequence[OffsetSpan]) -> Iterator[tuple[OffsetSpan, LongArray]]:

@@ -18,6 +18,7 @@ from kafkalog.columns.segment_batches import SegmentHeaders
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow
 from kafkalog.format.batch_header import V2_HEADER_BYTES
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_bounds import EndRule, log_bounds
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
@@ -60,8 +61,12 @@ class FileRest:
         self._start = start
         self.size = max(file.size - start, 0)
 
-    def read(self, position: int, size: int) -> bytes:
-        return self._file.read(self._start + position, size)
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        return self._file.unreadable.moved(-self._start)
+
+    def read_around(self, position: int, size: int) -> bytes:
+        return self._file.read_around(self._start + position, size)
 
     def read_into(self, position: int, target: memoryview) -> None:
         self._file.read_into(self._start + position, target)

@@ -27,7 +27,7 @@ from kafkalog.columns.batch_table import (
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end, segment_hole
 from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import SegmentBatches
+from kafkalog.columns.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.transaction_markers import is_transactional
 from kafkalog.columns.transaction_outcomes import transaction_outcomes
@@ -115,7 +115,7 @@ def search_segment(
             for found in _found(wanted(batch), log.log_start, segment.path, table):
                 search.matches += 1
                 newest.append(found)
-        _note(search, table, file.size, is_last=segment.next_base_offset is None)
+        _note(search, chunk, file.size, is_last=segment.next_base_offset is None)
     missing = _missing(log, segment, file.size, batches.next_offset)
     search.damages += [missing] if missing else []
     search.found = list(newest)
@@ -148,7 +148,8 @@ def _found(
         yield FoundRecord(offset, timestamp_ms, position, size, seen, path, batch)
 
 
-def _note(search: SegmentSearch, table: LongArray, size: int, *, is_last: bool) -> None:
+def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:
+    table = chunk.table
     sound = table[table[:, FAULT] == 0]
     if len(sound):
         if search.first_offset is None:
@@ -159,7 +160,7 @@ def _note(search: SegmentSearch, table: LongArray, size: int, *, is_last: bool) 
         search.end_offset = int(sound[-1, LAST_OFFSET]) + 1
     for row in table[table[:, FAULT] != 0].tolist():
         ends_log = is_last and row[POSITION] + row[SIZE] == size
-        damage = faulty_range(row, ends_log=ends_log)
+        damage = faulty_range(row, chunk.unreadable, ends_log=ends_log)
         if damage.severity > Severity.INFORMATION:
             search.damages.append(damage)
 

@@ -204,7 +204,8 @@ class _Salvage:
         for row, first_offset in zip(chunk.table.tolist(), first_offset_of_row, strict=True):
             if row[FAULT]:
                 ends_file = row[POSITION] + row[SIZE] == file_size
-                fault = faulty_range(row, ends_log=ends_file and segment.next_base_offset is None)
+                ends_log = ends_file and segment.next_base_offset is None
+                fault = faulty_range(row, chunk.unreadable, ends_log=ends_log)
                 self._lose(segment, row, fault.fault.label, fault.detail)
                 continue
             try:

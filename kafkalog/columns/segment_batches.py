@@ -54,6 +54,7 @@ from kafkalog.format.batch_header import (
 from kafkalog.format.faults import Fault
 from kafkalog.format.resync import Bounds, Damage, Finder
 from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.checksums import crc32, crc32c
 
 # About what a core's second-level cache holds, so that bytes are still there when the records are
@@ -73,6 +74,7 @@ class Chunk:
     data: ByteArray
     data_position: int
     table: LongArray
+    unreadable: UnreadableRanges
 
 
 class SegmentBatches:
@@ -125,7 +127,7 @@ class SegmentBatches:
         row, stop = self._rows, self._scan()
         self._compute_checksums(row)
         while row < self._rows:
-            bad = first_mismatch(self._table, row, self._rows)
+            bad = self._first_bad(row)
             judge_rows(self._table, row, bad, self._belief)
             if bad == self._rows:
                 break
@@ -147,6 +149,15 @@ class SegmentBatches:
             self._append_too_large()
         else:
             self._append(self._damages(self._position, Fault(stop)))
+
+    def _first_bad(self, row: int) -> int:
+        """The first row from `row` on with a wrong checksum or unreadable bytes, or the end."""
+        bad = int(first_mismatch(self._table, row, self._rows))
+        ends = self._table[row:bad, POSITION] + self._table[row:bad, SIZE]
+        if not self._window.unreadable or not len(ends):
+            return bad
+        hidden = self._window.unreadable.within(int(self._table[row, POSITION]), int(ends[-1]))
+        return row + int(np.searchsorted(ends, hidden[0].position, "right")) if hidden else bad
 
     def _scan(self) -> int:
         """Frame batches into new rows; DONE, or the fault that ended it."""
@@ -214,12 +225,13 @@ class SegmentBatches:
         """A batch that is framed and not taken into memory; its checksum is taken in passing."""
         header = read_header(self._window.read(self._position, V2_HEADER_BYTES), 0)
         crc = NOT_COMPUTED
+        end = self._position + header.size
         if self._options.check_crcs:
             crc = self._finder.computed_crc(self._position, header)
-            if crc != header.crc:
-                self._append(self._damages(self._position, Fault.CHECKSUM))
-                return
-        end = self._position + header.size
+        is_wrong = crc not in (header.crc, NOT_COMPUTED)
+        if is_wrong or self._window.unreadable.overlap(self._position, end):
+            self._append(self._damages(self._position, Fault.CHECKSUM))
+            return
         self._append([Damage(self._position, end, Fault.TOO_LARGE, header, crc)])
 
     def _set_damage(self, row: int, damage: Damage) -> None:
@@ -250,10 +262,17 @@ class SegmentBatches:
                 position, size = rows[row, POSITION].item(), rows[row, SIZE].item()
                 if rows[row, FAULT] == 0:
                     window.load(position, size)
-                yield Chunk(window.data, window.position, rows[row : row + 1])
+                    # It could be read a moment ago, when it was judged.
+                    if window.unreadable.overlap(position, position + size):
+                        rows[row, FAULT] = Fault.UNREADABLE
+                yield self._chunk(rows[row : row + 1])
         elif decided:
-            yield Chunk(window.data, window.position, rows)
+            yield self._chunk(rows)
         self._forget(decided)
+
+    def _chunk(self, rows: LongArray) -> Chunk:
+        window = self._window
+        return Chunk(window.data, window.position, rows, window.unreadable)
 
     def _forget(self, decided: int) -> None:
         self._table[: self._rows - decided] = self._table[decided : self._rows].copy()
@@ -324,7 +343,7 @@ class SegmentHeaders(SegmentBatches):
 
     def _decided(self, decided: int) -> Iterator[Chunk]:
         if decided:
-            yield Chunk(self._window.data, 0, self._table[:decided])
+            yield Chunk(self._window.data, 0, self._table[:decided], self._window.unreadable)
         self._forget(decided)
 
 
@@ -332,6 +351,6 @@ def _is_one_batch(damages: list[Damage], row: LongArray) -> bool:
     """Whether the damage is confined to the batch of this row, the framing unhurt."""
     return (
         len(damages) == 1
-        and damages[0].fault is Fault.CHECKSUM
+        and damages[0].header is not None
         and damages[0].end == row[POSITION] + row[SIZE]
     )

@@ -123,7 +123,8 @@ class _AskedFaults:
 
     def _faulty(self, row: list[int]) -> FaultyRange:
         ends_file = row[POSITION] + row[SIZE] == self._window.size
-        return faulty_range(row, ends_log=ends_file and self._options.next_base_offset is None)
+        ends_log = ends_file and self._options.next_base_offset is None
+        return faulty_range(row, self._window.unreadable, ends_log=ends_log)
 
 
 def read_batches(
@@ -171,7 +172,12 @@ def read_byte_ranges(
     records = RecordColumns(options, (), {}, with_control_records=True)
     ranges = ByteRanges(
         SegmentFacts(
-            window.size, options.base_offset, options.next_base_offset, is_compacted, told_end
+            window.size,
+            window.unreadable,
+            options.base_offset,
+            options.next_base_offset,
+            is_compacted,
+            told_end,
         )
     )
     batches = SegmentBatches(window, options)

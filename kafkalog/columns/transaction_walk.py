@@ -122,7 +122,7 @@ class TransactionWalk:
 
     def _is_damage(self, file: InputFile, segment: SegmentFile, row: list[int]) -> bool:
         ends_log = row[POSITION] + row[SIZE] == file.size and segment.next_base_offset is None
-        fault = faulty_range(row, ends_log=ends_log)
+        fault = faulty_range(row, file.unreadable, ends_log=ends_log)
         if fault.severity < Severity.ERROR:
             return False
         self.damages.append(_located(file, row, fault.fault.label, fault.detail))

@@ -21,6 +21,7 @@ from kafkalog.format.batch_header import (
     V2_HEADER_BYTES,
 )
 from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, LEGACY_FIELDS_START
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.varints import VARINT_BYTES
 
 SEARCH_BYTES = 1024 * 1024
@@ -30,11 +31,14 @@ _ATTRIBUTES_END = 22
 
 
 class Source(Protocol):
-    """A file, or bytes in memory."""
+    """A file, or bytes in memory; zeros in place of bytes that are `unreadable`."""
 
     size: int
 
-    def read(self, position: int, size: int) -> bytes: ...
+    @property
+    def unreadable(self) -> UnreadableRanges: ...
+
+    def read_around(self, position: int, size: int) -> bytes: ...
 
     def read_into(self, position: int, target: memoryview) -> None: ...
 
@@ -46,6 +50,10 @@ class Window(Protocol):
     position: int
     filled: int
     size: int
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be read so far: there are zeros in its place."""
 
     def load(self, start: int, size: int) -> None:
         """Hold the file's bytes [start, start + size), as far as the file goes."""
@@ -63,6 +71,10 @@ class FileWindow:
         self.position = 0
         self.filled = 0
 
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        return self._source.unreadable
+
     def load(self, start: int, size: int) -> None:
         size = min(size, self.size - start)
         data = self.data if size <= len(self.data) else np.empty(size, dtype=np.uint8)
@@ -76,14 +88,15 @@ class FileWindow:
         self.data, self.position, self.filled = data, start, size
 
     def read(self, position: int, size: int) -> bytes:
-        return self._source.read(position, size)
+        return self._source.read_around(position, size)
 
 
 class MemoryWindow:
     """A window onto a whole file that is in memory already."""
 
-    def __init__(self, data: ByteArray) -> None:
+    def __init__(self, data: ByteArray, unreadable: UnreadableRanges | None = None) -> None:
         self.data = data
+        self.unreadable = unreadable or UnreadableRanges()
         self.position = 0
         self.size = self.filled = len(data)
 
@@ -162,6 +175,10 @@ class WindowBytes:
         # The piece of the file that is being searched, and where it begins.
         self._data: ByteArray = np.empty(0, dtype=np.uint8)
         self._searched = -SEARCH_BYTES
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        return self._window.unreadable
 
     def read(self, position: int, size: int) -> bytes:
         return self._window.read(position, size)

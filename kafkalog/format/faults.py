@@ -48,6 +48,8 @@ class Fault(IntEnum):
     TRANSACTION = 19
     # Nothing in the file: what checkpoints say that the log had.
     MISSING_END = 20
+    # Bytes that the disk or the store did not give.
+    UNREADABLE = 21
 
     @property
     def label(self) -> str:

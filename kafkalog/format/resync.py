@@ -8,10 +8,8 @@ segment, and no sign of being the value of a record. Rules: docs/format.md F64 t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from kafkalog.format.batch_header import (
     FIRST_BYTES,
@@ -24,8 +22,13 @@ from kafkalog.format.batch_header import (
     read_header,
 )
 from kafkalog.format.faults import Fault
-from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, LEGACY_FIELDS_START, value_ranges
-from kafkalog.wire import BytesLike
+from kafkalog.format.segment_bytes import SegmentBytes
+from kafkalog.format.torn_batch import (
+    LEAST_RECORD_BYTES,
+    LEGACY_FIELDS_START,
+    TornBatch,
+    value_ranges,
+)
 from kafkalog.wire.checksums import RangeChecksum
 from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_varint
 
@@ -56,74 +59,15 @@ class Damage:
     computed_crc: int | None = None
 
 
-class Bytes(Protocol):
-    """The bytes of one file, in memory or not."""
-
-    size: int
-
-    def read(self, position: int, size: int) -> BytesLike:
-        """The bytes from `position`, fewer than `size` only at the end of the file."""
-
-    def next_candidate(self, start: int, end: int) -> int | None:
-        """The first position in [start, end) where a batch could begin, judged by length, magic
-        and offsets that are none at all."""
-
-    def zero_run(self, start: int, end: int) -> int:
-        """How many zero bytes follow each other from `start`, `end` at most."""
-
-
-# Offset not negative, length at least 14, magic 0 to 2.
-_COULD_BEGIN = re.compile(
-    rb"(?=[\x00-\x7f].{7}(?!\x00\x00\x00[\x00-\x0d])[\x00-\x7f].{7}[\x00-\x02])", re.DOTALL
-)
 _ANY_OFFSETS = Bounds(0, 2**63 - 1)
-
-
-class BytesInMemory:
-    """A whole file as one bytes object."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.size = len(data)
-
-    def read(self, position: int, size: int) -> BytesLike:
-        return self._data[position : position + size]
-
-    def next_candidate(self, start: int, end: int) -> int | None:
-        stop = min(end + FIRST_BYTES - 1, self.size)
-        match = _COULD_BEGIN.search(self._data, start, stop)
-        return match.start() if match else None
-
-    def zero_run(self, start: int, end: int) -> int:
-        stretch = self._data[start:end]
-        return len(stretch) - len(stretch.lstrip(b"\0"))
-
-
-class _TornBatch:
-    """A batch whose end is missing, and the values in it, looked up as far as they are asked."""
-
-    def __init__(self, header: BatchHeader, values: Iterator[tuple[int, int]]) -> None:
-        self._next_offset = header.last_offset + 1
-        self._values = values
-        self._value = (0, 0)
-
-    def holds(self, position: int, header: BatchHeader) -> bool:
-        """Whether a batch lies in a value and does not follow on the torn one. To be asked in the
-        order of positions."""
-        while self._value[1] <= position:
-            value = next(self._values, None)
-            if value is None:
-                return False
-            self._value = value
-        begin, end = self._value
-        is_inside = begin <= position and position + header.size <= end
-        return is_inside and header.base_offset != self._next_offset
+# No more of the batches behind unreadable bytes is looked at, to know that they are in no value.
+_LARGEST_VALUE = 64 * 1024 * 1024
 
 
 class Finder:
     """Names damage and finds what follows it, for one file."""
 
-    def __init__(self, source: Bytes) -> None:
+    def __init__(self, source: SegmentBytes) -> None:
         self._source = source
         self._checksums = (
             RangeChecksum(source.read, 0, castagnoli=False),
@@ -135,6 +79,8 @@ class Finder:
     def damaged_stretch(self, position: int, fault: Fault, bounds: Bounds) -> list[Damage]:
         """What begins at `position`, where framing met `fault`, up to where to go on reading."""
         end = self._frame_end(position)
+        if end is not None and self._source.unreadable.overlap(position, end):
+            return self._unreadable_frame(position, end, bounds)
         if end is not None and self._leads_on(end, bounds):
             hidden = self._hidden_batch(position, end, bounds)
             if hidden is not None:
@@ -148,8 +94,7 @@ class Finder:
             and self._looks_like_header(position, bounds)
         ):
             return [self._framed(position, end, fault)]
-        stretch_end = self._source.size if found is None else found
-        return self._unframed(position, stretch_end, found is None, bounds)
+        return self._unframed(position, found, bounds)
 
     def _framed(self, position: int, end: int, fault: Fault) -> Damage:
         if fault is not Fault.CHECKSUM:
@@ -157,9 +102,32 @@ class Finder:
         header = self._header(position)
         return Damage(position, end, fault, header, self.computed_crc(position, header))
 
-    def _unframed(
-        self, position: int, end: int, nothing_follows: bool, bounds: Bounds
-    ) -> list[Damage]:
+    def _unreadable_frame(self, position: int, end: int, bounds: Bounds) -> list[Damage]:
+        """A batch that ends at `end` by its length and cannot be read as a whole. What can be read
+        of it is believed, its length among it: no checksum says anything of it."""
+        header = None if self._hides_header(position) else self._header(position)
+        if not (self._leads_on(end, bounds) or self._hides_header(end)):
+            found = self._search(position + 1, bounds, self._torn_batch(position, bounds))
+            is_before_end = found is not None and found < end
+            if is_before_end or not self._looks_like_header(position, bounds):
+                return self._unframed(position, found, bounds)
+        return [Damage(position, end, Fault.UNREADABLE, header)]
+
+    def _hides_header(self, position: int) -> bool:
+        """Whether some of the header of a batch at `position` cannot be read."""
+        unreadable = self._source.unreadable
+        if not unreadable:
+            return False
+        first = self._source.read(position, V2_HEADER_BYTES)
+        size = LOG_OVERHEAD + int.from_bytes(first[8:LOG_OVERHEAD], "big", signed=True)
+        header_bytes = max(min(size, V2_HEADER_BYTES), FIRST_BYTES)
+        return unreadable.overlap(position, position + header_bytes)
+
+    def _unframed(self, position: int, found: int | None, bounds: Bounds) -> list[Damage]:
+        """What lies between `position` and the batch that was found behind it, None for none."""
+        end = self._source.size if found is None else found
+        if self._source.unreadable.overlap(position, end):
+            return self._unreadable_stretch(position, end)
         zeros = self._source.zero_run(position, end)
         if zeros == end - position:
             return [Damage(position, end, Fault.ZEROS)]
@@ -170,15 +138,28 @@ class Finder:
             ]
         if not self._looks_like_header(position, bounds):
             return [Damage(position, end, Fault.GARBAGE)]
-        if nothing_follows and self._is_cut_short(position):
+        if found is None and self._is_cut_short(position):
             return [Damage(position, end, Fault.TRUNCATED)]
         return [Damage(position, end, Fault.LENGTH)]
+
+    def _unreadable_stretch(self, position: int, end: int) -> list[Damage]:
+        """One damage, and another where nothing but zeros follows what cannot be read."""
+        last = self._source.unreadable.within(position, end)[-1]
+        zeros = self._source.zero_run(last.end, end)
+        if zeros < LEAST_ZERO_RUN or last.end + zeros < end:
+            return [Damage(position, end, Fault.UNREADABLE)]
+        return [
+            Damage(position, last.end, Fault.UNREADABLE),
+            Damage(last.end, end, Fault.ZEROS),
+        ]
 
     def _frame_end(self, position: int) -> int | None:
         """Where the batch at `position` ends by its own length, if that is possible at all."""
         if self._source.size - position < FIRST_BYTES:
             return None
         length = self._length(position)
+        if self._source.unreadable.overlap(position, position + FIRST_BYTES):
+            return None
         end = position + LOG_OVERHEAD + length
         return end if length >= LEAST_LENGTH[0] and end <= self._source.size else None
 
@@ -226,7 +207,7 @@ class Finder:
         if magic not in MAGICS or self._length(position) < LEAST_LENGTH[magic]:
             return None
         header = self._header(position)
-        if not _is_consistent(header, bounds):
+        if not _is_consistent(header, bounds) or self._hides_header(position):
             return None
         fits = self._begins_with_record if magic == 2 else self._is_filled
         return header if fits(position, header) else None
@@ -237,6 +218,8 @@ class Finder:
             return True
         start = position + V2_HEADER_BYTES
         first = bytes(self._source.read(start, VARINT_BYTES))
+        if self._source.unreadable.overlap(start, start + len(first)):
+            return True
         try:
             length, used = read_varint(first, 0, len(first))
         except VarintError:
@@ -248,6 +231,8 @@ class Finder:
         cursor = position + LEGACY_FIELDS_START[header.magic]
         for _ in ("key", "value"):
             field = int.from_bytes(self._source.read(cursor, 4), "big", signed=True)
+            if self._source.unreadable.overlap(cursor, cursor + 4):
+                return True
             cursor += 4 + max(field, 0)
             if cursor > position + header.size:
                 return False
@@ -258,20 +243,22 @@ class Finder:
         header = self._plausible(position, bounds)
         if header is None or self.computed_crc(position, header) != header.crc:
             return None
+        if self._source.unreadable.overlap(position, position + header.size):
+            return None
         return header
 
     def _leads_on(self, position: int, bounds: Bounds) -> bool:
         return position == self._source.size or self._plausible(position, bounds) is not None
 
-    def _torn_batch(self, position: int, bounds: Bounds) -> _TornBatch | None:
+    def _torn_batch(self, position: int, bounds: Bounds) -> TornBatch | None:
         """The batch whose end is missing, if what begins at `position` looks like one."""
         has_header = self._source.size - position >= V2_HEADER_BYTES
         if not has_header or not self._looks_like_header(position, bounds):
             return None
         header = self._header(position)
-        return _TornBatch(header, value_ranges(self._source.read, position, header))
+        return TornBatch(header, value_ranges(self._source.read, position, header))
 
-    def _search(self, start: int, bounds: Bounds, torn: _TornBatch | None) -> int | None:
+    def _search(self, start: int, bounds: Bounds, torn: TornBatch | None) -> int | None:
         """The first sound batch from `start` on that fits the bounds and is not in a payload.
 
         `torn` is a batch that begins just before `start` and whose end is missing: one that follows
@@ -293,6 +280,8 @@ class Finder:
                     resume = position + header.size
                 else:
                     found, resume = self._first_fitting(position, bounds)
+                if found is not None and self._source.unreadable.overlap(start - 1, found):
+                    found, resume = self._going_on(found, bounds)
             position = self._source.next_candidate(resume, self._source.size)
         self._last_search = (start, found)
         return found
@@ -305,6 +294,33 @@ class Finder:
                 return position, position
             position += header.size
         return None, position
+
+    def _going_on(self, position: int, bounds: Bounds) -> tuple[int | None, int]:
+        """The position, or None if the sound batches from there on lead nowhere, and their end.
+
+        Where the bytes before are unreadable, nothing else says that they are not in a value.
+        """
+        end, stop = position, min(position + _LARGEST_VALUE, self._source.size)
+        while end < stop and (header := self.sound(end, bounds)) is not None:
+            end += header.size
+            bounds = Bounds(header.last_offset + 1, bounds.limit)
+        zeros = self._source.zero_run(end, min(end + LEAST_ZERO_RUN, self._source.size))
+        if end >= stop or zeros == LEAST_ZERO_RUN or self._goes_on(end, bounds):
+            return position, position
+        return None, end
+
+    def _goes_on(self, position: int, bounds: Bounds) -> bool:
+        """Whether a batch begins at `position` that is not sound: unreadable, or at the end of the
+        file not whole, or damaged and leading on."""
+        if self._hides_header(position):
+            return True
+        header = self._plausible(position, bounds)
+        if header is None:
+            has_header = self._source.size - position >= V2_HEADER_BYTES
+            is_headed = has_header and self._looks_like_header(position, bounds)
+            return is_headed and self._is_cut_short(position)
+        end = position + header.size
+        return self._source.unreadable.overlap(position, end) or self._leads_on(end, bounds)
 
     def _value_end(self, position: int, start: int) -> int | None:
         """Where the value ends that begins at `position`, if the bytes just before say that the

@@ -25,7 +25,9 @@ from kafkalog.format.batch_header import (
 from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
 from kafkalog.format.records import Record
-from kafkalog.format.resync import Bounds, BytesInMemory, Damage, Finder
+from kafkalog.format.resync import Bounds, Damage, Finder
+from kafkalog.format.segment_bytes import BytesInMemory
+from kafkalog.format.unreadable import UnreadableRanges
 
 # A segment's indexes hold offsets relative to its name as signed 32-bit integers.
 MAX_RELATIVE_OFFSET = 2**31 - 1
@@ -75,13 +77,16 @@ def read_ranges(
     *,
     check_crcs: bool = True,
     max_batch_bytes: int = MAX_BATCH_BYTES,
+    unreadable: UnreadableRanges | None = None,
 ) -> list[FileRange]:
     """All ranges of a segment in the order of the file; their sizes add up to the file's.
 
     `base_offset` is the number in the file's name, `next_base_offset` that of the segment after
-    it; None where unknown. Records are not looked into: `read_segment_records` does.
+    it; None where unknown. `data` has zeros where it is `unreadable`. Records are not looked into:
+    `read_segment_records` does.
     """
-    finder = Finder(BytesInMemory(data))
+    unreadable = unreadable or UnreadableRanges()
+    finder = Finder(BytesInMemory(data, unreadable))
     account = _Account(offset_bounds(base_offset, next_base_offset))
     position = 0
     while position < len(data):
@@ -90,6 +95,8 @@ def read_ranges(
         if header is not None and check_crcs:
             crc = computed_crc(data, position, header)
             fault = Fault.NONE if crc == header.crc else Fault.CHECKSUM
+        if header is not None and unreadable.overlap(position, position + header.size):
+            fault = Fault.UNREADABLE
         if header is not None and fault is Fault.NONE:
             fault = Fault.TOO_LARGE if header.size > max_batch_bytes else Fault.NONE
             account.add_batch(FileRange(position, header.size, fault, header, crc), header)

@@ -64,3 +64,24 @@ def _varint(read: _Read, position: int) -> tuple[int, int]:
     data = read(position, VARLONG_BYTES)
     value, used = read_varint(data, 0, len(data))
     return value, position + used
+
+
+class TornBatch:
+    """A batch whose end is missing, and the values in it, looked up as far as they are asked."""
+
+    def __init__(self, header: BatchHeader, values: Iterator[tuple[int, int]]) -> None:
+        self._next_offset = header.last_offset + 1
+        self._values = values
+        self._value = (0, 0)
+
+    def holds(self, position: int, header: BatchHeader) -> bool:
+        """Whether a batch lies in a value and does not follow on the torn one. To be asked in the
+        order of positions."""
+        while self._value[1] <= position:
+            value = next(self._values, None)
+            if value is None:
+                return False
+            self._value = value
+        begin, end = self._value
+        is_inside = begin <= position and position + header.size <= end
+        return is_inside and header.base_offset != self._next_offset

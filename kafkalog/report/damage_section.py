@@ -30,6 +30,9 @@ COLOURINGS = (
         "bytes that are no batch",
         frozenset(("truncated", "zeros", "garbage", "length", "magic")),
     ),
+    Colouring(
+        "hidden", "unreadable: not given by the disk or the store", frozenset(("unreadable",))
+    ),
     Colouring("changed", "checksum wrong", frozenset(("checksum", "inner_checksum"))),
     Colouring(
         "unreadable",
@@ -49,7 +52,7 @@ COLOURINGS = (
     Colouring("remark", "sound, with a remark", frozenset(("leader_epoch", "reserved_attributes"))),
     Colouring("trailing", "unfinished or allocated end", frozenset(("trailing",))),
 )
-_UNKNOWN = COLOURINGS[2]
+_UNKNOWN = COLOURINGS[3]
 
 
 def damage_section(damage: Damage) -> Section:

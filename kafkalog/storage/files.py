@@ -10,7 +10,9 @@ from types import TracebackType
 from typing import Protocol
 
 from kafkalog.errors import CorruptDataError, OutOfMemoryError, UnsupportedFormatError
+from kafkalog.format.faults import Fault
 from kafkalog.format.tiered_manifest import read_tiered_manifest
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage import local_files
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.names import tiered_manifest_path
@@ -77,7 +79,7 @@ def read_text(path: str) -> str | None:
 
 def read_bytes(path: str) -> bytes:
     """A file beside logs. Raises FileNotFoundError, OutOfMemoryError, and CorruptDataError for one
-    of more than 64 MiB."""
+    of more than 64 MiB, or that cannot be read."""
     try:
         if is_remote(path):
             from kafkalog.storage import remote_files
@@ -177,14 +179,34 @@ class InputFile:
         self.size = self._file.size
         read_counts.files += 1
 
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be read so far of the bytes that were wanted."""
+        return self._file.unreadable
+
     def read(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        """The bytes from `position`, fewer than `size` only at the end of the file.
+
+        Raises CorruptDataError where some of them cannot be read.
+        """
+        data = self.read_around(position, size)
+        end = position + len(data)
+        if self.unreadable.overlap(position, end):
+            detail = self.unreadable.words(position, end)
+            raise CorruptDataError(
+                Fault.UNREADABLE.label, detail, position=position, path=self.path
+            )
+        return data
+
+    def read_around(self, position: int, size: int) -> bytes:
+        """The same, with zeros in place of those that are `unreadable`."""
         data = self._file.read(position, size)
         read_counts.bytes_read += len(data)
         return data
 
     def read_into(self, position: int, target: memoryview) -> None:
-        """Fill `target` with the bytes from `position`."""
+        """Fill `target` with the bytes from `position`, with zeros for those that are
+        `unreadable`."""
         self._file.read_into(position, target)
         read_counts.bytes_read += len(target)
 

@@ -8,10 +8,14 @@ import mmap
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 
-from kafkalog.errors import FileCutError, LogDirError
+from kafkalog.errors import CorruptDataError, FileCutError, LogDirError
+from kafkalog.format.faults import Fault
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.file_access import file_access, rate_limit
+from kafkalog.storage.read_around import ReadAround, unreadable_reason
 from kafkalog.storage.regular_files import (
     DIRECTORY,
     check_size,
@@ -20,6 +24,7 @@ from kafkalog.storage.regular_files import (
     note_left_out,
     open_regular,
 )
+from kafkalog.storage.unreadable_input import note_unreadable
 from kafkalog.storage.uris import absolute_path
 
 # How finely is told what was in the page cache before it was read.
@@ -89,11 +94,26 @@ def matching_entries(pattern: str) -> list[Entry]:
 
 
 def read_bytes(path: str, most_bytes: int) -> bytes:
-    """A small file. Raises CorruptDataError for a larger one."""
-    with open(open_regular(path), "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        check_size(path, size, most_bytes)
-        return file.read(size)
+    """A small file. Raises CorruptDataError for a larger one, and for one that cannot be read."""
+    try:
+        with open(open_regular(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            check_size(path, size, most_bytes)
+            return file.read(size)
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+    note_unreadable(path, 0, _size(path), reason)
+    detail = f"cannot be read: {reason}"
+    raise CorruptDataError(Fault.UNREADABLE.label, detail, position=0, path=path)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def modified_ms(path: str) -> int:
@@ -106,20 +126,29 @@ class LocalFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._descriptor = open_regular(path)
-        self.size = os.fstat(self._descriptor).st_size
+        self._descriptor, self.size, reason = _opened(path)
+        self._around = ReadAround(path, self.size, self._fill)
+        if reason is not None:
+            self._around.give_up(0, self.size, reason)
         self._rate_limit = rate_limit()
         access = file_access()
-        self._cached = _CacheKeeper(self._descriptor) if access.drop_page_cache else None
+        keeps_cache = access.drop_page_cache and reason is None
+        self._cached = _CacheKeeper(self._descriptor) if keeps_cache else None
         self._is_plain = self._cached is None and access.max_bytes_per_second is None
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be read so far: there are zeros in its place."""
+        return self._around.unreadable
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes from `position`, fewer than `size` only at the end of the file."""
         wanted = max(min(size, self.size - position), 0)
-        if self._is_plain:
-            data = os.pread(self._descriptor, wanted, position)
-            if len(data) == wanted:
-                return data
+        if self._is_plain and not self.unreadable:
+            with suppress(OSError):
+                data = os.pread(self._descriptor, wanted, position)
+                if len(data) == wanted:
+                    return data
         filled = bytearray(wanted)
         self.read_into(position, memoryview(filled))
         return bytes(filled)
@@ -127,6 +156,9 @@ class LocalFile:
     def read_into(self, position: int, target: memoryview) -> None:
         """Fill `target` with the bytes from `position`."""
         self._rate_limit.take(len(target))
+        self._around.read_into(position, target)
+
+    def _fill(self, position: int, target: memoryview) -> None:
         read = os.preadv if self._cached is None else self._cached.preadv
         filled = 0
         while filled < len(target):
@@ -142,7 +174,22 @@ class LocalFile:
         """What is read has been there: brokers write behind it only, and cutting shows."""
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
+def _opened(path: str) -> tuple[int, int, str | None]:
+    """A descriptor and the file's size; of a file that is there and cannot be opened, why not."""
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+        with suppress(OSError):
+            return -1, os.stat(path).st_size, reason
+        raise
+    return descriptor, os.fstat(descriptor).st_size, None
 
 
 class _CacheKeeper:

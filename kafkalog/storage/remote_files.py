@@ -13,6 +13,7 @@ from typing import Any
 from pyarrow import ArrowException, fs
 
 from kafkalog.errors import RemoteFileError
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.file_access import file_access, rate_limit
 from kafkalog.storage.read_ahead import ReadAhead
@@ -156,6 +157,7 @@ class RemoteFile:
             self.size = int(self._file.size())
             self._state = self._file.metadata()
         self._ahead = ReadAhead(self._fetch, self.size)
+        self.unreadable = UnreadableRanges()
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes from `position`, fewer than `size` only at the end of the file."""

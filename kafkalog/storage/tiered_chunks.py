@@ -10,6 +10,7 @@ from typing import Protocol
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.tiered_manifest import TieredManifest
+from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.compression import (
     CompressionError,
     CompressionType,
@@ -25,6 +26,9 @@ class StoredFile(Protocol):
 
     path: str
     size: int
+
+    @property
+    def unreadable(self) -> UnreadableRanges: ...
 
     def read(self, position: int, size: int) -> bytes: ...
 
@@ -44,6 +48,8 @@ class ChunkedFile:
         self._starts = [0, *accumulate(manifest.stored_sizes)]
         self._number = -1
         self._chunk = memoryview(b"")
+        # By places in the segment: a chunk that cannot be read as a whole is lost.
+        self.unreadable = UnreadableRanges()
         if self._starts[-1] != stored.size:
             raise CorruptDataError(
                 "manifest",
@@ -76,6 +82,11 @@ class ChunkedFile:
         chunk = memoryview(bytearray(size))
         try:
             payload = memoryview(self._stored.read(start, end - start))
+            hidden = self._stored.unreadable.within(start, end)
+            if hidden:
+                self.unreadable.add(number * self._chunk_bytes, size, hidden[0].reason)
+                self._number, self._chunk = number, chunk
+                return
             written = decompress_into(CompressionType.ZSTD, _MAGIC, payload, chunk)
         except (CompressionError, OutputTooSmallError) as error:
             raise self._damage(number, str(error)) from error
