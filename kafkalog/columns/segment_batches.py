@@ -325,7 +325,8 @@ class SegmentHeaders(SegmentBatches):
         position, room = self._position, TABLE_ROWS - self._rows
         while len(headers) < room:
             header = self._window.read(position, V2_HEADER_BYTES)
-            end = position + LOG_OVERHEAD + int.from_bytes(header[8:12], "big")
+            length = int.from_bytes(header[8:12], "big", signed=True)
+            end = position + LOG_OVERHEAD + length
             is_large = end - position > LEAST_CHUNK_BYTES and end <= self._window.size
             if not is_large or header[MAGIC_POSITION] not in MAGICS:
                 break

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
 import pytest
 
+from kafkalog.columns.batch_table import FAULT, POSITION, SIZE
 from kafkalog.columns.segment_batches import SegmentHeaders
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.window import FileWindow, Window
+from kafkalog.format.faults import Fault
 from kafkalog.format.message_set import write_message
+from kafkalog.format.resync import Damage
 from kafkalog.storage.files import InputFile
 from tests.both_readers import memory_window
 from tests.samples import batch, joined
@@ -51,3 +55,24 @@ def test_jumping_finds_what_a_walk_through_memory_finds(
     path.write_bytes(bytes(data))
     with InputFile(str(path)) as file:
         assert walked(FileWindow(file)) == walked(memory_window(bytes(data)))
+
+
+def test_a_length_is_signed_however_large_the_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (batch(number, 1, value=bytes(100_000)) for number in range(2))
+    begin = len(first)
+    negative = second[:8] + (2**31 + 5_000).to_bytes(4, "big") + second[12:]
+    path = tmp_path / "segment.log"
+    path.write_bytes(first + negative)
+    # So large that the length, taken for a positive one, would lie in the file.
+    size = 2**31 + 300_000
+    os.truncate(path, size)
+    # To look for batches in the rest takes long, and is not what this is about.
+    monkeypatch.setattr(
+        SegmentHeaders, "_damages", lambda _, position, fault: [Damage(position, size, fault)]
+    )
+    with InputFile(str(path)) as file:
+        rows = walked(FileWindow(file))
+    found = [(row[POSITION], row[SIZE], row[FAULT]) for row in rows]
+    assert found == [(0, begin, Fault.NONE), (begin, size - begin, Fault.LENGTH)]
