@@ -29,14 +29,14 @@ from kafkalog.analysis.zookeeper_groups import (
 from kafkalog.columns.commit_reach import commit_reaches, reach_words
 from kafkalog.spark.job import (
     ExitCode,
-    announced_inputs,
+    announced_logs,
     exit_code,
     job_parser,
     run_job,
 )
 from kafkalog.spark.lag_arguments import add_lag_arguments, matching
 from kafkalog.spark.lag_reading import with_lag
-from kafkalog.spark.lag_views import LagViews, lag_views
+from kafkalog.spark.lag_views import LagViews, lag_views, refuse_without_commits
 from kafkalog.spark.lag_words import lag_findings, lag_words
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -86,7 +86,10 @@ def zookeeper_sources(zookeeper: ZookeeperLag | None, at_ms: int | None) -> Zook
 def run(args: Namespace) -> ExitCode:
     """Find the lag, write the table, and say what it comes to."""
     zookeeper = given_zookeeper(args)
-    inputs = [*announced_inputs(args), *(zookeeper.inputs if zookeeper else ())]
+    found, logs = announced_logs(args)
+    inputs = [*found, *(zookeeper.inputs if zookeeper else ())]
+    if zookeeper is None:
+        refuse_without_commits(args.log_dirs, logs)
     with job_session("kafkalog consumer_lag", with_delta=args.format == "delta") as spark:
         views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         lag = lag_table(views, args).persist()

@@ -26,7 +26,7 @@ from kafkalog.columns.commit_reach import commit_reaches, reach_words
 from kafkalog.coordination.lag_status import LagStatus
 from kafkalog.spark.job import (
     ExitCode,
-    announced_inputs,
+    announced_logs,
     exit_code,
     job_parser,
     run_job,
@@ -38,7 +38,7 @@ from kafkalog.spark.lag_history_arguments import (
     lag_settings,
 )
 from kafkalog.spark.lag_history_reading import with_statuses
-from kafkalog.spark.lag_views import LagViews, lag_views
+from kafkalog.spark.lag_views import LagViews, lag_views, refuse_without_commits
 from kafkalog.spark.lag_words import status_words
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import read_table, replace_rows
@@ -65,7 +65,10 @@ def history(views: LagViews, args: Namespace) -> DataFrame:
 def run(args: Namespace) -> ExitCode:
     """Find the history, write the tables, and say where it has come to."""
     zookeeper = given_zookeeper(args)
-    inputs = [*announced_inputs(args), *(zookeeper.inputs if zookeeper else ())]
+    found, logs = announced_logs(args)
+    inputs = [*found, *(zookeeper.inputs if zookeeper else ())]
+    if zookeeper is None:
+        refuse_without_commits(args.log_dirs, logs)
     with job_session("kafkalog lag_history", with_delta=args.format == "delta") as spark:
         views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and asked for several times.

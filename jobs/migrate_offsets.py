@@ -23,7 +23,7 @@ from kafkalog.analysis.offset_migration import (
 from kafkalog.spark import job
 from kafkalog.spark.lag_arguments import matching
 from kafkalog.spark.migration_arguments import add_migration_arguments, judgement
-from kafkalog.spark.migration_reading import OffsetStores, offset_stores
+from kafkalog.spark.migration_reading import OffsetStores, offset_inputs, offset_stores
 from kafkalog.spark.migration_words import migration_findings, migration_verdict, move_words
 from kafkalog.spark.migration_writing import written_moves
 from kafkalog.spark.offset_judgement import judged
@@ -46,9 +46,9 @@ def compared(stores: OffsetStores, args: Namespace) -> DataFrame:
 
 def run(args: Namespace) -> job.ExitCode:
     """Compare, write both tables and what was asked for, and say what it comes to."""
-    job.announced_inputs(args)
+    inputs = offset_inputs(args, job.announced_logs(args)[1])
     with job_session("kafkalog migrate_offsets", with_delta=args.format == "delta") as spark:
-        stores = offset_stores(spark, args)
+        stores = offset_stores(spark, args, inputs)
         found = compared(stores, args)
         tables = {
             "offset_migration": offset_migration(found).persist(),

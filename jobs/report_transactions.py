@@ -21,6 +21,7 @@ from kafkalog.spark.job import (
     ExitCode,
     add_time_argument,
     announced_inputs,
+    count,
     job_parser,
     run_job,
 )
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--max-transaction-timeout",
         metavar="MINUTES",
-        type=int,
+        type=count,
         default=15,
         help="the brokers' transaction.max.timeout.ms, in minutes: an open transaction whose last "
         "batch is not older is not called hanging (default: 15)",

@@ -25,6 +25,7 @@ from kafkalog.spark.salvage import salvage
 from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
+from kafkalog.storage.output_files import refuse_existing_directory
 from kafkalog.storage.read_directories import refuse_inside
 from kafkalog.storage.salvaged_log_dir import salvageable
 
@@ -36,6 +37,7 @@ def run(args: Namespace) -> ExitCode:
     inputs, found = announced_logs(args)
     refuse_inside("--output", args.output, [args.salvage_to])
     refuse_inside("--salvage-to", args.salvage_to, [*inputs, *(log.path for log in found)])
+    refuse_existing_directory("--salvage-to", args.salvage_to)
     logs = salvageable(found)
     settings = salvage_settings(args, logs, time.time_ns() // 1_000_000)
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:

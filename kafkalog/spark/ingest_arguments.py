@@ -11,6 +11,7 @@ from kafkalog.spark.job import argument_time_ms
 from kafkalog.spark.options import ReadOptions, read_options
 from kafkalog.spark.state_arguments import add_source_arguments, named_as_arguments
 from kafkalog.spark.state_sources import found_sources
+from kafkalog.storage.output_files import refuse_unwritable_file
 from kafkalog.storage.read_directories import refuse_inside
 from kafkalog.storage.state_positions import StateSource
 
@@ -80,6 +81,7 @@ def ingest_sources(args: Namespace, inputs: Sequence[str]) -> list[StateSource]:
     what `found_sources` raises."""
     if args.starting_offsets_out is not None:
         refuse_inside("--starting-offsets-out", args.starting_offsets_out, inputs)
+        refuse_unwritable_file("--starting-offsets-out", args.starting_offsets_out)
     if args.full_refresh and is_bounded(args):
         raise OptionError("--full-refresh", "a start", "either of them")
     with named_as_arguments(_ARGUMENTS):

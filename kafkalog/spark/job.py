@@ -7,7 +7,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from typing import NamedTuple, TextIO
@@ -21,10 +21,12 @@ from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.options import Mode
+from kafkalog.spark.session import is_on_this_machine
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import find_partitions, input_entries
 from kafkalog.storage.other_entries import absent_lines
+from kafkalog.storage.output_files import refuse_unwritable
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_directories import directories_read, refuse_inside
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
@@ -115,15 +117,29 @@ def job_parser(
 def output_path(text: str) -> str:
     """A path to write to, from the root on; a URI as it is. Delta takes some relative paths for
     names in a catalog."""
+    _refuse_empty(text)
     is_uri = is_remote(text) or text.startswith("file:")
     return text if is_uri else os.path.abspath(text)
 
 
 def local_path(text: str) -> str:
     """A path to write to by other means than Spark's, from the root on."""
+    _refuse_empty(text)
     if is_remote(text):
         raise argparse.ArgumentTypeError(f"{text} is a URI: give a directory of this machine")
     return absolute_path(text)
+
+
+def _refuse_empty(path: str) -> None:
+    if not path:
+        raise argparse.ArgumentTypeError("got an empty path, such as of a variable that is not set")
+
+
+def count(text: str) -> int:
+    """A whole number from 0 on."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
 
 
 def _add_table_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
@@ -137,7 +153,7 @@ def _add_table_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]
         "--format", choices=formats, default="delta", help=f"{meaning} (default: delta)"
     )
     parser.add_argument(
-        "--show", metavar="N", type=int, default=20, help="rows to show here (default: 20)"
+        "--show", metavar="N", type=count, default=20, help="rows to show here (default: 20)"
     )
 
 
@@ -197,7 +213,7 @@ def add_index_interval_argument(parser: argparse.ArgumentParser, meaning: str) -
     parser.add_argument(
         "--index-interval-bytes",
         metavar="N",
-        type=int,
+        type=count,
         default=INDEX_INTERVAL_BYTES,
         help=f"index.interval.bytes of {meaning} (default: {INDEX_INTERVAL_BYTES})",
     )
@@ -229,7 +245,7 @@ def announced_logs(args: argparse.Namespace) -> tuple[list[str], list[PartitionL
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
     inputs = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
-    refuse_inside("--output", args.output, directories_read(inputs, logs))
+    _refuse_output(args.output, directories_read(inputs, logs))
     segments = [segment for log in logs for segment in log.segments]
     size = sum(segment.size for segment in segments)
     print(
@@ -254,7 +270,7 @@ def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
     """
     found = find_data_dirs(args.zookeeper_dirs)
     paths = (path for pattern in args.zookeeper_dirs for path in matching_paths(pattern))
-    refuse_inside("--output", args.output, paths)
+    _refuse_output(args.output, paths)
     files = sum(len(data_dir.snapshots) + len(data_dir.logs) for data_dir in found)
     print(f"found {counted(files, 'file')} of {counted(len(found), 'server')}", file=sys.stderr)
     return found
@@ -275,6 +291,15 @@ class _ForPeople(io.TextIOBase):
 
     def fileno(self) -> int:
         return self._stream.fileno()
+
+
+def _refuse_output(output: str, directories: Iterable[str]) -> None:
+    """Raise OptionError for an output in what is read, or on this machine where one may not write.
+    A path on a cluster is looked at by Spark alone."""
+    refuse_inside("--output", output, directories)
+    is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
+    if is_on_this_machine() and not is_elsewhere:
+        refuse_unwritable("--output", absolute_path(output))
 
 
 def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafkalog.coordination.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.spark.job import add_time_argument
+from kafkalog.spark.job import add_time_argument, count
 from kafkalog.spark.options import Isolation
 from kafkalog.spark.zookeeper_arguments import add_zookeeper_arguments
 
@@ -30,7 +30,7 @@ def add_retention_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offsets-retention",
         metavar="MINUTES",
-        type=int,
+        type=count,
         default=OFFSETS_RETENTION_MINUTES,
         help="the brokers' offsets.retention.minutes, after which they drop the commits of groups "
         f"without members (default: {OFFSETS_RETENTION_MINUTES}, a week)",
@@ -62,7 +62,7 @@ def add_lag_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-lag",
         metavar="RECORDS",
-        type=int,
+        type=count,
         help="more records to read than this in a partition are a finding (default: none is)",
     )
 

@@ -7,7 +7,7 @@ import re
 
 from kafkalog.coordination.burrow import BurrowSettings
 from kafkalog.coordination.lag_status import LagSettings
-from kafkalog.spark.job import add_time_argument
+from kafkalog.spark.job import add_time_argument, count
 from kafkalog.spark.lag_arguments import add_group_arguments
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -49,7 +49,7 @@ def add_history_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allowed-records",
         metavar="N",
-        type=_count,
+        type=count,
         default=_LAG.allowed_records,
         help=f"as many records left to read are OK (default: {_LAG.allowed_records})",
     )
@@ -69,14 +69,14 @@ def _add_burrow_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--burrow-{name}",
             metavar=unit,
-            type=_some if name == "intervals" else _count,
+            type=_some if name == "intervals" else count,
             default=default,
             help=f"Burrow's {name}: {meaning} (default: {default})",
         )
     parser.add_argument(
         "--burrow-minimum-complete",
         metavar="SHARE",
-        type=float,
+        type=_share,
         default=_BURROW.minimum_complete,
         help="Burrow's minimum-complete: with a smaller share of its commits a partition is OK "
         f"(default: {_BURROW.minimum_complete})",
@@ -100,17 +100,18 @@ def lag_settings(args: argparse.Namespace) -> LagSettings:
     return LagSettings(args.burrow_intervals, args.allowed_records, args.no_progress)
 
 
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
-    return int(text)
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1")
+    return share
 
 
 def _some(text: str) -> int:
-    count = _count(text)
-    if not 1 <= count <= _MOST_INTERVALS:
+    found = count(text)
+    if not 1 <= found <= _MOST_INTERVALS:
         raise argparse.ArgumentTypeError(f"{text!r} is not between 1 and {_MOST_INTERVALS}")
-    return count
+    return found
 
 
 _MOST_INTERVALS = 10_000

@@ -37,6 +37,16 @@ class LagViews:
     zookeeper: ZookeeperLag | None
 
 
+def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError where none of the logs has commits of consumer groups."""
+    if all(log.topic != CONSUMER_OFFSETS for log in logs):
+        raise LogDirError(
+            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
+            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
+            "the oldest groups commit to"
+        )
+
+
 def lag_views(
     spark: SparkSession,
     log_dirs: Sequence[str],
@@ -48,12 +58,8 @@ def lag_views(
     where the former do not have the topic that commits are in and the latter are not given."""
     logs = find_partitions(log_dirs, strict=False)
     topics = {log.topic for log in logs}
-    if CONSUMER_OFFSETS not in topics and zookeeper is None:
-        raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
-            "the oldest groups commit to"
-        )
+    if zookeeper is None:
+        refuse_without_commits(log_dirs, logs)
 
     def view(name: str, topic: str) -> DataFrame:
         return topic_view(spark, name, topic, logs, log_dirs, mode)

@@ -9,6 +9,7 @@ from kafkalog.coordination.offset_migration import COMMIT_INTERVAL_MS, Move
 from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.coordination.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
+from kafkalog.spark.job import count
 from kafkalog.spark.lag_arguments import add_name_arguments, add_retention_argument
 from kafkalog.spark.offset_judgement import Judgement
 from kafkalog.spark.zookeeper_arguments import add_zookeeper_arguments
@@ -25,7 +26,7 @@ def add_migration_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commit-interval-ms",
         metavar="MS",
-        type=int,
+        type=count,
         default=COMMIT_INTERVAL_MS,
         help="auto.commit.interval.ms of the old consumers: commits no further apart can be of one "
         f"round (default: {COMMIT_INTERVAL_MS})",

@@ -3,9 +3,11 @@ both."""
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,12 +20,11 @@ from kafkalog.coordination.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.offsets_replicas import OffsetsReplicas
 from kafkalog.errors import OptionError
 from kafkalog.spark.log_rows import rows_of_logs
-from kafkalog.spark.options import Mode
 from kafkalog.spark.topic_views import topic_view
-from kafkalog.spark.zookeeper_lag import ZookeeperLag, zookeeper_input
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.storage.output_files import refuse_existing_directory, refuse_unwritable_file
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_directories import refuse_inside
 
@@ -54,15 +55,39 @@ class OffsetStores:
     log_ends: DataFrame
 
 
-def offset_stores(spark: SparkSession, args: Namespace) -> OffsetStores:
-    """Both stores, as the arguments say.
+class OffsetInputs(NamedTuple):
+    """What is read: the logs of the log directories, and ZooKeeper's files."""
 
-    Raises OptionError where they cannot be those of one cluster, and for places to write to that
-    lie in what is read.
+    logs: list[PartitionLog]
+    zookeeper: ZookeeperInput
+
+
+def offset_inputs(args: Namespace, logs: list[PartitionLog]) -> OffsetInputs:
+    """The inputs, found before a session is started.
+
+    Raises LogDirError for a data directory without files of ZooKeeper's, and OptionError for places
+    to write to that lie in what is read or cannot be written to.
     """
-    logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
     given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
     _refuse_writing_into([*given.paths, *{log.log_dir.path for log in logs}], args)
+    if args.write_segments is not None:
+        refuse_existing_directory("--write-segments", args.write_segments)
+    if args.write_zookeeper_commands is not None:
+        refuse_unwritable_file("--write-zookeeper-commands", args.write_zookeeper_commands)
+        if os.path.lexists(args.write_zookeeper_commands):
+            raise existing_commands(args.write_zookeeper_commands)
+    return OffsetInputs(logs, given)
+
+
+def existing_commands(path: str) -> OptionError:
+    """The error for a file of commands that is there already."""
+    return OptionError("--write-zookeeper-commands", path, "a file that is not there yet")
+
+
+def offset_stores(spark: SparkSession, args: Namespace, inputs: OffsetInputs) -> OffsetStores:
+    """Both stores, as the arguments say. Raises OptionError where they cannot be those of one
+    cluster."""
+    logs, given = inputs
     zookeeper = ZookeeperLag(
         spark,
         given,

@@ -26,10 +26,10 @@ from kafkalog.coordination.zookeeper_commands import OffsetZnode, Shell, offset_
 from kafkalog.errors import OptionError
 from kafkalog.messages.commit_records import COMMIT_FORMS, CommitForm, GroupCommit, form_of_magic
 from kafkalog.spark.migration_arguments import MTIME
-from kafkalog.spark.migration_reading import OffsetStores
+from kafkalog.spark.migration_reading import OffsetStores, existing_commands
 from kafkalog.spark.migration_words import segment_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.storage.output_files import OutputFile
+from kafkalog.storage.output_files import whole_file
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.whole_directory import whole_directory
 from kafkalog.words import counted
@@ -147,13 +147,7 @@ def write_zookeeper_commands(rows: DataFrame, znodes: DataFrame, args: Namespace
 
 
 def _write_new(path: str, text: str) -> None:
-    try:
-        file = OutputFile(path)
-    except FileExistsError:
-        name = "--write-zookeeper-commands"
-        raise OptionError(name, path, "a file that is not there yet") from None
-    try:
-        file.append(text.encode())
-        file.flush(os.fsync)
-    finally:
-        file.close()
+    if os.path.lexists(path):
+        raise existing_commands(path)
+    with whole_file(path) as file:
+        file.write(text.encode())

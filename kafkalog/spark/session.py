@@ -85,6 +85,14 @@ def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     return spark
 
 
+def is_on_this_machine() -> bool:
+    """Whether a session that this process starts runs here, so that its files are this machine's;
+    of one that spark-submit starts that is not known."""
+    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    is_elsewhere = {"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"} & os.environ.keys()
+    return not is_elsewhere and ("--master" not in given or "--master local" in given)
+
+
 def parallelism(spark: SparkSession) -> int:
     """How many tasks run at once; a guess with Spark Connect, whose clients are not told."""
     return _USUAL_CORES if is_remote() else int(spark.sparkContext.defaultParallelism)
@@ -116,8 +124,8 @@ def _session(
                 builder = builder.config(key, value)
     elif "SPARK_REMOTE" not in os.environ:
         given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
-        is_local = "--master" not in given or "--master local" in given
-        for key, value in {**default_settings(), **(local if is_local else {}), **own}.items():
+        machine = local if is_on_this_machine() else {}
+        for key, value in {**default_settings(), **machine, **own}.items():
             if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
                 builder = builder.config(key, value)
         if "--master" not in given:

@@ -38,6 +38,28 @@ def refuse_unwritable(option: str, directory: str) -> None:
         raise OptionError(option, directory, f"where one may write: not so in {found}")
 
 
+def refuse_unwritable_file(option: str, path: str) -> None:
+    """Raise OptionError where no file can be written to a path, before the work that it is for."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if not os.path.isdir(folder):
+        allowed = f"a file in a directory that is there, which {folder} is not"
+        raise OptionError(option, path, allowed)
+    if os.path.isdir(target):
+        raise OptionError(option, path, "a file: this is a directory")
+    refuse_unwritable(option, folder)
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        raise OptionError(option, path, "a file that may be written: this one is read-only")
+
+
+def refuse_existing_directory(option: str, path: str) -> None:
+    """Raise, before the work that it is for, LogDirError for a directory to write that is there,
+    and OptionError where it cannot be made."""
+    if os.path.lexists(path):
+        raise existing_target(path)
+    refuse_unwritable(option, os.path.dirname(os.path.abspath(path)))
+
+
 def new_directory(path: str) -> None:
     """Make a directory that nothing was in, its parents as well.
 
@@ -160,15 +182,8 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
         with open(os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
             yield file
         return
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
-        allowed = f"a file in a directory that is there, which {folder} is not"
-        raise OptionError(option, path, allowed)
-    refuse_unwritable(option, folder)
-    if os.path.exists(target) and not os.access(target, os.W_OK):
-        raise OptionError(option, path, "a file that may be written: this one is read-only")
-    with whole_file(target, at_once=at_once) as file:
+    refuse_unwritable_file(option, path)
+    with whole_file(os.path.realpath(path), at_once=at_once) as file:
         yield file
 
 

@@ -226,7 +226,10 @@ def test_lengths_of_time_have_a_unit(text: str, expected: int) -> None:
         (("--every", "5"), "argument --every: '5' is no length of time"),
         (("--since", "2", "--until", "1"), "--since is later than --until"),
         (("--burrow-intervals", "0"), "argument --burrow-intervals: '0' is not between 1 and"),
-        (("--allowed-records", "-1"), "argument --allowed-records: '-1' is no number from 0 on"),
+        (
+            ("--allowed-records", "-1"),
+            "argument --allowed-records: '-1' is not a whole number from 0 on",
+        ),
     ],
 )
 def test_wrong_arguments_are_named(

@@ -86,7 +86,7 @@ def test_all_arguments_can_be_given() -> None:
         ("--output out", "required: LOG_DIR"),
         ("logs --output out --format csv", "'delta', 'parquet', 'json'"),
         ("logs --output out --mode LAX", "'FAILFAST', 'PERMISSIVE', 'DROPMALFORMED'"),
-        ("logs --output out --show many", "argument --show: invalid int"),
+        ("logs --output out --show many", "--show: 'many' is not a whole number"),
         ("logs --output out --colour", "--colour"),
     ],
 )
