@@ -28,7 +28,7 @@ from kafkalog.storage.log_dir import find_partitions, input_entries
 from kafkalog.storage.other_entries import absent_lines
 from kafkalog.storage.output_files import refuse_unwritable
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.read_directories import directories_read, refuse_inside
+from kafkalog.storage.read_directories import directories_read, refuse_tables
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.storage.uris import absolute_path, is_remote
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, printable_lines
@@ -245,7 +245,8 @@ def announced_logs(args: argparse.Namespace) -> tuple[list[str], list[PartitionL
     """
     logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
     inputs = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
-    _refuse_output(args.output, directories_read(inputs, logs))
+    files = [entry.path for entry in inputs if not entry.is_directory]
+    _refuse_output(args.output, [*directories_read(inputs, logs), *files])
     segments = [segment for log in logs for segment in log.segments]
     size = sum(segment.size for segment in segments)
     print(
@@ -296,7 +297,7 @@ class _ForPeople(io.TextIOBase):
 def _refuse_output(output: str, directories: Iterable[str]) -> None:
     """Raise OptionError for an output in what is read, or on this machine where one may not write.
     A path on a cluster is looked at by Spark alone."""
-    refuse_inside("--output", output, directories)
+    refuse_tables(output, directories)
     is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
     if is_on_this_machine() and not is_elsewhere:
         refuse_unwritable("--output", absolute_path(output))

@@ -22,11 +22,12 @@ from kafkalog.errors import OptionError
 from kafkalog.spark.log_rows import rows_of_logs
 from kafkalog.spark.topic_views import topic_view
 from kafkalog.spark.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
+from kafkalog.storage.log_dir import input_entries
 from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import refuse_existing_directory, refuse_unwritable_file
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.storage.read_directories import directories_read, refuse_inside, refuse_tables
 
 _GROUPS_LOOKED_AT = 1000
 _ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
@@ -69,7 +70,8 @@ def offset_inputs(args: Namespace, logs: list[PartitionLog]) -> OffsetInputs:
     to write to that lie in what is read or cannot be written to.
     """
     given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
-    _refuse_writing_into([*given.paths, *{log.log_dir.path for log in logs}], args)
+    entries = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
+    _refuse_writing_into([*given.paths, *directories_read(entries, logs)], args)
     if args.write_segments is not None:
         refuse_existing_directory("--write-segments", args.write_segments)
     if args.write_zookeeper_commands is not None:
@@ -114,8 +116,8 @@ def offset_stores(spark: SparkSession, args: Namespace, inputs: OffsetInputs) ->
 
 
 def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:
+    refuse_tables(args.output, directories)
     for option, path in (
-        ("--output", args.output),
         ("--write-segments", args.write_segments),
         ("--write-zookeeper-commands", args.write_zookeeper_commands),
     ):

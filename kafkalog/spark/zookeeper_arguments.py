@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kafkalog.spark.zookeeper_lag import ZookeeperInput, zookeeper_input
-from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.storage.read_directories import refuse_tables
 
 
 def add_zookeeper_arguments(
@@ -38,5 +38,5 @@ def given_zookeeper(args: argparse.Namespace) -> ZookeeperInput | None:
     if not args.zookeeper:
         return None
     given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
-    refuse_inside("--output", args.output, given.paths)
+    refuse_tables(args.output, given.paths)
     return given

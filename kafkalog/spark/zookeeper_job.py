@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kafkalog.coordination.ensemble_clusters import EnsembleCluster
 from kafkalog.errors import LogDirError
 from kafkalog.storage.log_dir_names import LogDirNames, log_dir_names
-from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.storage.read_directories import refuse_tables
 
 
 def given_log_dirs(args: argparse.Namespace) -> list[LogDirNames]:
@@ -18,7 +18,7 @@ def given_log_dirs(args: argparse.Namespace) -> list[LogDirNames]:
         if not log_dir_names([path]):
             raise LogDirError(f"{path}: there is no such directory on this machine")
     found = log_dir_names(args.log_dirs)
-    refuse_inside("--output", args.output, [log_dir.path for log_dir in found])
+    refuse_tables(args.output, [log_dir.path for log_dir in found])
     return found
 
 

@@ -7,9 +7,10 @@ import stat
 from collections.abc import Iterable
 
 from kafkalog.errors import OptionError
+from kafkalog.schemas import table_names
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.uris import is_inside
+from kafkalog.storage.uris import absolute_path, is_inside, is_remote
 
 
 def refuse_inputs(option: str, path: str, files: Iterable[str]) -> None:
@@ -39,6 +40,22 @@ def refuse_inside(
     for directory in directories:
         if is_inside(path, directory):
             raise OptionError(option, path, f"a {what} outside of {directory}")
+
+
+def refuse_tables(output: str, read: Iterable[str]) -> None:
+    """Raise OptionError for an --output that is, or lies in, what is read, and for one of whose
+    tables this is true, through links as well, or in which something lies that is read: to write
+    a table can replace its whole directory."""
+    paths = list(read)
+    refuse_inside("--output", output, paths)
+    for name in table_names():
+        table = os.path.join(output, name)
+        if is_remote(table) or os.path.lexists(absolute_path(table)):
+            refuse_inside("--output", table, paths)
+            inside = next((path for path in paths if is_inside(path, table)), None)
+            if inside is not None:
+                allowed = f"a directory where {name} holds nothing that is read, as {inside}"
+                raise OptionError("--output", output, allowed)
 
 
 def directories_read(inputs: Iterable[Entry], logs: Iterable[PartitionLog]) -> list[str]:

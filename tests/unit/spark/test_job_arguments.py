@@ -327,6 +327,24 @@ def test_an_output_in_what_is_read_is_refused(read: str, output: str, tmp_path: 
         announced_inputs(args)
 
 
+def test_a_table_that_a_link_puts_into_what_is_read_is_refused(tmp_path: Path) -> None:
+    add_partition(tmp_path / "disk", "orders-0", 0)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "faults").symlink_to(tmp_path / "disk")
+    args = parsed(str(tmp_path / "disk"), "--output", str(tmp_path / "tables"))
+    with pytest.raises(OptionError, match=r"option --output: .*faults', allowed: a directory out"):
+        announced_inputs(args)
+
+
+@pytest.mark.parametrize("read", ["faults/disk", "faults/disk/orders-0", "*/*"])
+def test_a_table_in_which_lies_what_is_read_is_refused(read: str, tmp_path: Path) -> None:
+    # Writing it in parquet would delete what else its directory holds.
+    add_partition(tmp_path / "faults/disk", "orders-0", 0)
+    args = parsed(str(tmp_path / read), "--output", str(tmp_path))
+    with pytest.raises(OptionError, match=r"option --output: .* where faults holds nothing that"):
+        announced_inputs(args)
+
+
 @pytest.mark.parametrize(("read", "output"), [("disk", "disk-tables"), ("orders-0", "tables")])
 def test_an_output_beside_what_is_read_is_taken(read: str, output: str, tmp_path: Path) -> None:
     # A partition's directory by itself is in no broker's log directory.
