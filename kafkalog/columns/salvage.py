@@ -21,6 +21,7 @@ from kafkalog.columns.batch_table import (
     SIZE,
     first_offsets,
 )
+from kafkalog.columns.doubtful_batches import is_misplaced, miscounted, replaced
 from kafkalog.columns.fault_details import FaultyRange, faulty_range, missing_end
 from kafkalog.columns.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.segment_options import SegmentOptions
@@ -50,12 +51,14 @@ _EPOCH_POSITION = 12
 @dataclass(frozen=True, slots=True)
 class SalvageSettings:
     """`topic_id` goes to partition.metadata, None to no such file. `compacted` are the topics that
-    are compacted as well, each with its delete.retention.ms."""
+    are compacted as well, each with its delete.retention.ms. With `keeps_doubtful` batches are
+    kept that only their offset or their count speaks against."""
 
     now_ms: int
     index_interval_bytes: int
     topic_id: str | None = None
     compacted: Mapping[str, int] = field(default_factory=dict)
+    keeps_doubtful: bool = False
 
     @property
     def writing(self) -> LogSettings:
@@ -82,7 +85,7 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
     delete_retention_ms = settings.compacted.get(log.topic or "")
     if delete_retention_ms is None:
         with _writer(log, directory, settings) as writer:
-            row = _salvaged(log, writer)
+            row = _salvaged(log, writer, settings)
     else:
         row = _salvaged_and_compacted(log, directory, settings, delete_retention_ms)
     if settings.topic_id is not None:
@@ -91,8 +94,8 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
     return {**row, **_start(log, directory, settings)}
 
 
-def _salvaged(log: PartitionLog, writer: LogWriter) -> TableRow:
-    salvage = _Salvage(writer, is_compacted=log.is_compacted, told_end=told_end(log))
+def _salvaged(log: PartitionLog, writer: LogWriter, settings: SalvageSettings) -> TableRow:
+    salvage = _Salvage(writer, log.is_compacted, told_end(log), settings.keeps_doubtful)
     for segment in log.segments:
         salvage.add_segment(segment)
     if not log.segments:
@@ -108,7 +111,7 @@ def _salvaged_and_compacted(
     parent, name = os.path.split(directory)
     whole = os.path.join(parent, _UNCOMPACTED, name)
     with _writer(log, whole, settings) as writer:
-        row = _salvaged(log, writer)
+        row = _salvaged(log, writer, settings)
     (sound,) = find_partitions([whole])
     with _writer(log, directory, settings) as compacted_writer:
         compacted = compact_log(
@@ -164,18 +167,25 @@ class _Salvage:
     writer: LogWriter
     is_compacted: bool
     told_end: ToldEnd | None
+    keeps_doubtful: bool
     segments: int = 0
     source_bytes: int = 0
     batches: int = 0
     records: int = 0
     kept_bytes: int = 0
     mended_epochs: int = 0
+    doubtful_batches: int = 0
     lost: list[dict[str, object]] = field(default_factory=list)
     _open: list[dict[str, object]] = field(default_factory=list)
+    # A batch whose offset is wrong, until it shows which offsets there are for it.
+    _misplaced: list[int] | None = None
 
     def row(self) -> TableRow:
         """The counts, and what is lost."""
-        names = ("segments", "source_bytes", "batches", "records", "kept_bytes", "mended_epochs")
+        names = (
+            *("segments", "source_bytes", "batches", "records", "kept_bytes", "mended_epochs"),
+            "doubtful_batches",
+        )
         return {
             **{name: getattr(self, name) for name in names},
             "lost_bytes": self.source_bytes - self.kept_bytes,
@@ -192,31 +202,60 @@ class _Salvage:
             self.source_bytes += file.size
             batches = SegmentBatches(FileWindow(file), options)
             for chunk in judged_chunks(batches, options):
-                self._add(chunk, segment, file.size)
+                self._add(chunk, segment, file)
+            if segment.next_base_offset is not None:
+                self._place(file, segment.next_base_offset)
             size = file.size
         if segment.next_base_offset is None:
             missing = missing_end(batches.next_offset, size, self.told_end)
             self.note_missing_end(segment.path, missing)
-        self._note_hole(segment, batches.next_offset)
+        self._note_hole(segment, max(batches.next_offset, self.writer.next_offset))
 
-    def _add(self, chunk: Chunk, segment: SegmentFile, file_size: int) -> None:
+    def _add(self, chunk: Chunk, segment: SegmentFile, file: InputFile) -> None:
         first_offset_of_row = first_offsets(chunk.table).tolist()
         for row, first_offset in zip(chunk.table.tolist(), first_offset_of_row, strict=True):
+            doubtful = None
             if row[FAULT]:
-                ends_file = row[POSITION] + row[SIZE] == file_size
-                ends_log = ends_file and segment.next_base_offset is None
-                fault = faulty_range(row, chunk.unreadable, ends_log=ends_log)
-                self._lose(segment, row, fault.fault.label, fault.detail)
-                continue
+                doubtful = miscounted(file, row) if self.keeps_doubtful else None
+                if doubtful is None:
+                    ends_file = row[POSITION] + row[SIZE] == file.size
+                    ends_log = ends_file and segment.next_base_offset is None
+                    fault = faulty_range(row, chunk.unreadable, ends_log=ends_log)
+                    self._lose(segment, row, fault.fault.label, fault.detail)
+                    continue
+            self._place(file, first_offset)
+            records = 1 if row[RECORDS_COUNT] < 0 else row[RECORDS_COUNT]
+            data = batch_bytes(chunk, row) if doubtful is None else doubtful.data
             try:
-                self.writer.append(self._mended(batch_bytes(chunk, row), row))
+                self.writer.append(self._mended(data, row))
             except BrokerStartError as error:
                 self._lose(segment, row, "transaction", str(error))
                 continue
             self._settle(first_offset)
-            self.batches += 1
-            self.records += 1 if row[RECORDS_COUNT] < 0 else row[RECORDS_COUNT]
-            self.kept_bytes += row[SIZE]
+            self._count(row, records if doubtful is None else doubtful.records)
+            self.doubtful_batches += doubtful is not None
+
+    def _count(self, row: list[int], records: int) -> None:
+        self.batches += 1
+        self.records += records
+        self.kept_bytes += row[SIZE]
+
+    def _place(self, file: InputFile, next_offset: int) -> None:
+        """Write the misplaced batch, if there is one and nothing else is lost before
+        `next_offset`, under the offsets of its place."""
+        row, self._misplaced = self._misplaced, None
+        if row is None or len(self._open) != 1 or not self.keeps_doubtful:
+            return
+        doubtful = replaced(file, row, row[EXPECTED_OFFSET], next_offset)
+        if doubtful is None or row[EXPECTED_OFFSET] < self.writer.next_offset:
+            return
+        try:
+            self.writer.append(doubtful.data)
+        except BrokerStartError:
+            return
+        self.lost.remove(self._open.pop())
+        self._count(row, doubtful.records)
+        self.doubtful_batches += 1
 
     def _mended(self, batch: bytes, row: list[int]) -> bytes:
         """The batch under the epoch of those before it, if its own contradicts the next: no
@@ -238,6 +277,7 @@ class _Salvage:
         }
         self.lost.append(lost)
         self._open.append(lost)
+        self._misplaced = row if is_misplaced(row) else None
 
     def _settle(self, next_offset: int) -> None:
         """Now it shows what offsets the ranges since the last batch can have held."""

@@ -74,6 +74,7 @@ class SalvageTotals:
     kept_bytes: int = 0
     lost_bytes: int = 0
     lost_ranges: int = 0
+    doubtful_batches: int = 0
     compacted_bytes: int = 0
     compacted_topics: set[str] = field(default_factory=set)
     start_errors: int = 0
@@ -89,7 +90,7 @@ class SalvageTotals:
 
     def _add(self, row: Mapping[str, Any]) -> None:
         self.partitions += 1
-        for name in ("batches", "records", "kept_bytes", "lost_bytes"):
+        for name in ("batches", "records", "kept_bytes", "lost_bytes", "doubtful_batches"):
             setattr(self, name, getattr(self, name) + row[name])
         self.lost_ranges += len(row["lost_ranges"])
         self.start_errors += not row["broker_starts"]
@@ -100,8 +101,8 @@ class SalvageTotals:
 
     @property
     def has_findings(self) -> bool:
-        """Whether anything is lost, or would keep a broker from starting."""
-        return bool(self.lost_ranges or self.start_errors)
+        """Whether anything is lost or doubtful, or would keep a broker from starting."""
+        return bool(self.lost_ranges or self.doubtful_batches or self.start_errors)
 
     def words(self, target: str) -> str:
         """One line: what is in the new directory, and what is not."""
@@ -125,6 +126,8 @@ class SalvageTotals:
             lost = (
                 f"LOST: {counted(self.lost_bytes, 'byte')} in {counted(self.lost_ranges, 'range')}"
             )
+        if self.doubtful_batches:
+            lost += f"; {counted(self.doubtful_batches, 'doubtful batch')} kept"
         if self.start_errors:
             lost += f"; a broker would stumble over {counted(self.start_errors, 'partition')}"
         if self.without_topic_id:

@@ -14,7 +14,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import MAGICS, V2_HEADER_BYTES, computed_crc
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.record_batch import decompressed_payload, read_batch
-from kafkalog.format.records import first_unreadable_offset
+from kafkalog.format.records import consumed_records
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.segment_recovery import Frame, Readable, frames
@@ -109,7 +109,7 @@ class _Walk:
             return self.next_offset
         try:
             if header.magic == 2:
-                unread = first_unreadable_offset(decompressed_payload(data, 0), header)
+                unread = consumed_records(decompressed_payload(data, 0), header).stop
                 return None if unread is None else max(unread, self.next_offset)
             read_batch(data, 0, expected_offset=self.next_offset)
         except CorruptDataError as error:

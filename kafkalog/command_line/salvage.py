@@ -39,8 +39,15 @@ _TEXT_COLUMNS = {
         *("file", "position", "detail"),
     ),
     _SALVAGED: (
-        *("topic", "partition", "records", "kept_bytes", "lost_bytes", "log_start_offset"),
-        *("log_end_offset", "broker_starts", "topic_id", "directory", "start_error"),
+        *("topic", "partition", "records", "kept_bytes", "lost_bytes", "doubtful_batches"),
+        *(
+            "log_start_offset",
+            "log_end_offset",
+            "broker_starts",
+            "topic_id",
+            "directory",
+            "start_error",
+        ),
     ),
 }
 _Row = Mapping[str, Any]
@@ -82,6 +89,12 @@ Examples:
     metavar="TOPIC,...",
     default="",
     help="Compact these topics, whatever their cleanup.policy is.",
+)
+@click.option(
+    "--keep-doubtful",
+    is_flag=True,
+    help="Keep batches whose checksum is right although their offset, which is then set right, or "
+    "their count of records contradicts what is there.",
 )
 @config_options
 @index_interval_option("the new indexes")
@@ -141,20 +154,24 @@ def _settings(
     *,
     compact: bool,
     compact_topics: str,
+    keep_doubtful: bool,
     server_properties: str | None,
     topic_config: str | None,
     index_interval_bytes: int,
 ) -> SalvageSettings:
     from kafkalog.columns.salvage import SalvageSettings
     from kafkalog.spark.config_files import topic_configs
-    from kafkalog.storage.salvaged_log_dir import compacted_topics
+    from kafkalog.storage.salvaged_log_dir import compacted_topics, refuse_doubtful
 
     named = compact_topics.split(",") if compact_topics else []
     configs = topic_configs(topic_config, server_properties)
+    compacted = compacted_topics(logs, named, configs, by_policy=compact)
+    refuse_doubtful(keeps_doubtful=keep_doubtful, compacts=bool(compacted))
     return SalvageSettings(
         time.time_ns() // 1_000_000,
         index_interval_bytes,
-        compacted=compacted_topics(logs, named, configs, by_policy=compact),
+        compacted=compacted,
+        keeps_doubtful=keep_doubtful,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import (
@@ -69,21 +70,29 @@ def read_records(payload: bytes, header: BatchHeader) -> list[Record]:
     return records
 
 
-def first_unreadable_offset(payload: bytes, header: BatchHeader) -> int | None:
-    """The offset that a consumer does not get of a payload's records, because reading fails there;
-    None if it gets all. Unlike here, consumers take offsets as they come."""
+class ConsumedRecords(NamedTuple):
+    """What a consumer gets of a batch: how many records, and the offset at which reading fails,
+    None if it does not."""
+
+    records: int
+    stop: int | None
+
+
+def consumed_records(payload: bytes, header: BatchHeader) -> ConsumedRecords:
+    """What a consumer gets of a payload's records. Unlike here, consumers take offsets as they
+    come, and each record before the next is looked at."""
     next_offset, position = header.base_offset, 0
     for index in range(header.records_count):
         try:
             record, _, size = _read_record(payload, position, header)
         except (VarintError, _MalformedError):
-            return next_offset
+            return ConsumedRecords(index, next_offset)
         position += size
         # Bytes that are left are noticed with the last record.
         if index == header.records_count - 1 and position < len(payload):
-            return record.offset
+            return ConsumedRecords(index, record.offset)
         next_offset = record.offset + 1
-    return None
+    return ConsumedRecords(header.records_count, None)
 
 
 def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:

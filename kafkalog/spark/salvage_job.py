@@ -9,7 +9,7 @@ from kafkalog.columns.salvage import SalvageSettings
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.job import add_config_arguments, add_index_interval_argument
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.salvaged_log_dir import compacted_topics
+from kafkalog.storage.salvaged_log_dir import compacted_topics, refuse_doubtful
 
 
 def add_salvage_arguments(parser: ArgumentParser) -> None:
@@ -33,6 +33,12 @@ def add_salvage_arguments(parser: ArgumentParser) -> None:
         default=[],
         help="compact these topics, whatever their cleanup.policy is",
     )
+    parser.add_argument(
+        "--keep-doubtful",
+        action="store_true",
+        help="keep batches whose checksum is right although their offset, which is then set right, "
+        "or their count of records contradicts what is there",
+    )
     add_config_arguments(parser)
     add_index_interval_argument(parser, "the new indexes")
 
@@ -41,4 +47,10 @@ def salvage_settings(args: Namespace, logs: Iterable[PartitionLog], now_ms: int)
     """What the arguments say. Raises OptionError for topics and settings that cannot be."""
     configs = topic_configs(args.topic_config, args.server_properties)
     topics = compacted_topics(logs, args.compact_topics, configs, by_policy=args.compact)
-    return SalvageSettings(now_ms, args.index_interval_bytes, compacted=topics)
+    refuse_doubtful(keeps_doubtful=args.keep_doubtful, compacts=bool(topics))
+    return SalvageSettings(
+        now_ms,
+        args.index_interval_bytes,
+        compacted=topics,
+        keeps_doubtful=args.keep_doubtful,
+    )

@@ -77,6 +77,13 @@ def compacted_topics(
     }
 
 
+def refuse_doubtful(*, keeps_doubtful: bool, compacts: bool) -> None:
+    """Raise OptionError for doubtful batches in topics that are compacted: the cleaner reads every
+    record, and would leave them out again."""
+    if keeps_doubtful and compacts:
+        raise OptionError("--keep-doubtful", "given", "nothing beside --compact, --compact-topics")
+
+
 def finish_log_dir(
     source: str,
     target: str,

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,18 @@ def test_a_full_disk_is_named_and_leaves_nothing(processes: str, tmp_path: Path)
     assert "File too large" in ran.stderr
     assert f"{tmp_path}/.new." in ran.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]
+
+
+def test_doubtful_batches_are_kept_on_request(
+    unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F196: by hand, from recovery.json, an offset of 2721 that was changed to 1002721.
+    jumped = unpacked("unclean.logs") / "variants" / "base-offset-jump" / "log-dirs"
+    code, out, _ = run("salvage", jumped, "--to", tmp_path / "without")
+    assert (code, "LOST: 7,975 bytes in 1 range" in out) == (1, True)
+    given = (jumped, "--to", tmp_path / "with", "--keep-doubtful")
+    assert run("salvage", *given, "--compact-topics", "e.w")[0] == 2
+    code, out, _ = run("salvage", *given)
+    assert (code, out.endswith("; nothing was lost; 1 doubtful batch kept\n")) == (1, True)
+    code, out, _ = run("check", tmp_path / "with")
+    assert (code, "2,800 records" in out) == (0, True)
