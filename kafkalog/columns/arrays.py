@@ -89,6 +89,12 @@ class Constant:
         return fixed_width(np.full(count, self._value), self._type)
 
 
+def one_binary(value: NDArray[np.uint8], is_null: bool) -> pa.Array:
+    """An array of one byte string, which is not copied."""
+    ends = np.array([0, len(value)], dtype=np.int32)
+    return laid_out(ends, value, pa.binary(), np.array([is_null]))
+
+
 def integers(array: pa.Array) -> NDArray[Any]:
     """The numbers of an array without nulls, not copied."""
     whole = np.frombuffer(array.buffers()[1], dtype=array.type.to_pandas_dtype())

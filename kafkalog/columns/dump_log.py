@@ -30,7 +30,7 @@ from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.dump_lines import BatchLines, DumpedFile
 from kafkalog.columns.dump_records import RECORD_COLUMNS, RecordLines
 from kafkalog.columns.fault_details import FaultyRange, faulty_range
-from kafkalog.columns.record_columns import RecordColumns
+from kafkalog.columns.record_columns import OUTPUT_BYTES, RecordColumns
 from kafkalog.columns.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.text_lines import ByteColumn, TextFormat, escaped_text, of_texts
@@ -169,9 +169,17 @@ class LogDump:
             borders = np.zeros(len(rows) + 1, dtype=np.int64)
             borders[1:] = before.texts.borders[np.maximum(rows + 1 - told, 0)]
             texts = ByteColumn(before.texts.data, borders, np.zeros(len(rows), dtype=np.int64))
-            lines = self._record_lines.lines(kept, texts, _checksums(chunk, rows, kept))
-            yield Piece(_bytes(lines), len(kept), before.findings)
+            checksums = _checksums(chunk, rows, kept)
+            if _is_large(kept):
+                for text in self._record_lines.pieces(kept, texts, checksums):
+                    yield Piece(text)
+                yield Piece(b"", len(kept), before.findings)
+            else:
+                lines = self._record_lines.lines(kept, texts, checksums)
+                yield Piece(_bytes(lines), len(kept), before.findings)
             told = last
+            # The next ones take their place.
+            del records, kept
         if self._left:
             yield self._end(table, told, np.zeros(0, dtype=np.int64))
 
@@ -229,6 +237,11 @@ class LogDump:
             return b"", findings
         front = self._file.in_front("fault", text_format)
         return f"{front}{_fault_json(fault)}\n".encode("utf-8", "surrogateescape"), findings
+
+
+def _is_large(records: pa.RecordBatch) -> bool:
+    """Whether it is one record of more bytes than a line is made of at once."""
+    return len(records) == 1 and records.nbytes > OUTPUT_BYTES
 
 
 def _bytes(column: ByteColumn) -> memoryview:

@@ -4,6 +4,7 @@ F583.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ from kafkalog.columns.text_lines import (
     of_texts,
     regrouped,
 )
+from kafkalog.columns.text_pieces import LongHeaders, inner_format, line_pieces, long_text
 from kafkalog.format.batch_header import NO_VALUE
 
+_PAYLOADS = ("key", "payload")
 _FIELDS = ("offset", "timestampType", "timestamp", "keySize", "valueSize", "sequence")
 # The columns of view `records` that lines are made of.
 RECORD_COLUMNS = (
@@ -63,6 +66,39 @@ class RecordLines:
     ) -> ByteColumn:
         """A line of each record. `before` is what is written before it, `checksums` those of
         messages of the old formats, NO_VALUE for records of format 2, or for all."""
+        numbers, columns = self._parts(records, before, checksums)
+        columns |= self._headers.columns(records.column("headers"))
+        numbers["hasHeaders"] = np.diff(columns["headers"].borders) > 0
+        for name in _PAYLOADS:
+            if name in columns:
+                columns[name] = escaped(columns[name], self._format)
+                numbers[f"{name} is"] = columns[name].states
+        return self._template.lines(len(records), numbers, columns)
+
+    def pieces(
+        self, record: pa.RecordBatch, before: ByteColumn, checksums: LongArray | int
+    ) -> Iterator[bytes]:
+        """The line of one record, which may be large, a piece at a time."""
+        numbers, columns = self._parts(record, before, checksums)
+        long_texts = {
+            name: long_text(columns.pop(name), self._format)
+            for name in _PAYLOADS
+            if name in columns
+        }
+        numbers |= {f"{name} is": text.state for name, text in long_texts.items()}
+        headers = self._headers.of_one(record.column("headers"))
+        numbers["hasHeaders"] = any(headers.pieces())
+        sources = {
+            "headerKeys": headers.key_pieces,
+            "headers": headers.pieces,
+            **{name: text.pieces for name, text in long_texts.items()},
+        }
+        yield from line_pieces(self._template, numbers, columns, sources)
+
+    def _parts(
+        self, records: pa.RecordBatch, before: ByteColumn, checksums: LongArray | int
+    ) -> tuple[dict[str, Any], dict[str, ByteColumn]]:
+        """What lines are made of but for headers; keys and values are not escaped yet."""
         key, value = byte_column(records.column("key")), byte_column(records.column("value"))
         is_control = numbers_of(records.column(IS_CONTROL))
         numbers: dict[str, Any] = {
@@ -79,8 +115,7 @@ class RecordLines:
             "isControl": is_control,
             "isData": 1 - is_control,
         }
-        columns = {"before": before, **self._headers.columns(records.column("headers"))}
-        numbers["hasHeaders"] = np.diff(columns["headerKeys"].borders) > 0
+        columns = {"before": before}
         columns["control"] = control_texts(key, value, is_control, self._format)
         if self._payloads:
             if self._decoded_topic is not None:
@@ -90,10 +125,8 @@ class RecordLines:
                     self._format,
                     show_secrets=self._show_secrets,
                 )
-            for name, column in (("key", key), ("payload", value)):
-                columns[name] = escaped(column, self._format)
-                numbers[f"{name} is"] = columns[name].states
-        return self._template.lines(len(records), numbers, columns)
+            columns |= {"key": key, "payload": value}
+        return numbers, columns
 
 
 def _text(template: Template, payloads: bool) -> Template:
@@ -145,6 +178,7 @@ class _Headers:
 
     def __init__(self, text_format: TextFormat) -> None:
         self._format = text_format
+        self._inner = inner_format(text_format)
         self._keys = Template().word("isFirst", (",", "")).bytes_of("key")
         if text_format is TextFormat.TEXT:
             entry = Template().word("isFirst", (", ", "")).bytes_of("key")
@@ -162,15 +196,23 @@ class _Headers:
         if not len(entries):
             nothing = regrouped(of_texts([]), first)
             return {"headerKeys": nothing, "headers": nothing}
-        inner = TextFormat.JSON if self._format is TextFormat.CSV else self._format
-        key = escaped(byte_column(entries.field("key")), inner)
-        value = escaped(byte_column(entries.field("value")), inner)
         is_first = np.zeros(len(entries), dtype=np.int64)
         is_first[first[:-1][np.diff(first) > 0]] = 1
-        numbers = {"isFirst": is_first, "is": value.states}
-        told = {"key": key, "value": value}
-        keys = regrouped(self._keys.lines(len(entries), numbers, told), first)
-        with_values = regrouped(self._entries.lines(len(entries), numbers, told), first)
+        keys, with_values = self._lines(entries, is_first)
+        keys, with_values = regrouped(keys, first), regrouped(with_values, first)
         if self._format is TextFormat.CSV:
             with_values = escaped(with_values, TextFormat.CSV)
         return {"headerKeys": keys, "headers": with_values}
+
+    def _lines(self, entries: pa.Array, is_first: LongArray) -> tuple[ByteColumn, ByteColumn]:
+        """Of each entry its key and, with what stands around it, the whole of it."""
+        key = escaped(byte_column(entries.field("key")), self._inner)
+        value = escaped(byte_column(entries.field("value")), self._inner)
+        numbers = {"isFirst": is_first, "is": value.states}
+        told = {"key": key, "value": value}
+        keys = self._keys.lines(len(entries), numbers, {"key": key})
+        return keys, self._entries.lines(len(entries), numbers, told)
+
+    def of_one(self, headers: pa.Array) -> LongHeaders:
+        """The same of one record whose headers may be large."""
+        return LongHeaders(list_entries(headers)[0], self._keys, self._entries, self._format)

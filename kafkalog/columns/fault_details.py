@@ -25,6 +25,7 @@ from kafkalog.columns.batch_table import (
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
+from kafkalog.format.records import MOST_HEADERS
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.log_bounds import ToldEnd, told_end, with_indexes
 from kafkalog.storage.partition_log import PartitionLog
@@ -64,7 +65,10 @@ _DETAILS: dict[Fault, Callable[[_Row], str]] = {
     Fault.LENGTH: lambda row: "the length of the batch leads nowhere",
     Fault.MAGIC: lambda row: "a batch of unknown magic; no checksum covers that byte",
     Fault.CHECKSUM: lambda row: f"stored {row[CRC]:#010x}, computed {row[COMPUTED_CRC]:#010x}",
-    Fault.TOO_LARGE: lambda row: "larger than maxBatchBytes, stored or decompressed",
+    Fault.TOO_LARGE: lambda row: (
+        "larger than maxBatchBytes, stored or decompressed, or a record with more than "
+        f"{MOST_HEADERS} headers"
+    ),
     Fault.CODEC: lambda row: (
         f"compression codec {row[ATTRIBUTES] & COMPRESSION_BITS} in format {row[MAGIC]}"
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkalog.columns.batch_table import FAULT, MAGIC
 from kafkalog.columns.compiled import ByteArray, LongArray, kernel
 from kafkalog.columns.message_kernels import fill_inner_messages, fill_plain_message
-from kafkalog.columns.payloads import BEGIN, COMPRESSION_ID, END, ROW, UNSEEN
+from kafkalog.columns.payloads import BEGIN, COMPRESSION_ID, COUNT, END, ROW, UNSEEN
 from kafkalog.columns.record_arrays import RecordArrays, Wanted
 from kafkalog.columns.record_kernels import fill_batch, fill_from_header
 
@@ -46,6 +46,7 @@ def fill_rows(
                 source,
                 begin,
                 end,
+                payloads[i, COUNT],
                 table,
                 row,
                 first_offset,
@@ -62,6 +63,7 @@ def fill_rows(
                 scratch,
                 begin,
                 end,
+                payloads[i, COUNT],
                 table,
                 row,
                 first_offset,

@@ -198,10 +198,20 @@ def _walk_inner(
 
 
 @kernel
+def _fits_last(magic: int, wrapper_offset: int, last_inner: int) -> bool:
+    """Whether a wrapper can have its offset, that of its last inner message. Format 1 counts from 0
+    in there, but for clients that give the wrapper offset 0."""
+    if magic == 0:
+        return wrapper_offset == last_inner
+    return wrapper_offset == 0 or wrapper_offset >= last_inner
+
+
+@kernel
 def fill_inner_messages(
     source: ByteArray,
     begin: int,
     end: int,
+    records: int,
     table: LongArray,
     row: int,
     first_offset: int,
@@ -216,24 +226,30 @@ def fill_inner_messages(
     crc_tables: LongArray,
     check: bool,
 ) -> int:
-    """Append the records inside a wrapper, decompressed in source[begin:end]; the Fault, or 0."""
+    """Append the records inside a wrapper, decompressed in source[begin:end]; the Fault, or 0.
+
+    With `records`, source[begin:end] has so many of them and is a piece of a wrapper that is judged
+    already, and `fields` are as that left them.
+    """
     for i in range(CURSOR_SIZE):
         before[i] = cursor[i]
     last = fields[4:6]
-    fault = _walk_inner(source, begin, end, fields, crc_tables, check, last)
-    if fault != 0:
-        return fault
+    if records == NO_VALUE:
+        fault = _walk_inner(source, begin, end, fields, crc_tables, check, last)
+        if fault != 0:
+            return fault
+        records = last[1]
+    fault = 0
     wrapper_offset = table[row, BASE_OFFSET]
     wrapper_magic = table[row, MAGIC]
-    base = long(0)
-    if wrapper_magic == 1 and wrapper_offset != 0:
-        if wrapper_offset < last[0]:
-            return _RECORD_OFFSETS
-        base = wrapper_offset - last[0]
+    if not _fits_last(wrapper_magic, wrapper_offset, last[0]):
+        return _RECORD_OFFSETS
+    is_relative = wrapper_magic == 1 and wrapper_offset != 0
+    base = wrapper_offset - last[0] if is_relative else long(0)
     append_time = wrapper_magic == 1 and (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
     previous = table[row, EXPECTED_OFFSET] - 1
     index = begin
-    for _ in range(last[1]):
+    for _ in range(records):
         size = LOG_OVERHEAD + signed_32(source, index + 8)
         offset = base + big_endian(source, index, 8)
         if offset <= previous:
@@ -268,8 +284,6 @@ def fill_inner_messages(
                 cursor,
             )
         index += size
-    if fault == 0 and wrapper_magic == 0 and previous != wrapper_offset:
-        fault = _RECORD_OFFSETS
     if fault != 0:
         rewind(arrays, wanted, cursor, before)
     else:

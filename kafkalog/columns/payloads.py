@@ -44,9 +44,10 @@ LATEST_COMPRESSION = int(CompressionType.ZSTD)
 
 # The columns of the array that says where payloads lie: the row of the batch table; begin and end
 # of what is stored in the file's bytes or, once decompressed, in the scratch; its codec and
-# format; and how many records it holds at most.
-ROW, BEGIN, END, COMPRESSION_ID, PAYLOAD_MAGIC, MOST_RECORDS = range(6)
-PAYLOAD_WIDTH = 6
+# format; how many records it holds at most; and how many it must hold, NO_VALUE for a wrapper of
+# the old formats, which does not say.
+ROW, BEGIN, END, COMPRESSION_ID, PAYLOAD_MAGIC, MOST_RECORDS, COUNT = range(7)
+PAYLOAD_WIDTH = 7
 
 # BEGIN of a payload that nobody has to look into: its batch's header says all that is asked.
 UNSEEN = -1
@@ -151,6 +152,7 @@ def place_payloads(
         payload[END] = begin + table[row, SIZE]
         payload[COMPRESSION_ID] = compression_id
         payload[PAYLOAD_MAGIC] = magic
+        payload[COUNT] = NO_VALUE if in_wrapper else table[row, RECORDS_COUNT]
         fault = 0
         if in_wrapper:
             fault = _place_in_wrapper(data, begin, payload[END], payload, fields)
@@ -200,7 +202,8 @@ class ScratchFullError(Exception):
 
 
 class Scratch:
-    """Memory for decompressed payloads, used again and again; grows to `max_batch_bytes`."""
+    """Memory for decompressed payloads, used again and again; grows to `max_batch_bytes`. Its
+    `data` belongs to nobody else until it is given away."""
 
     def __init__(self, max_batch_bytes: int) -> None:
         self._limit = max_batch_bytes
@@ -227,3 +230,9 @@ class Scratch:
                     return Fault.TOO_LARGE
                 self.data = np.empty(min(4 * len(self.data), self._limit), dtype=np.uint8)
                 self._room = self.data.data
+
+    def give_away(self) -> None:
+        """Begin anew with other memory: what is decompressed belongs to others now. The new memory
+        is as large, and costs nothing until it is used."""
+        self.data = np.empty(len(self.data), dtype=np.uint8)
+        self._room = self.data.data

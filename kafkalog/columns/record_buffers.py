@@ -22,9 +22,11 @@ from kafkalog.columns.record_arrays import (
     RecordArrays,
     Wanted,
 )
+from kafkalog.format.records import MOST_HEADERS
 from kafkalog.wire.utf8 import decoded
 
 _LEAST_HEADER_BYTES = 2
+_KEYS_AT_A_TIME = 16 * 1024
 _INT64, _INT32, _TIMESTAMP = pa.int64(), pa.int32(), pa.timestamp("us", tz="UTC")
 _BINARY = pa.binary()
 _NO_BYTES = np.zeros(1, dtype=np.uint8)
@@ -95,7 +97,7 @@ class RecordBuffers:
 
     def allocate(self, records: int, payload_bytes: int) -> RecordArrays:
         """Arrays with room for so many records whose payloads have so many bytes in all."""
-        headers = payload_bytes // _LEAST_HEADER_BYTES
+        headers = min(payload_bytes // _LEAST_HEADER_BYTES, records * MOST_HEADERS)
         # One element more, for the leading zero; and so no array is empty.
         lengths = (records + 1, records // 8 + 1, headers + 1, headers // 8 + 1, payload_bytes + 1)
         places: list[tuple[int, int, int, np.dtype[Any], int | None]] = []
@@ -188,10 +190,16 @@ def _as_utf8(keys: pa.Array) -> pa.Array:
     try:
         keys.validate(full=True)
     except pa.ArrowInvalid:
-        raw = keys.cast(pa.binary()).to_pylist()
-        encoded = [decoded(value).encode() for value in raw]
-        ends = np.zeros(len(encoded) + 1, dtype=np.int32)
-        np.cumsum([len(value) for value in encoded], out=ends[1:])
-        data = pa.py_buffer(b"".join(encoded))
-        return pa.Array.from_buffers(pa.string(), len(encoded), [None, pa.py_buffer(ends), data])
+        raw = keys.cast(pa.binary())
+        ends = np.zeros(len(keys) + 1, dtype=np.int32)
+        parts: list[bytes] = []
+        # Some at a time, for as Python's objects they take many times their memory.
+        for start in range(0, len(keys), _KEYS_AT_A_TIME):
+            some = raw.slice(start, _KEYS_AT_A_TIME).to_pylist()
+            encoded = [decoded(value).encode() for value in some]
+            ends[start + 1 : start + 1 + len(some)] = [len(value) for value in encoded]
+            parts.append(b"".join(encoded))
+        data = pa.py_buffer(b"".join(parts))
+        ends = np.cumsum(ends, dtype=np.int32)
+        return pa.Array.from_buffers(pa.string(), len(keys), [None, pa.py_buffer(ends), data])
     return keys

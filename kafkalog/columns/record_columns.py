@@ -11,11 +11,17 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.arrays import Constant, integers, record_batch
+from kafkalog.columns.arrays import Constant, integers, one_binary, record_batch
 from kafkalog.columns.batch_table import FAULT, RECORDS_COUNT, SIZE, UNCOMPRESSED_SIZE
-from kafkalog.columns.compiled import IntArray, LongArray
+from kafkalog.columns.compiled import ByteArray, IntArray, LongArray
 from kafkalog.columns.fill import FIELDS_SIZE, fill_rows
 from kafkalog.columns.message_kernels import slicing_tables
+from kafkalog.columns.payload_pieces import (
+    KEY_START,
+    VALUE_START,
+    find_record_fields,
+    piece_end,
+)
 from kafkalog.columns.payloads import (
     ALL_SEEN,
     BEGIN,
@@ -25,13 +31,14 @@ from kafkalog.columns.payloads import (
     MOST_RECORDS,
     PAYLOAD_WIDTH,
     TIMES_SEEN,
+    UNSEEN,
     Scratch,
     ScratchFullError,
     group_end,
     most_records,
     place_payloads,
 )
-from kafkalog.columns.record_arrays import LEAST_MS, RECORDS, new_cursor
+from kafkalog.columns.record_arrays import LEAST_MS, RECORDS, RecordArrays, Wanted, new_cursor
 from kafkalog.columns.record_buffers import RecordBuffers
 from kafkalog.columns.record_metadata import METADATA_COLUMNS, record_schema
 from kafkalog.columns.segment_batches import TABLE_ROWS, Chunk
@@ -41,6 +48,8 @@ from kafkalog.storage.read_counts import read_counts
 
 # About the batch size at which Spark takes Arrow data fastest (docs/decisions).
 OUTPUT_BYTES = 4 * 1024 * 1024
+# Of a payload that is larger than this, so much is turned into columns at a time (F57).
+_PIECE_BYTES = 1024 * 1024
 _MOST_ROWS = 64 * 1024
 # Columns that are the same on every row of a segment.
 _SEGMENT_COLUMNS = ("topic", "partition", "file", "brokerId")
@@ -82,6 +91,7 @@ class RecordColumns:
         self._with_control_records = with_control_records
         self._outcomes = outcomes
         self._buffers = RecordBuffers(frozenset(columns))
+        self._lean_buffers = RecordBuffers(frozenset(columns) - {"key", "value"})
         self._scratch = Scratch(options.max_batch_bytes)
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
         self._before = new_cursor()
@@ -121,7 +131,7 @@ class RecordColumns:
             if payloads[start, COMPRESSION_ID]:
                 yield from self._compressed(chunk, payloads[start:end])
             else:
-                yield from self._filled(chunk, payloads[start:end])
+                yield from self._bounded(chunk, payloads[start:end])
             start = end
 
     def _compressed(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
@@ -129,7 +139,7 @@ class RecordColumns:
         stored = chunk.data.data
         scratch = self._scratch
         ready: list[tuple[int, ...]] = []
-        for row, begin, end, compression_id, magic, _ in payloads.tolist():
+        for row, begin, end, compression_id, magic, _, count in payloads.tolist():
             place = (stored[begin:end], compression_id, magic)
             try:
                 used, fault = scratch.used, scratch.decompress(*place)
@@ -144,49 +154,115 @@ class RecordColumns:
             read_counts.bytes_decompressed += size
             chunk.table[row, UNCOMPRESSED_SIZE] = chunk.table[row, SIZE] - (end - begin) + size
             most = most_records(chunk.table[row, RECORDS_COUNT], size)
-            ready.append((row, used, scratch.used, compression_id, magic, most))
+            ready.append((row, used, scratch.used, compression_id, magic, most, count))
             if scratch.used >= OUTPUT_BYTES:
                 yield from self._from_scratch(chunk, ready)
         yield from self._from_scratch(chunk, ready)
 
     def _from_scratch(self, chunk: Chunk, ready: list[tuple[int, ...]]) -> Iterator[pa.RecordBatch]:
-        """Use what is decompressed, and begin anew."""
-        if ready:
-            yield from self._filled(chunk, np.array(ready, dtype=np.int64))
+        """Use what is decompressed, and begin anew. Only the last payload can be a large one."""
+        is_large = bool(ready) and ready[-1][END] - ready[-1][BEGIN] > OUTPUT_BYTES
+        for some in (ready[:-1], ready[-1:]) if is_large else (ready,):
+            if some:
+                yield from self._bounded(chunk, np.array(some, dtype=np.int64))
         ready.clear()
         self._scratch.used = 0
+        if is_large:
+            self._scratch.give_away()
 
-    def _filled(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
-        table = chunk.table
-        payload_bytes = int((payloads[:, END] - payloads[:, BEGIN]).sum())
-        arrays = self._buffers.allocate(int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
-        cursor = new_cursor()
+    def _bounded(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
+        """Fill from a few small payloads at once, from a large one piece by piece."""
+        row, begin, end, compression_id, magic, _, _ = payloads[0].tolist()
+        if begin == UNSEEN or end - begin <= OUTPUT_BYTES:
+            yield from self._filled(chunk, payloads, self._buffers, {})
+            return
+        # No record of a batch is given away before all are judged.
+        nothing = self._buffers.allocate(0, 0)
+        self._fill(chunk, payloads, self._buffers.wanted, nothing, new_cursor(), (0, 0))
+        if chunk.table[row, FAULT]:
+            return
+        source = self._scratch.data if compression_id else chunk.data
+        while begin < end:
+            stop, records = piece_end(source, begin, end, magic, _PIECE_BYTES)
+            if not records:
+                return
+            piece = row, begin, stop, compression_id, magic, records, records
+            is_single = records == 1 and stop - begin > OUTPUT_BYTES
+            fill = self._single if is_single else self._piece
+            yield from fill(chunk, source, np.array([piece], dtype=np.int64))
+            begin = stop
+
+    def _piece(self, chunk: Chunk, _: ByteArray, piece: LongArray) -> Iterator[pa.RecordBatch]:
+        return self._filled(chunk, piece, self._buffers, {})
+
+    def _single(
+        self, chunk: Chunk, source: ByteArray, piece: LongArray
+    ) -> Iterator[pa.RecordBatch]:
+        """One large record: its key and value are the decompressed bytes themselves, or copied from
+        those of the file."""
+        _, begin, end, compression_id, magic, _, _ = piece[0].tolist()
+        fields = np.zeros(FIELDS_SIZE, dtype=np.int64)
+        find_record_fields(source, begin, end, magic, fields)
+        given: dict[str, pa.Array] = {}
+        for name, place in (("key", KEY_START), ("value", VALUE_START)):
+            start, size = fields[place : place + 2].tolist()
+            if name in self.schema.names:
+                found = source[start : start + max(size, 0)]
+                given[name] = one_binary(found if compression_id else found.copy(), size < 0)
+        yield from self._filled(chunk, piece, self._lean_buffers, given)
+
+    def _fill(
+        self,
+        chunk: Chunk,
+        payloads: LongArray,
+        wanted: Wanted,
+        arrays: RecordArrays,
+        cursor: LongArray,
+        offsets: tuple[int, int],
+    ) -> None:
+        """Append the records with offsets in [offsets[0], offsets[1])."""
         fill_rows(
             chunk.data,
             self._scratch.data,
-            table,
+            chunk.table,
             payloads,
-            self._options.first_offset,
-            self._options.end_offset,
+            *offsets,
             self._first_ms,
             self._last_ms,
             self._options.check_crcs,
-            self._buffers.wanted,
+            wanted,
             arrays,
             cursor,
             self._before,
             self._fields,
             self._crc_tables,
         )
+
+    def _filled(
+        self,
+        chunk: Chunk,
+        payloads: LongArray,
+        buffers: RecordBuffers,
+        given: Mapping[str, pa.Array],
+    ) -> Iterator[pa.RecordBatch]:
+        """The records, a bounded number at a time; columns that are given need not be filled."""
+        payload_bytes = int((payloads[:, END] - payloads[:, BEGIN]).sum())
+        payload_bytes -= sum(column.buffers()[2].size for column in given.values())
+        arrays = buffers.allocate(int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
+        cursor = new_cursor()
+        offsets = self._options.first_offset, self._options.end_offset
+        self._fill(chunk, payloads, buffers.wanted, arrays, cursor, offsets)
         count = int(cursor[RECORDS])
         if count:
-            batch = self._record_batch(table, arrays.row[:count], cursor)
-            # One Kafka batch can hold millions of records.
-            for start in range(0, count, _MOST_ROWS):
-                yield batch.slice(start, _MOST_ROWS)
+            columns = {**buffers.columns(cursor), **given}
+            batch = self._record_batch(chunk.table, arrays.row[:count], columns)
+            header_ends = arrays.headers_ends[: count + 1] if buffers.wanted.headers else None
+            for start, end in _rows_at_once(count, header_ends):
+                yield batch.slice(start, end - start)
 
-    def _record_batch(self, table: LongArray, rows: IntArray, cursor: LongArray) -> pa.RecordBatch:
-        columns = self._buffers.columns(cursor)
+    def _record_batch(
+        self, table: LongArray, rows: IntArray, columns: dict[str, pa.Array]
+    ) -> pa.RecordBatch:
         asked_metadata = [name for name in self.schema.names if name in METADATA_COLUMNS]
         if asked_metadata:
             offsets = integers(columns["offset"])
@@ -195,6 +271,20 @@ class RecordColumns:
         for name, constant in self._constants.items():
             columns[name] = constant.of(len(rows))
         return record_batch(columns, self.schema, len(rows))
+
+
+def _rows_at_once(count: int, header_ends: IntArray | None) -> Iterator[tuple[int, int]]:
+    """Spans of rows with a bounded number of rows and headers: one Kafka batch can hold millions
+    of either."""
+    start = 0
+    while start < count:
+        end = min(start + _MOST_ROWS, count)
+        if header_ends is not None:
+            most = int(header_ends[start]) + _MOST_ROWS
+            fitting = int(np.searchsorted(header_ends[: end + 1], most, side="right")) - 1
+            end = max(fitting, start + 1)
+        yield start, end
+        start = end
 
 
 def _payloads_seen(columns: set[str]) -> int:

@@ -8,7 +8,6 @@ from kafkalog.columns.batch_table import (
     BASE_TIMESTAMP,
     LAST_OFFSET,
     MAX_TIMESTAMP,
-    RECORDS_COUNT,
 )
 from kafkalog.columns.compiled import (
     ByteArray,
@@ -35,10 +34,12 @@ from kafkalog.columns.record_arrays import (
 )
 from kafkalog.format.batch_header import LOG_APPEND_TIME_BIT
 from kafkalog.format.faults import Fault
+from kafkalog.format.records import MOST_HEADERS
 
 # Processors fetch ahead by themselves, but not across the border of a page.
 PREFETCH_DISTANCE = 2048
 
+_TOO_LARGE = int(Fault.TOO_LARGE)
 _RECORDS = int(Fault.RECORDS)
 _RECORD_COUNT = int(Fault.RECORD_COUNT)
 _RECORD_OFFSETS = int(Fault.RECORD_OFFSETS)
@@ -119,6 +120,7 @@ def fill_batch(
     source: ByteArray,
     begin: int,
     end: int,
+    records: int,
     table: LongArray,
     row: int,
     first_offset: int,
@@ -130,8 +132,8 @@ def fill_batch(
     cursor: LongArray,
     before: LongArray,
 ) -> int:
-    """Append the records in source[begin:end] whose offsets are in [first_offset, end_offset) and
-    whose times are in [first_ms, last_ms].
+    """Append of the `records` in source[begin:end], a batch or a piece of one that is judged
+    already, those with offsets in [first_offset, end_offset) and times in [first_ms, last_ms].
 
     All records are read and judged; the Fault of the batch, or 0. A faulty batch adds nothing.
     """
@@ -146,7 +148,7 @@ def fill_batch(
     last_delta = long(-1)
     index = begin
     fault = 0
-    for _ in range(table[row, RECORDS_COUNT]):
+    for _ in range(records):
         if index == end:
             fault = _RECORD_COUNT
             break
@@ -178,6 +180,9 @@ def fill_batch(
         headers_before = cursor[HEADERS]
         count, index = varint(source, index, record_end)
         if index < 0 or count < 0 or count > record_end - index:
+            break
+        if count > MOST_HEADERS:
+            fault = _TOO_LARGE
             break
         if count > 0 and put and wanted.headers:
             index = _put_headers(
@@ -218,7 +223,7 @@ def fill_batch(
             arrays,
             cursor,
         )
-    if fault == 0 and table[row, RECORDS_COUNT] > 0 and index < end:
+    if fault == 0 and records > 0 and index < end:
         fault = _RECORD_COUNT
     if fault != 0:
         rewind(arrays, wanted, cursor, before)

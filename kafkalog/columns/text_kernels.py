@@ -155,6 +155,8 @@ def measure_escaped(
         size, index = long(0), end if states[row] != IS_TEXT else begin
         if states[row] == IS_JSON:
             size = end - begin
+        elif states[row] == IS_BASE64:
+            size = (end - begin + 2) // 3 * 4
         while index < end:
             byte = long(data[index])
             length = _utf8_size(data, index, end) if byte >= 0x80 else 1

@@ -8,7 +8,7 @@ docs/command-line.md F580 to F582.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from kafkalog.columns.text_kernels import (
     BYTE_COLUMNS,
     BYTES,
     ESCAPE_BYTES,
+    IS_BASE64,
     IS_NULL,
     IS_TEXT,
     LITERAL,
@@ -64,6 +65,11 @@ class ByteColumn(NamedTuple):
 
 
 _NOTHING = ByteColumn(_read_only(np.zeros(1, dtype=np.uint8)), np.zeros(1, dtype=np.int64), None)  # type: ignore[arg-type]
+
+
+_SOMETHING = ByteColumn(
+    _NOTHING.data, np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64)
+)
 
 
 def byte_column(array: pa.Array) -> ByteColumn:
@@ -170,12 +176,25 @@ def escaped(column: ByteColumn, text_format: TextFormat) -> ByteColumn:
     return ByteColumn(_read_only(target), ends, states)
 
 
+def text_states(column: ByteColumn, text_format: TextFormat) -> LongArray:
+    """What becomes of each value in text of a format."""
+    escaping = _ESCAPINGS[text_format]
+    states, ends = column.states.copy(), np.zeros_like(column.borders)
+    if not _is_plain(column, escaping):
+        measure_escaped(
+            column.data, column.borders, escaping.costs, escaping.is_strict, states, ends
+        )
+    return states
+
+
 def _is_plain(column: ByteColumn, escaping: _Escaping) -> bool:
     """Whether nothing is to be escaped, by the least and the largest byte: most texts of a log are
     ASCII, and this is ten times as fast as looking at each character."""
     content = column.data[column.borders[0] : column.borders[-1]]
     if not len(content):
         return True
+    if (column.states == IS_BASE64).any():
+        return False
     least, most = int(content.min()), int(content.max())
     return most < _ASCII_END and not (escaping.costs[least : most + 1] > 1).any()
 
@@ -259,7 +278,7 @@ class Template:
         given = [columns[name] for name in self.byte_columns]
         program = _Program(self._literals, rows, [numbers[name] for name in self.numbers], given)
         program.add(self._steps)
-        steps = np.array(program.steps or [(LITERAL, 0, 0)], dtype=np.int64)
+        steps = np.array(program.steps, dtype=np.int64).reshape(-1, 3)
         literals = of_texts([*program.literals, b""])
         told = np.empty((max(len(program.told), 1), rows), dtype=np.int64)
         for row, index in zip(told, program.told, strict=False):
@@ -273,6 +292,18 @@ class Template:
         given_to_all = steps, literals.data, literals.borders, told
         fill_lines(*given_to_all, *arrays, target, ends)  # type: ignore[call-arg]
         return ByteColumn(_read_only(target), ends, np.zeros(rows, dtype=np.int64))
+
+    def parts_of_one(
+        self, numbers: Mapping[str, Any], columns: Mapping[str, ByteColumn]
+    ) -> Iterator[bytes | str]:
+        """The parts of the line of one row: texts, and the names of byte columns, those that are
+        not given among them."""
+        given = [columns.get(name, _SOMETHING) for name in self.byte_columns]
+        program = _Program(self._literals, 1, [numbers[name] for name in self.numbers], given)
+        program.add(self._steps)
+        # In a single row all numbers are the same.
+        for what, argument, _ in program.steps:
+            yield program.literals[argument] if what == LITERAL else self.byte_columns[argument]
 
 
 class _Program:

@@ -51,6 +51,7 @@ Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 unreadable input;
 # Of glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
+_KEPT_BYTES = 32 * 1024 * 1024
 
 
 class LazyCommands(click.Group):
@@ -129,11 +130,12 @@ def main() -> None:
 
 def _keep_memory() -> None:
     """Arrays of some MiB come and go with each part of a file: glibc would give the memory of each
-    back, and the kernel clear it anew for the next (mallopt(3)). Other C libraries have no say."""
+    back, and the kernel clear it anew for the next (mallopt(3)). Larger ones, of hostile or very
+    large batches, do go back. Other C libraries have no say."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-            mallopt(parameter, 1 << 30)
+            mallopt(parameter, _KEPT_BYTES)
 
 
 def _end(code: int) -> None:

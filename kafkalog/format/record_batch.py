@@ -39,8 +39,8 @@ from kafkalog.wire.compression import (
 )
 
 # The most bytes that one batch may have, stored or decompressed. Brokers allow 1 MiB unless told
-# otherwise; the limit stands between a hostile batch and the reader's memory.
-MAX_BATCH_BYTES = 256 * 1024 * 1024
+# otherwise; the limit keeps a hostile batch from taking all memory.
+MAX_BATCH_BYTES = 128 * 1024 * 1024
 _FIRST_GUESS = 1024 * 1024
 _LATEST_COMPRESSION = (CompressionType.LZ4, CompressionType.LZ4, CompressionType.ZSTD)
 

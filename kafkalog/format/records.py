@@ -23,6 +23,10 @@ from kafkalog.wire.varints import VarintError, read_varint, read_varlong, write_
 
 Header = tuple[str, bytes | None]
 
+# The most headers of a record that is read: no more fit into a message of 1 MiB, the largest that
+# brokers take unless told otherwise. Millions of empty ones take no room in a compressed batch.
+MOST_HEADERS = 512 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -44,6 +48,10 @@ class _MalformedError(Exception):
     """Why a record cannot be read."""
 
 
+class _TooManyHeadersError(Exception):
+    """A record that has more headers than are read."""
+
+
 def read_records(payload: bytes, header: BatchHeader) -> list[Record]:
     """The records of a decompressed payload. Positions in errors count from its start."""
     records: list[Record] = []
@@ -57,6 +65,8 @@ def read_records(payload: bytes, header: BatchHeader) -> list[Record]:
             record, delta, size = _read_record(payload, position, header)
         except (VarintError, _MalformedError) as error:
             raise _corrupt(Fault.RECORDS, f"record {index}: {error}", position) from error
+        except _TooManyHeadersError as error:
+            raise _corrupt(Fault.TOO_LARGE, f"record {index}: {error}", position) from error
         if not last_delta < delta <= header.last_offset_delta:
             detail = f"record {index}: offset delta {delta} after {last_delta}"
             detail += f", the batch ends at {header.last_offset_delta}"
@@ -151,6 +161,8 @@ def _read_headers(payload: bytes, position: int, end: int) -> tuple[tuple[Header
     position += size
     if not 0 <= count <= end - position:
         raise _MalformedError(f"{count} headers in {end - position} bytes")
+    if count > MOST_HEADERS:
+        raise _TooManyHeadersError(f"{count} headers, {MOST_HEADERS} is the most that is read")
     headers: list[Header] = []
     for _ in range(count):
         key, position = _read_bytes(payload, position, end)

@@ -1,0 +1,67 @@
+"""A payload that is larger than what is turned into columns at once: the same rows and the same
+faults. F57"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalog.columns import record_columns
+from kafkalog.format.records import MOST_HEADERS
+from tests.both_readers import by_kernels, by_reference
+from tests.hostile_files import batch, compressed, record
+from tests.property.test_any_bytes import check
+from tests.property.test_forged_payloads import forged_wrappers
+from tests.samples import batch as sound_batch
+from tests.samples import joined, segments
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pieces() -> Iterator[None]:
+    """What is large begins with some bytes."""
+    with patch.multiple(record_columns, OUTPUT_BYTES=40, _PIECE_BYTES=30, _MOST_ROWS=3):
+        yield
+
+
+@given(segments())
+def test_segments_of_all_formats_and_codecs(segment: tuple[list[bytes], object]) -> None:
+    check(joined(segment[0]))
+
+
+@given(segments(), st.data())
+def test_one_flipped_bit(segment: tuple[list[bytes], object], data: st.DataObject) -> None:
+    damaged = bytearray(joined(segment[0]))
+    if damaged:
+        bit = data.draw(st.integers(0, 8 * len(damaged) - 1))
+        damaged[bit // 8] ^= 1 << bit % 8
+    check(bytes(damaged))
+
+
+@given(forged_wrappers())
+def test_messages_inside_a_compressed_one(wrapper: bytes) -> None:
+    check(wrapper + sound_batch(21))
+
+
+@pytest.mark.parametrize(
+    ("headers", "fault"), [(MOST_HEADERS, "none"), (MOST_HEADERS + 1, "too_large")]
+)
+def test_a_record_with_more_headers_than_a_message_of_1_mib_has_is_refused(
+    headers: int, fault: str
+) -> None:
+    data = batch(compressed(record(0, headers=headers)), 1)
+    assert len(data) < 300
+    expected = by_reference(data)
+    assert by_kernels(data) == expected
+    assert [row[2] for row in expected[0]] == [fault]
+
+
+def test_more_headers_than_there_are_bytes_are_malformed() -> None:
+    # A count says nothing of memory where the record cannot have so many.
+    parts = b"".join(record(0, headers=3)).replace(b"\x06\0\0", b"\xfe\xff\x7f\0\0")
+    data = batch(compressed([parts]), 1)
+    assert by_kernels(data) == by_reference(data)
+    assert [row[2] for row in by_kernels(data)[0]] == ["records"]
