@@ -9,7 +9,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Observation, Row, SparkSession
 
 from kafkalog.analysis import decoding, state
 from kafkalog.spark.decoding_arguments import decoding_requests, with_decoding_arguments
@@ -23,15 +23,27 @@ from kafkalog.spark.state_table import planned_run, read_state, write_decoded, w
 from kafkalog.storage.state_positions import StateRun
 
 
-def build(spark: SparkSession, args: Namespace, run: StateRun, partitions: DataFrame) -> DataFrame:
-    """The latest record of each key in the offsets to read, deletes among them."""
+def build(
+    spark: SparkSession,
+    args: Namespace,
+    run: StateRun,
+    partitions: DataFrame,
+    keyless: Observation | None = None,
+) -> DataFrame:
+    """The latest record of each key in the offsets to read, deletes among them; `keyless` counts
+    the records without a key."""
     records = read_records(spark, args, run, state.RECORD_COLUMNS)
+    if keyless is not None:
+        records = state.with_keyless_counted(records, keyless)
     return state.state(state.latest_by_key(records), partitions)
 
 
-def verdict(totals: Row, planned: StateRun, doubts: Sequence[str]) -> list[str]:
-    """How many keys there are, what was new, and of which partitions the files lack values."""
+def verdict(totals: Row, planned: StateRun, keyless: int, doubts: Sequence[str]) -> list[str]:
+    """How many keys there are, what was new and left out, and of which partitions the files lack
+    values."""
     read = f"read {counted(planned.offsets_to_read, 'offset')}"
+    if keyless:
+        read += f", left out {counted(keyless, 'record')} without a key"
     deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
     keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
     return [f"{keys}; {read if planned.has_work else 'nothing is new'}", *doubts]
@@ -44,8 +56,11 @@ def run(args: Namespace) -> ExitCode:
     with job_session("kafkalog reconstruct_state", with_delta=args.format == "delta") as spark:
         choices = format_choices(spark, requests)
         planned, partitions = planned_run(spark, args, sources), sources_frame(spark, sources)
-        rows = build(spark, args, planned, partitions)
+        keyless = Observation()
+        rows = build(spark, args, planned, partitions, keyless)
         paths = write_tables(rows, partitions, args, inputs, planned)
+        # It would wait for ever where nothing is read.
+        keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
         table = read_state(spark, args)
         (totals,) = state.state_totals(table).collect()
         if choices:
@@ -54,7 +69,9 @@ def run(args: Namespace) -> ExitCode:
         if args.show:
             state.newest(table).show(args.show, truncate=60)
     doubts = [source.doubt for source in sources if not source.is_exact]
-    print(*verdict(totals, planned, doubts), f"tables: {' '.join(paths)}", sep="\n")
+    print(
+        *verdict(totals, planned, keyless_records, doubts), f"tables: {' '.join(paths)}", sep="\n"
+    )
     return ExitCode.FINDINGS if args.fail_on_findings and doubts else ExitCode.DONE
 
 

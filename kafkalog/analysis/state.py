@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from kafkalog.schemas import table_fields
@@ -20,6 +20,7 @@ RECORD_COLUMNS = (
     "timestampType",
     "brokerId",
 )
+KEYLESS = "keyless_records"
 _KEY = ("topic", "partition", "key")
 
 
@@ -32,6 +33,12 @@ def latest_by_key(records: DataFrame) -> DataFrame:
     latest = F.max_by(F.struct(*rest), "offset").alias("latest")
     found = records.where(F.col("key").isNotNull()).groupBy(*_KEY).agg(latest)
     return found.select(*_KEY, "latest.*")
+
+
+def with_keyless_counted(records: DataFrame, observation: Observation) -> DataFrame:
+    """Return the records; once they are read, the observation has as KEYLESS how many of them have
+    no key and are in no state."""
+    return records.observe(observation, F.count_if(F.col("key").isNull()).alias(KEYLESS))
 
 
 def state(latest: DataFrame, sources: DataFrame) -> DataFrame:

@@ -76,7 +76,28 @@ def test_deletes_are_no_rows_by_default(
     assert run_state(logs, output=tmp_path) == ExitCode.DONE
     rows = spark.read.parquet(str(tmp_path / "state")).collect()
     assert {bytes(row.key) for row in rows} == {b"a", b""}
-    assert "2 keys in the table; read 6 offsets" in capsys.readouterr().out
+    said = "2 keys in the table; read 6 offsets, left out 1 record without a key\n"
+    assert said in capsys.readouterr().out
+
+
+@needs_delta
+def test_records_without_a_key_are_counted_in_every_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # F271: in the first run no record has a key, the second finds one that has, the third nothing.
+    place = tmp_path / "logs"
+    write_log(place, "orders-0", {0: []})
+    for batch in ({0: None, 1: None}, {2: None, 3: b"k"}, {}):
+        records = [Record(offset, 0, 0, key, b"v") for offset, key in batch.items()]
+        with (place / "orders-0" / f"{0:020d}.log").open("ab") as file:
+            file.write(write_batch(records) if records else b"")
+        assert run_state(place, output=tmp_path, arguments="--format delta") == ExitCode.DONE
+    said = [line for line in capsys.readouterr().out.splitlines() if "in the table" in line]
+    assert said == [
+        "0 keys in the table; read 2 offsets, left out 2 records without a key",
+        "1 key in the table; read 2 offsets, left out 1 record without a key",
+        "1 key in the table; nothing is new",
+    ]
 
 
 @pytest.mark.parametrize(
