@@ -18,9 +18,10 @@ import click
 
 from kafkalog import __version__
 from kafkalog.columns.kernel_mode import prefer_stored
-from kafkalog.command_line.terminal import tell_error
+from kafkalog.command_line.terminal import tell_error, tell_unreadable
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, output_closed
+from kafkalog.storage.unreadable_input import noted_unreadable
 from kafkalog.words import names_that_are_there
 
 # Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
@@ -44,7 +45,8 @@ _EPILOG = """\
 Input files are only ever read. `kafkalog COMMAND --help` shows examples.
 
 \b
-Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 unreadable input;
+Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 some or all of the input
+cannot be read: stderr names it, and the rest is in the output;
 130 ended by Ctrl-C; 141 nobody reads the output any more.
 """
 
@@ -81,9 +83,15 @@ class LazyCommands(click.Group):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(context)])
 
     def invoke(self, context: click.Context) -> int:
-        """Run the command; errors that a user can mend become a line on stderr."""
+        """Run the command; errors that a user can mend become a line on stderr, and so does each
+        place of the input that could not be read."""
+        with noted_unreadable() as noted:
+            code = self._ended(context) or ExitCode.DONE
+            context.exit(tell_unreadable(noted, code) if noted else code)
+
+    def _ended(self, context: click.Context) -> int:
         try:
-            code = super().invoke(context)
+            code: int = super().invoke(context)
             sys.stdout.flush()
         except OptionError as error:
             code = tell_error(str(error), ExitCode.WRONG_ARGUMENTS)
@@ -95,7 +103,7 @@ class LazyCommands(click.Group):
             code = tell_error(str(error), ExitCode.UNREADABLE_INPUT)
         except MemoryError:
             code = tell_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
-        context.exit(code or ExitCode.DONE)
+        return code
 
 
 @click.command(

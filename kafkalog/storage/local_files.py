@@ -24,7 +24,7 @@ from kafkalog.storage.regular_files import (
     note_left_out,
     open_regular,
 )
-from kafkalog.storage.unreadable_input import note_unreadable
+from kafkalog.storage.unreadable_input import note_unlisted, note_unreadable
 from kafkalog.storage.uris import absolute_path
 
 # How finely is told what was in the page cache before it was read.
@@ -69,11 +69,19 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
     except OSError as error:
         # A link can lead nowhere, in a circle, or to where this user may not look.
         if not found.is_symlink():
-            if isinstance(error, FileNotFoundError):
-                return None
-            raise
+            return _unreadable_entry(found, error)
         special, size = link_kind(error), 0
     return Entry(found.name, found.path, False, size, special)
+
+
+def _unreadable_entry(found: os.DirEntry[str], error: OSError) -> Entry | None:
+    if isinstance(error, FileNotFoundError):
+        return None
+    reason = unreadable_reason(error)
+    if reason is None:
+        raise error
+    note_unlisted(found.path, reason)
+    return Entry(found.name, found.path, False, 0, f"unreadable ({reason})")
 
 
 def matching_entries(pattern: str) -> list[Entry]:

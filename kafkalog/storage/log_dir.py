@@ -41,9 +41,11 @@ from kafkalog.storage.partition_log import (
     without_checkpoints,
 )
 from kafkalog.storage.producer_state import BrokerStartError
+from kafkalog.storage.read_around import unreadable_reason
 from kafkalog.storage.same_partitions import refuse_doubles, with_tiered_beginnings
 from kafkalog.storage.temporary_files import finished_swaps, is_replaced
 from kafkalog.storage.tiered_storage import TieredPartition, tiered_partitions
+from kafkalog.storage.unreadable_input import note_unlisted
 from kafkalog.storage.uris import absolute_path, is_remote
 
 _CHECKPOINTS = (LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS, RECOVERY_POINTS)
@@ -137,8 +139,24 @@ class _Search:
         self._log_dirs: dict[str, LogDir] = {}
         self.found: list[PartitionLog] = []
 
+    def _entries(self, path: str) -> list[Entry] | None:
+        """What is in a directory; None for one that is left aside, for it cannot be read."""
+        try:
+            return self._directories.entries(path)
+        except OSError as error:
+            reason = unreadable_reason(error)
+            if reason is None:
+                raise
+        if self._strict:
+            advice = "mode PERMISSIVE reads on without this directory"
+            raise LogDirError(f"{path} cannot be read: {reason} ({advice})")
+        note_unlisted(path, reason)
+        return None
+
     def add_directory(self, path: str, *, is_one_of_several: bool) -> None:
-        entries = self._directories.entries(path)
+        entries = self._entries(path)
+        if entries is None:
+            return
         tiered = tiered_partitions(self._directories, path, entries)
         self.found += [_tiered_log(partition, path) for partition in tiered]
         if not tiered and _is_partition_dir(path, entries):
@@ -159,10 +177,10 @@ class _Search:
                 "partition directory has <offset>.log, tiered storage has neither)"
             )
         log_dir = self._log_dir(path)
-        self.found += [
-            _partition(partition, self._directories.entries(partition), log_dir, path)
-            for partition in partitions
-        ]
+        for partition in partitions:
+            files = self._entries(partition)
+            if files is not None:
+                self.found.append(_partition(partition, files, log_dir, path))
 
     def add_files(self, directory: str, paths: list[str]) -> None:
         """Log files by their own paths: live segments, and marked ones or files of other names,
@@ -195,8 +213,8 @@ class _Search:
     def _is_live(self, entry: Entry) -> bool:
         name = partition_name(entry.name)
         if name is None and oldest_partition_name(entry.name) is not None:
-            found = self._directories.entries(entry.path)
-            return any(oldest_base_offset(file.name) is not None for file in found)
+            found = self._entries(entry.path)
+            return any(oldest_base_offset(file.name) is not None for file in found or ())
         return name is not None and not name.mark
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.storage.entries import Entry
-from kafkalog.storage.files import list_directory, special_entries
+from kafkalog.storage.files import is_directory, list_directory, special_entries
 from kafkalog.storage.log_dir import (
     CLEAN_SHUTDOWN,
     META_PROPERTIES,
@@ -30,10 +30,13 @@ from kafkalog.storage.names import (
     snapshot_offset,
 )
 from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, is_asked
+from kafkalog.storage.read_around import unreadable_reason
 from kafkalog.storage.recovery import LEADER_EPOCHS
 from kafkalog.storage.segment_files import MARKED_DIRECTORIES
 from kafkalog.storage.temporary_files import CLEANED, DELETED, SWAP
 from kafkalog.storage.tiered_storage import is_beside_tiered_log
+from kafkalog.storage.unreadable_input import note_unlisted
+from kafkalog.storage.uris import is_remote
 from kafkalog.words import counted, first_names, printable
 
 _OF_LOG_DIRS = frozenset(
@@ -102,9 +105,16 @@ def absent_partitions(
     log_dirs |= {entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known}
     for path, log_dir in sorted(log_dirs.items()):
         here = {log.topic_partition for log in logs if log.log_dir.path == path}
-        absent = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
+        recorded = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
+        absent = [each for each in sorted(recorded) if not _is_unreadable(path, each)]
         if absent:
-            yield path, sorted(absent)
+            yield path, absent
+
+
+def _is_unreadable(path: str, partition: TopicPartition) -> bool:
+    """Whether there is a directory of a partition that was not found: it cannot be listed."""
+    topic, number = partition
+    return not is_remote(path) and is_directory(os.path.join(path, f"{topic}-{number}"))
 
 
 def absent_lines(
@@ -151,9 +161,16 @@ def _special(path: str) -> Iterator[OtherEntry]:
 
 
 def _size(entry: Entry) -> int:
-    return (
-        sum(each.size for each in list_directory(entry.path)) if entry.is_directory else entry.size
-    )
+    if not entry.is_directory:
+        return entry.size
+    try:
+        return sum(each.size for each in list_directory(entry.path))
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+        note_unlisted(entry.path, reason)
+        return 0
 
 
 def _what(entry: Entry) -> str:

@@ -18,8 +18,17 @@ class _Process:
 
 def note_unreadable(path: str, position: int, length: int, reason: str) -> None:
     """Remember that bytes of an input could not be read."""
+    _note(path, position, length, reason)
+
+
+def note_unlisted(path: str, reason: str) -> None:
+    """Remember that a directory of the input, or what a file in it is, could not be read."""
+    _note(path, 0, 0, reason)
+
+
+def _note(*note: str | int) -> None:
     if _Process.notes is not None:
-        os.write(_Process.notes, json.dumps([path, position, length, reason]).encode() + b"\n")
+        os.write(_Process.notes, json.dumps(note).encode() + b"\n")
 
 
 class UnreadableInput:
@@ -32,14 +41,24 @@ class UnreadableInput:
 
     def ranges(self) -> Iterator[tuple[str, UnreadableRange]]:
         """The unreadable ranges of each file, in the order in which the files were met."""
-        size = os.fstat(self._descriptor).st_size
         found: dict[str, UnreadableRanges] = {}
-        for line in os.pread(self._descriptor, size, 0).splitlines():
-            path, position, length, reason = json.loads(line)
+        for path, position, length, reason in self._notes():
             found.setdefault(path, UnreadableRanges()).add(position, length, reason)
         for path, ranges in found.items():
             for each in ranges:
                 yield path, each
+
+    def lines(self) -> list[str]:
+        """The same in words, directories first."""
+        unlisted = {path: reason for path, _, length, reason in self._notes() if not length}
+        lines = [f"{path} cannot be read and is left out: {unlisted[path]}" for path in unlisted]
+        return lines + [f"{path}: {each}" for path, each in self.ranges()]
+
+    def _notes(self) -> Iterator[tuple[str, int, int, str]]:
+        size = os.fstat(self._descriptor).st_size
+        for line in os.pread(self._descriptor, size, 0).splitlines():
+            path, position, length, reason = json.loads(line)
+            yield path, position, length, reason
 
     def __bool__(self) -> bool:
         return os.fstat(self._descriptor).st_size > 0

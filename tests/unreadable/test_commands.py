@@ -1,0 +1,158 @@
+"""Commands on a disk that fails: what can be read is told, what cannot is named, and the exit code
+says so. The disk is a preloaded library, on a copy of examples/shop-week. Rules: F77 to F79."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkalog.exit_codes import ExitCode
+from kafkalog.format.batch_header import read_header
+from kafkalog.format.record_batch import read_batch
+from kafkalog.storage.read_around import PAGE_BYTES
+from tests.damage_oracle import Span, batch_spans, overlaps
+from tests.unreadable.failing_disk import FailingDisk, needs_compiler
+
+pytestmark = needs_compiler
+EXAMPLE = Path(__file__).parents[2] / "examples" / "shop-week"
+SEGMENT = "orders-0/00000000000000000000.log"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "shop-week"))
+
+
+def batches_outside(path: Path, *pages: int) -> Iterator[Span]:
+    """The batches of a sound segment without a byte in these pages."""
+    hidden = [(page * PAGE_BYTES, (page + 1) * PAGE_BYTES) for page in pages]
+    for span in batch_spans(path.read_bytes()):
+        if not any(overlaps(span, page) for page in hidden):
+            yield span
+
+
+def offsets_outside(path: Path, *pages: int) -> list[int]:
+    data = path.read_bytes()
+    return [
+        record.offset
+        for start, _ in batches_outside(path, *pages)
+        if not read_header(data, start).is_control
+        for record in read_batch(data, start, expected_offset=0)
+    ]
+
+
+def said(path: Path, first: int, last: int, reason: str = "Input/output error") -> str:
+    return f"{path}: bytes {first} to {last} cannot be read: {reason}\n"
+
+
+def test_check_lists_what_is_unreadable_and_checks_the_rest(disk: FailingDisk, logs: Path) -> None:
+    # F77, F78
+    disk.fail_pages(logs / SEGMENT, 2, 5)
+    ended = disk.kafkalog("check", logs, "--no-indexes", "--format", "json")
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT
+    findings = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert {finding["kind"] for finding in findings} == {"unreadable"}
+    assert {finding["file"] for finding in findings} == {str(logs / SEGMENT)}
+    assert findings[0]["detail"] == "bytes 8192 to 12287 cannot be read: Input/output error"
+    lost = sum(finding["length"] for finding in findings)
+    kept = sum(end - start for start, end in batches_outside(logs / SEGMENT, 2, 5))
+    assert lost + kept == (logs / SEGMENT).stat().st_size
+    assert said(logs / SEGMENT, 8192, 12287) + said(logs / SEGMENT, 20480, 24575) in ended.stderr
+    assert "14 segments" in ended.stderr
+
+
+def test_dump_prints_every_record_outside_of_the_pages(disk: FailingDisk, logs: Path) -> None:
+    # F78
+    path = logs / SEGMENT
+    disk.fail_pages(path, 0, 3, 4)
+    ended = disk.kafkalog("dump", path, "--deep", "--format", "json")
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
+    offsets = [row["offset"] for row in rows if "offset" in row]
+    assert offsets == offsets_outside(path, 0, 3, 4)
+    assert said(path, 0, 4095) + said(path, 12288, 20479) in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"), [("open", "Input/output error"), ("denied", "Permission denied")]
+)
+def test_a_file_that_cannot_be_opened_costs_a_row_and_not_the_run(
+    disk: FailingDisk, logs: Path, how: str, reason: str
+) -> None:
+    disk.fail_open(logs / SEGMENT, how)
+    ended = disk.kafkalog("check", logs, "--no-indexes", "--format", "json")
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT
+    (finding,) = (json.loads(line) for line in ended.stdout.splitlines() if "unreadable" in line)
+    size = (logs / SEGMENT).stat().st_size
+    assert (finding["position"], finding["length"]) == (0, size)
+    assert said(logs / SEGMENT, 0, size - 1, reason) in ended.stderr
+    assert "14 segments" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ls",),
+        ("ls", "--segments"),
+        ("txns",),
+        ("groups", "--all-groups"),
+        ("find", "--topic", "orders", "--key", "absent"),
+        ("get-offsets", "--time", "max-timestamp"),
+        ("recover",),
+    ],
+    ids=" ".join,
+)
+def test_every_command_goes_on_and_ends_with_exit_code_3(
+    disk: FailingDisk, logs: Path, arguments: tuple[str, ...]
+) -> None:
+    disk.fail_pages(logs / SEGMENT, 2)
+    disk.fail_open(logs / "customers-0")
+    command, *options = arguments
+    ended = disk.kafkalog(command, logs, *options)
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    assert "error:" not in ended.stderr
+    assert "not there" not in ended.stderr
+    assert f"{logs}/customers-0 cannot be read and is left out: Input/output error" in ended.stderr
+    assert said(logs / SEGMENT, 8192, 12287) in ended.stderr
+
+
+_SIDE_FILES = (
+    "orders-0/00000000000000000000.index",
+    "orders-0/00000000000000000000.timeindex",
+    "orders-0/00000000000000000712.snapshot",
+    "orders-0/leader-epoch-checkpoint",
+    "orders-0/partition.metadata",
+)
+_TOP_FILES = ("meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint")
+
+
+@pytest.mark.parametrize("how", ["page", "denied"])
+@pytest.mark.parametrize("name", _SIDE_FILES)
+def test_a_side_file_that_cannot_be_read_is_a_finding(
+    disk: FailingDisk, logs: Path, name: str, how: str
+) -> None:
+    # F136
+    disk.fail_open(logs / name, how) if how == "denied" else disk.fail_pages(logs / name, 0)
+    ended = disk.kafkalog("check", logs, "--format", "json")
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT
+    (finding,) = (json.loads(line) for line in ended.stdout.splitlines())
+    assert (finding["file"], finding["kind"]) == (str(logs / name), "unreadable")
+
+
+@pytest.mark.parametrize("name", _TOP_FILES)
+def test_a_file_of_the_log_directory_that_cannot_be_read_is_left_out_and_named(
+    disk: FailingDisk, logs: Path, name: str
+) -> None:
+    disk.fail_pages(logs / name, 0)
+    ended = disk.kafkalog("ls", logs)
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT
+    assert len(ended.stdout.splitlines()) == 2 + 3
+    assert f"{logs / name}: cannot be read: Input/output error" in ended.stderr
+
+
+def test_a_sound_disk_changes_no_exit_code(disk: FailingDisk, logs: Path) -> None:
+    assert disk.kafkalog("check", logs).returncode == ExitCode.DONE
