@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark starts, and in a job."""
+"""Ctrl-C, and signals that stop a process, while Spark starts and in a job."""
 
 from __future__ import annotations
 
@@ -6,14 +6,50 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any, NoReturn
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StoppedError(KeyboardInterrupt):
+    """A signal that ends a process. py4j mends its connection after no other exception."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+@contextmanager
+def stopped_by_exceptions() -> Iterator[None]:
+    """Let the signals that end a process raise StoppedError in a block, so that it can clean up."""
+    ending = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if _is_main_thread() and signal.getsignal(number) is signal.SIG_DFL
+    ]
+    for number in ending:
+        signal.signal(number, _stop)
+    try:
+        yield
+    finally:
+        for number in ending:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _stop(number: int, _: FrameType | None) -> NoReturn:
+    raise StoppedError(number)
 
 
 @contextmanager
 def interrupt_postponed() -> Iterator[None]:
-    """Let Ctrl-C end a block only when that is done; a second one ends it at once.
+    """Let Ctrl-C, and signals that end a job by an exception, end a block only when that is done; a
+    second one ends it at once.
 
     PySpark starts a JVM that ignores SIGINT, and waits until it has written its port to a file. If
     the waiting is interrupted, the file's directory is removed, the JVM fails to write, and stays
@@ -22,22 +58,30 @@ def interrupt_postponed() -> Iterator[None]:
     if not _is_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    interrupts: list[int] = []
+    found = {number: signal.getsignal(number) for number in _STOPPING}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    postponed: list[signal.Signals] = []
 
     def postpone(number: int, _: FrameType | None) -> None:
-        interrupts.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        postponed.append(signal.Signals(number))
+        _replace(postpone, handlers)
         sys.stderr.write("interrupted: ends when Spark has started\n")
 
-    signal.signal(signal.SIGINT, postpone)
+    for number in handlers:
+        signal.signal(number, postpone)
     try:
         yield
     finally:
-        # A new session has put a handler of its own there.
-        if signal.getsignal(signal.SIGINT) is postpone:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-    if interrupts:
-        raise KeyboardInterrupt
+        _replace(postpone, handlers)
+    for first in postponed:
+        handlers[first](first, None)
+
+
+def _replace(handler: _Handler, handlers: Mapping[signal.Signals, _Handler]) -> None:
+    """Set handlers where the given one is. A new session has put one of its own there."""
+    for number, before in handlers.items():
+        if signal.getsignal(number) is handler:
+            signal.signal(number, before)
 
 
 def end_at_interrupt() -> None:
@@ -52,7 +96,8 @@ def end_at_interrupt() -> None:
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    return record.exc_info is None or record.exc_info[0] is not KeyboardInterrupt
+    kind = record.exc_info[0] if record.exc_info else None
+    return kind is None or not issubclass(kind, KeyboardInterrupt)
 
 
 def _is_main_thread() -> bool:

@@ -20,6 +20,7 @@ from kafkalog.exit_codes import INTERRUPTED, output_closed
 from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.config_files import topic_configs
+from kafkalog.spark.interrupts import StoppedError, stopped_by_exceptions
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import is_on_this_machine
 from kafkalog.spark.tables import FORMATS
@@ -314,9 +315,12 @@ def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namesp
 
 def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
     try:
-        code = run(args)
+        with stopped_by_exceptions():
+            code = run(args)
         sys.stdout.flush()
         return code
+    except StoppedError as stopped:
+        return stopped.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.errors import KafkaLogError, SchemaError
 from kafkalog.schemas import table_json
+from kafkalog.spark.whole_tables import write_whole
 
 FORMATS = ("delta", "parquet", "json")
 INPUT_COLUMN = "input_path"
@@ -64,13 +65,13 @@ def replace_rows(
     """
     path = os.path.join(output, table)
     frame = with_table_schema(frame, table)
-    writer = frame.write.format(table_format).mode("overwrite")
     if table_format == "delta":
         quoted = ", ".join(_quoted(path) for path in inputs)
+        writer = frame.write.format(table_format).mode("overwrite")
         writer.option("replaceWhere", f"{INPUT_COLUMN} IN ({quoted})").save(path)
         return path
     refuse_other_inputs(frame.sparkSession, output, table, table_format, inputs)
-    writer.save(path)
+    write_whole(frame, path, table_format)
     return path
 
 
@@ -80,8 +81,11 @@ def write_derived(frame: DataFrame, output: str, table: str, table_format: str) 
     For tables that follow from others as a whole, with columns that the arguments decide.
     """
     path = os.path.join(output, table)
-    writer = frame.write.format(table_format).mode("overwrite")
-    writer.option("overwriteSchema", "true").save(path)
+    if table_format == "delta":
+        writer = frame.write.format(table_format).mode("overwrite")
+        writer.option("overwriteSchema", "true").save(path)
+    else:
+        write_whole(frame, path, table_format)
     return path
 
 

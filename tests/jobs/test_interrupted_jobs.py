@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,29 +14,9 @@ import pytest
 from kafkalog.exit_codes import INTERRUPTED
 from tests.interrupts import heed_ctrl_c
 from tests.jobs.job_runs import DAMAGED
+from tests.jobs.killed_jobs import processes_of, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
-
-
-def processes_of(session: int) -> list[str]:
-    """What runs in a session of processes, by their names."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            name, fields = (folder / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        state, _, _, session_id = fields.split()[:4]
-        if int(session_id) == session and state != "Z":
-            found.append(name)
-    return found
-
-
-def wait_until(is_so: Callable[[], bool], seconds: int) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["as_a_terminal", "to_the_command"])

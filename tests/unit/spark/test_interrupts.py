@@ -10,7 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
+from kafkalog.spark.interrupts import (
+    StoppedError,
+    end_at_interrupt,
+    interrupt_postponed,
+    stopped_by_exceptions,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +48,16 @@ def test_the_second_ctrl_c_ends_it_at_once() -> None:
         done = True
     assert not done
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_stops_a_job_waits_as_well(number: signal.Signals) -> None:
+    done = False
+    with pytest.raises(StoppedError) as caught, stopped_by_exceptions(), interrupt_postponed():
+        os.kill(os.getpid(), number)
+        done = True
+    assert (done, caught.value.exit_code) == (True, 128 + number)
+    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 def test_a_handler_of_somebody_else_stays() -> None:

@@ -1,0 +1,49 @@
+"""Tables of formats without transactions, which are there as a whole or as they were before."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.utils import is_remote
+
+from kafkalog.errors import KafkaLogError
+
+# File systems that give a directory another name at once. Object stores copy each file.
+_RENAMING = ("file", "hdfs")
+
+
+def write_whole(frame: DataFrame, path: str, table_format: str) -> None:
+    """Write a table in place of what is there, which stays until the new one is whole.
+
+    It is written to a directory beside it, whose name Spark takes for hidden. Where the job ends
+    too early, its JVM removes that; where the JVM is killed too, the next run does. In object
+    stores, and with Spark Connect, the table is written in its place: it is whole when it has
+    `_SUCCESS`.
+    """
+    writer = frame.write.format(table_format).mode("overwrite")
+    place = None if is_remote() else _renaming_place(frame, path)
+    if place is None:
+        writer.save(path)
+        return
+    files, unfinished, target = place
+    files.mkdirs(unfinished)
+    files.deleteOnExit(unfinished)
+    writer.save(unfinished.toString())
+    files.delete(target, True)
+    if not files.rename(unfinished, target):
+        raise KafkaLogError(f"{path}: the table is whole in {unfinished}, and could not be moved")
+
+
+def _renaming_place(frame: DataFrame, path: str) -> tuple[Any, Any, Any] | None:
+    """The file system, the directory to write to, and its name in the end, as Java has them; None
+    where renaming is more than a change of names."""
+    session: Any = frame.sparkSession
+    java_path = session._jvm.org.apache.hadoop.fs.Path
+    target = java_path(path)
+    files = target.getFileSystem(session._jsc.hadoopConfiguration())
+    if files.getUri().getScheme() not in _RENAMING:
+        return None
+    folder, name = os.path.split(path.rstrip("/"))
+    return files, java_path(folder, f".{name}.unfinished"), target
