@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from kafkalog.columns.segment_parts import parts_by_bytes
 from kafkalog.command_line.dump_request import DumpRequest
 from kafkalog.command_line.dump_side_files import KNOWN, kind_of
-from kafkalog.command_line.inputs import those_of, with_topics
+from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
 from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.segment import LARGEST_OFFSET
@@ -122,7 +122,9 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     if request.topics or request.partitions:
         files = [entry.path for entry in entries if not entry.is_directory]
         all_logs += [log for path in files if _is_log(path) for log in _logs_of_file(path)]
-    chosen = with_topics(all_logs, request.topics, request.partitions)
+    asked = request.topics, request.partitions
+    with missing_topics_explained([*directories], all_logs, *asked):
+        chosen = with_topics(all_logs, *asked)
     paths = {log.path for log in chosen}
     return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
 

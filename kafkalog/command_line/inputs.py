@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from kafkalog.command_line.terminal import tell
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, is_asked
-from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
+from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, names_that_are_there
 
 # How a path is written that is read, for help texts.
 LOG_DIRS_MEANING = """\
@@ -84,15 +85,48 @@ def chosen_logs(
     OptionError for a topic or a partition that none of them has.
     """
     found = find_partitions(log_dirs, strict=False)
-    try:
+    with missing_topics_explained(log_dirs, found, topics, partitions):
         return with_topics(found, topics, partitions)
-    except OptionError:
+
+
+@contextmanager
+def missing_topics_explained(
+    log_dirs: Sequence[str],
+    found: Sequence[PartitionLog],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+) -> Iterator[None]:
+    """Say of topics and partitions that are refused, because none of `found` has them, what else
+    the log directories know of them. Raises as `chosen_logs` does."""
+    try:
+        yield
+    except OptionError as error:
         from kafkalog.storage.other_entries import absent_lines
 
+        deleted = [*_deleted_lines(log_dirs, set(topics) - {log.topic for log in found})]
         absent = [*absent_lines(log_dirs, found, topics, partitions)]
         if absent:
-            raise LogDirError("; ".join(absent)) from None
+            raise LogDirError("; ".join((*absent, *deleted))) from None
+        if deleted:
+            allowed = "; ".join((str(error.allowed), *deleted))
+            raise OptionError(error.name, error.value, allowed) from None
         raise
+
+
+def _deleted_lines(log_dirs: Sequence[str], topics: Collection[str]) -> Iterator[str]:
+    """A line for each of the topics that is there in directories which a broker has marked."""
+    from kafkalog.storage.deleted_logs import deleted_names
+    from kafkalog.storage.log_dir import input_entries
+
+    directories = [
+        entry.path for path in log_dirs for entry in input_entries(path) if entry.is_directory
+    ]
+    for directory in directories:
+        for topic, names in deleted_names(directory, topics).items():
+            yield (
+                f"{topic} was deleted or set aside in {directory}, where {first_names(names, 3)} "
+                f"is left: kafkalog undelete {directory} --topic {topic} --to NEW brings it back"
+            )
 
 
 def with_topics(

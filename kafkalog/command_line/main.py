@@ -36,6 +36,7 @@ COMMANDS = {
     "dump": "Show the batches of logs, or the records, and what stands in the files beside.",
     "recover": "Tell what a broker would do to log directories at its next start.",
     "salvage": "Write a new log directory with all that is sound in a damaged one.",
+    "undelete": "Bring back what a broker has deleted and not removed yet.",
     "completion": "Print what makes a shell complete kafkalog's commands and options.",
     "txns": "Tell transactions: open, hanging, and what they hold back.",
 }

@@ -92,6 +92,11 @@ def partition_name(directory_name: str) -> PartitionName | None:
     return None
 
 
+def cut_topic(topic: str, ending: str) -> str:
+    """As much of a topic's name as a directory with this ending has room for. Rule: F94."""
+    return topic[: NAME_BYTES - len(ending)]
+
+
 def segment_base_offset(file_name: str) -> int | None:
     """The base offset of a live segment's log file, None for every other file."""
     return _offset(_LOG_FILE.fullmatch(file_name))

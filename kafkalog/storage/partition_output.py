@@ -23,10 +23,10 @@ from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.log_writer import LogWriter
 from kafkalog.storage.names import (
     LOG_STARTS,
-    NAME_BYTES,
     RECOVERY_POINTS,
     REPLICATION_OFFSETS,
     PartitionName,
+    cut_topic,
     partition_name,
 )
 from kafkalog.storage.output_files import Flush, flush_directory, write_file
@@ -116,7 +116,7 @@ class PartitionOutput:
 def _scratch_name(key: TopicPartition, identity: str) -> str:
     """As brokers do, with as much of the topic's name as there is room for."""
     ending = f"-{key[1]}.{identity}-delete"
-    return key[0][: NAME_BYTES - len(ending)] + ending
+    return cut_topic(key[0], ending) + ending
 
 
 def commit_logs(log_dir: str, logs: Sequence[WrittenLog], flush: Flush = os.fsync) -> None:

@@ -10,7 +10,7 @@ import errno
 import os
 
 from kafkalog.storage.files import InputFile, list_directory
-from kafkalog.storage.names import NAME_BYTES, partition_name
+from kafkalog.storage.names import cut_topic, partition_name
 from kafkalog.storage.uris import is_remote
 
 _DELETED, _SWAP = ".deleted", ".swap"
@@ -54,8 +54,6 @@ def _marked_directories(directory: str) -> list[str]:
         if marked is None or marked.mark != "delete":
             continue
         ending = entry.name.removeprefix(marked.topic)
-        # A long topic is cut short, to make room for the mark.
-        topic = live.topic[: NAME_BYTES - len(ending)]
-        if ending.startswith(f"{partition}.") and marked.topic == topic:
+        if ending.startswith(f"{partition}.") and marked.topic == cut_topic(live.topic, ending):
             found.append(entry.path)
     return found

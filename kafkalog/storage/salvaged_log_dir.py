@@ -101,6 +101,11 @@ def finish_log_dir(
             offsets.update(cleaned or {})
         kept = {key: min(offset, ends[key]) for key, offset in offsets.items() if key in ends}
         _write_text(target, name, write_offset_checkpoint(kept))
+    copy_properties(source, target)
+
+
+def copy_properties(source: str, target: str) -> None:
+    """Write meta.properties of a log directory into another, if there is one that can be read."""
     with suppress(CorruptDataError):
         properties = read_text(os.path.join(source, META_PROPERTIES))
         if properties is not None:
