@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.indexes import OFFSET_ENTRY, OffsetEntry, read_offset_index, whole_entries
 from kafkalog.storage.files import InputFile
-from kafkalog.storage.producer_state import BrokerStartError
+from kafkalog.storage.producer_state import BrokerStartError, refuse_unreadable
 from kafkalog.storage.segment_recovery import Frame, frames
 
 
@@ -43,6 +43,7 @@ class LoadedSegment:
                     if found:
                         yield frame
         except CorruptDataError as error:
+            refuse_unreadable(error)
             raise BrokerStartError(
                 f"{self.path}: position {error.position}: {error.detail}"
             ) from error

@@ -13,7 +13,7 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files import InputFile, read_bytes
 from kafkalog.storage.loaded_segment import LoadedSegment
-from kafkalog.storage.producer_state import BrokerStartError, ProducerState
+from kafkalog.storage.producer_state import BrokerStartError, ProducerState, refuse_unreadable
 from kafkalog.storage.segment_recovery import LATEST_FORMAT, Frame, add_to_producers
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -127,7 +127,8 @@ class ProducerStateLoader:
         for offset in sorted(self._files.contents, reverse=True):
             try:
                 entries = self._files.read(offset)
-            except CorruptDataError:
+            except CorruptDataError as error:
+                refuse_unreadable(error)
                 self._files.remove(offset)
                 continue
             self.state = ProducerState(entry for entry in entries if not self._is_expired(entry))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkalog.errors import KafkaLogError
+from kafkalog.errors import CorruptDataError, KafkaLogError
 from kafkalog.format.batch_header import NO_VALUE, BatchHeader
+from kafkalog.format.faults import Fault
 from kafkalog.format.indexes import AbortedTransaction
 from kafkalog.format.producer_snapshot import ProducerEntry
 from kafkalog.format.transaction_marker import ABORT, TransactionMarker
@@ -17,6 +18,15 @@ from kafkalog.format.transaction_marker import ABORT, TransactionMarker
 
 class BrokerStartError(KafkaLogError):
     """What is in a log directory keeps a broker from starting."""
+
+
+def refuse_unreadable(error: CorruptDataError) -> None:
+    """Raise BrokerStartError for bytes that cannot be read: a broker does not read around them, nor
+    cuts a log there. Rule: docs/format.md F78."""
+    if error.fault == Fault.UNREADABLE.label:
+        raise BrokerStartError(
+            f"{error}: a broker takes the log directory offline, and ends where it has no other"
+        ) from error
 
 
 class ProducerState:

@@ -27,7 +27,7 @@ from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.storage.files import InputFile, list_directory, read_bytes, read_text
 from kafkalog.storage.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
-from kafkalog.storage.producer_state import BrokerStartError
+from kafkalog.storage.producer_state import BrokerStartError, refuse_unreadable
 from kafkalog.storage.segment_recovery import InvalidOffsetError, SegmentRecovery, recover_segment
 from kafkalog.storage.temporary_files import dropped_files, finished_swaps, is_replaced
 
@@ -149,6 +149,7 @@ class _Loader:
             # Sorted as the broker's cache sorts them.
             self.plan.leader_epochs = sorted(read_leader_epochs(text)) if text else []
         except CorruptDataError as error:
+            refuse_unreadable(error)
             raise BrokerStartError(f"{LEADER_EPOCHS}: {error}") from error
 
     def _drop_temporary_files(self) -> list[str]:
@@ -187,6 +188,7 @@ class _Loader:
         try:
             data = read_bytes(self._paths[index]) if index in files else b""
         except CorruptDataError as error:
+            refuse_unreadable(error)
             raise BrokerStartError(str(error)) from error
         entries = read_index_entries(data, base_offset)
         return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
@@ -221,6 +223,7 @@ class _Loader:
             # Brokers pass over a part of an entry at the end.
             entries = read_transaction_index(whole_entries(data, TRANSACTION_ENTRY))
         except CorruptDataError as error:
+            refuse_unreadable(error)
             raise BrokerStartError(f"{name}: {error}") from error
         return any(entry.last_offset < base_offset for entry in entries)
 

@@ -28,7 +28,7 @@ from kafkalog.format.indexes import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.leader_epochs import EpochStart, with_epoch
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
-from kafkalog.storage.producer_state import BrokerStartError, ProducerState
+from kafkalog.storage.producer_state import BrokerStartError, ProducerState, refuse_unreadable
 from kafkalog.wire.checksums import CHUNK, crc32, crc32c
 
 _LARGEST_RELATIVE_OFFSET = 2**31 - 1
@@ -151,6 +151,7 @@ def recover_segment(
         if found.truncated_bytes:
             found.stop = "the file ends inside a batch"
     except CorruptDataError as error:
+        refuse_unreadable(error)
         found.stop = f"{error.fault}: {error.detail}"
     if found.latest is not None:
         _add_time_entry(found, found.latest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,10 @@ def failing_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def disk(failing_library: Path) -> FailingDisk:
     return FailingDisk(failing_library)
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A copy of the log directory among the examples."""
+    example = Path(__file__).parents[2] / "examples" / "shop-week"
+    return Path(shutil.copytree(example, tmp_path / "shop-week"))

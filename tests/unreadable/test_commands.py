@@ -4,45 +4,16 @@ says so. The disk is a preloaded library, on a copy of examples/shop-week. Rules
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kafkalog.exit_codes import ExitCode
-from kafkalog.format.batch_header import read_header
-from kafkalog.format.record_batch import read_batch
-from kafkalog.storage.read_around import PAGE_BYTES
-from tests.damage_oracle import Span, batch_spans, overlaps
 from tests.unreadable.failing_disk import FailingDisk, needs_compiler
+from tests.unreadable.outside_pages import batches_outside, offsets_outside
 
 pytestmark = needs_compiler
-EXAMPLE = Path(__file__).parents[2] / "examples" / "shop-week"
 SEGMENT = "orders-0/00000000000000000000.log"
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(EXAMPLE, tmp_path / "shop-week"))
-
-
-def batches_outside(path: Path, *pages: int) -> Iterator[Span]:
-    """The batches of a sound segment without a byte in these pages."""
-    hidden = [(page * PAGE_BYTES, (page + 1) * PAGE_BYTES) for page in pages]
-    for span in batch_spans(path.read_bytes()):
-        if not any(overlaps(span, page) for page in hidden):
-            yield span
-
-
-def offsets_outside(path: Path, *pages: int) -> list[int]:
-    data = path.read_bytes()
-    return [
-        record.offset
-        for start, _ in batches_outside(path, *pages)
-        if not read_header(data, start).is_control
-        for record in read_batch(data, start, expected_offset=0)
-    ]
 
 
 def said(path: Path, first: int, last: int, reason: str = "Input/output error") -> str:
@@ -156,3 +127,19 @@ def test_a_file_of_the_log_directory_that_cannot_be_read_is_left_out_and_named(
 
 def test_a_sound_disk_changes_no_exit_code(disk: FailingDisk, logs: Path) -> None:
     assert disk.kafkalog("check", logs).returncode == ExitCode.DONE
+
+
+@pytest.mark.parametrize("name", [SEGMENT, "orders-0/leader-epoch-checkpoint"])
+def test_a_broker_that_would_have_to_read_it_does_not_start(
+    disk: FailingDisk, logs: Path, name: str
+) -> None:
+    # F78: no broker reads around a bad page, nor cuts the log there.
+    disk.fail_pages(logs / name, 0)
+    (logs / "recovery-point-offset-checkpoint").unlink()
+    options = ("--topic", "orders", "--partition", "0", "--shutdown", "unclean")
+    ended = disk.kafkalog("recover", logs, *options, "--format", "json", "--all")
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT
+    (row,) = (json.loads(line) for line in ended.stdout.splitlines())
+    assert not row["broker_starts"]
+    assert "cannot be read: Input/output error" in row["start_error"]
+    assert "a broker takes the log directory offline" in row["start_error"]
