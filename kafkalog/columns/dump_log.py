@@ -16,12 +16,9 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import integers
 from kafkalog.columns.batch_table import (
-    ATTRIBUTES,
-    CRC,
     FAULT,
     IS_BATCH,
     LAST_OFFSET,
-    MAGIC,
     POSITION,
     SIZE,
     first_offsets,
@@ -35,10 +32,7 @@ from kafkalog.columns.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.segment_options import SegmentOptions
 from kafkalog.columns.text_lines import ByteColumn, TextFormat, escaped_text, of_texts
 from kafkalog.columns.window import Window
-from kafkalog.format.batch_header import COMPRESSION_BITS, NO_VALUE, read_header
 from kafkalog.format.faults import Severity
-from kafkalog.format.message_set import inner_checksums
-from kafkalog.format.record_batch import decompressed_payload
 
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -169,13 +163,12 @@ class LogDump:
             borders = np.zeros(len(rows) + 1, dtype=np.int64)
             borders[1:] = before.texts.borders[np.maximum(rows + 1 - told, 0)]
             texts = ByteColumn(before.texts.data, borders, np.zeros(len(rows), dtype=np.int64))
-            checksums = _checksums(chunk, rows, kept)
             if _is_large(kept):
-                for text in self._record_lines.pieces(kept, texts, checksums):
+                for text in self._record_lines.pieces(kept, texts):
                     yield Piece(text)
                 yield Piece(b"", len(kept), before.findings)
             else:
-                lines = self._record_lines.lines(kept, texts, checksums)
+                lines = self._record_lines.lines(kept, texts)
                 yield Piece(_bytes(lines), len(kept), before.findings)
             told = last
             # The next ones take their place.
@@ -278,20 +271,3 @@ def _fault_json(fault: FaultyRange) -> str:
         "lastOffset": fault.last_offset,
     }
     return "," + json.dumps(told, ensure_ascii=False, separators=(",", ":"))[1:]
-
-
-def _checksums(chunk: Chunk, rows: LongArray, records: pa.RecordBatch) -> LongArray | int:
-    """The checksum of every message of the old formats, NO_VALUE for records of format 2."""
-    table = chunk.table
-    if not ((table[:, IS_BATCH] == 1) & (table[:, MAGIC] < 2)).any():
-        return NO_VALUE
-    found: LongArray = np.where(table[rows, MAGIC] == 2, NO_VALUE, table[rows, CRC])
-    compressed = (table[rows, MAGIC] < 2) & (table[rows, ATTRIBUTES] & COMPRESSION_BITS != 0)
-    offsets = integers(records.column("offset"))
-    for row in np.unique(rows[compressed]).tolist():
-        begin = int(table[row, POSITION]) - chunk.data_position
-        wrapper = chunk.data[begin : begin + int(table[row, SIZE])].tobytes()
-        stored = inner_checksums(decompressed_payload(wrapper, 0), read_header(wrapper, 0))
-        for index in np.flatnonzero(rows == row).tolist():
-            found[index] = stored[int(offsets[index])]
-    return found

@@ -14,7 +14,7 @@ from kafkalog.columns.arrays import integers, list_entries
 from kafkalog.columns.compiled import LongArray
 from kafkalog.columns.dump_lines import TIMESTAMP_TYPES, DumpedFile, numbers_of, with_fields
 from kafkalog.columns.dump_messages import control_texts, message_columns
-from kafkalog.columns.record_metadata import IS_CONTROL
+from kafkalog.columns.record_metadata import IS_CONTROL, MESSAGE_CRC
 from kafkalog.columns.text_lines import (
     ByteColumn,
     Template,
@@ -32,7 +32,7 @@ _FIELDS = ("offset", "timestampType", "timestamp", "keySize", "valueSize", "sequ
 # The columns of view `records` that lines are made of.
 RECORD_COLUMNS = (
     *("offset", "timestampMs", "timestampType", "sequence", "position", IS_CONTROL),
-    *("headers", "key", "value"),
+    *(MESSAGE_CRC, "headers", "key", "value"),
 )
 _HEADER_CSV = ("topic", "partition", "file", *_FIELDS, "position", "headers", "control")
 RECORD_CSV = (*_HEADER_CSV, "key", "keyBase64", "payload", "payloadBase64")
@@ -61,12 +61,9 @@ class RecordLines:
         self._template = _TEMPLATES[text_format](front, payloads)
         self._headers = _Headers(text_format)
 
-    def lines(
-        self, records: pa.RecordBatch, before: ByteColumn, checksums: LongArray | int
-    ) -> ByteColumn:
-        """A line of each record. `before` is what is written before it, `checksums` those of
-        messages of the old formats, NO_VALUE for records of format 2, or for all."""
-        numbers, columns = self._parts(records, before, checksums)
+    def lines(self, records: pa.RecordBatch, before: ByteColumn) -> ByteColumn:
+        """A line of each record. `before` is what is written before it."""
+        numbers, columns = self._parts(records, before)
         columns |= self._headers.columns(records.column("headers"))
         numbers["hasHeaders"] = np.diff(columns["headers"].borders) > 0
         for name in _PAYLOADS:
@@ -75,11 +72,9 @@ class RecordLines:
                 numbers[f"{name} is"] = columns[name].states
         return self._template.lines(len(records), numbers, columns)
 
-    def pieces(
-        self, record: pa.RecordBatch, before: ByteColumn, checksums: LongArray | int
-    ) -> Iterator[bytes]:
+    def pieces(self, record: pa.RecordBatch, before: ByteColumn) -> Iterator[bytes]:
         """The line of one record, which may be large, a piece at a time."""
-        numbers, columns = self._parts(record, before, checksums)
+        numbers, columns = self._parts(record, before)
         long_texts = {
             name: long_text(columns.pop(name), self._format)
             for name in _PAYLOADS
@@ -96,11 +91,12 @@ class RecordLines:
         yield from line_pieces(self._template, numbers, columns, sources)
 
     def _parts(
-        self, records: pa.RecordBatch, before: ByteColumn, checksums: LongArray | int
+        self, records: pa.RecordBatch, before: ByteColumn
     ) -> tuple[dict[str, Any], dict[str, ByteColumn]]:
         """What lines are made of but for headers; keys and values are not escaped yet."""
         key, value = byte_column(records.column("key")), byte_column(records.column("value"))
         is_control = numbers_of(records.column(IS_CONTROL))
+        checksums = integers(records.column(MESSAGE_CRC))
         numbers: dict[str, Any] = {
             "offset": integers(records.column("offset")),
             "timestampType": numbers_of(records.column("timestampType")) + 1,

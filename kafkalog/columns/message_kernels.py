@@ -7,6 +7,7 @@ import numpy as np
 from kafkalog.columns.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
+    CRC,
     EXPECTED_OFFSET,
     MAGIC,
     MAX_TIMESTAMP,
@@ -139,6 +140,7 @@ def fill_plain_message(
         row,
         table[row, MAX_TIMESTAMP],
         timestamp_type,
+        table[row, CRC],
         fields[0],
         fields[1],
         fields[2],
@@ -274,6 +276,7 @@ def fill_inner_messages(
                 row,
                 timestamp,
                 timestamp_type,
+                big_endian(source, index + _CRC_POSITION, 4),
                 fields[0],
                 fields[1],
                 fields[2],

@@ -19,6 +19,7 @@ class Wanted(NamedTuple):
     timestamp: bool
     timestamp_ms: bool
     timestamp_type: bool
+    message_crc: bool
     key: bool
     value: bool
     headers: bool
@@ -34,6 +35,7 @@ class RecordArrays(NamedTuple):
     timestamp_valid: ByteArray
     timestamp_ms: LongArray
     timestamp_type: IntArray
+    message_crc: LongArray  # the stored one of a message of the old formats, else NO_VALUE
     key_ends: IntArray
     key: ByteArray
     key_valid: ByteArray
@@ -96,6 +98,7 @@ def put_record(
     row: int,
     timestamp_ms: int,
     timestamp_type: int,
+    message_crc: int,
     key_start: int,
     key_size: int,
     value_start: int,
@@ -123,6 +126,8 @@ def put_record(
         arrays.timestamp_ms[index] = timestamp_ms
     if wanted.timestamp_type:
         arrays.timestamp_type[index] = timestamp_type
+    if wanted.message_crc:
+        arrays.message_crc[index] = message_crc
     if wanted.key:
         end = arrays.key_ends[index]
         if key_size > 0:

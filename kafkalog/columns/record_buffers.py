@@ -22,6 +22,7 @@ from kafkalog.columns.record_arrays import (
     RecordArrays,
     Wanted,
 )
+from kafkalog.columns.record_metadata import MESSAGE_CRC
 from kafkalog.format.records import MOST_HEADERS
 from kafkalog.wire.utf8 import decoded
 
@@ -53,6 +54,7 @@ _ARRAYS = {
     "timestamp_valid": _Array("timestamp", _RECORD_BITS, start=_ALL_SET),
     "timestamp_ms": _Array("timestampMs", _RECORDS, np.int64),
     "timestamp_type": _Array("timestampType", _RECORDS, np.int32),
+    "message_crc": _Array(MESSAGE_CRC, _RECORDS, np.int64),
     "key_ends": _Array("key", _RECORDS, np.int32, _LEADING_ZERO),
     "key": _Array("key", _PAYLOAD_BYTES),
     "key_valid": _Array("key", _RECORD_BITS, start=_ALL_SET),
@@ -81,6 +83,7 @@ class RecordBuffers:
             timestamp="timestamp" in columns,
             timestamp_ms="timestampMs" in columns,
             timestamp_type="timestampType" in columns,
+            message_crc=MESSAGE_CRC in columns,
             key="key" in columns,
             value="value" in columns,
             headers="headers" in columns,
@@ -135,6 +138,8 @@ class RecordBuffers:
             columns["timestampMs"] = self._numbers("timestamp_ms", _INT64, count)
         if wanted.timestamp_type:
             columns["timestampType"] = self._numbers("timestamp_type", _INT32, count)
+        if wanted.message_crc:
+            columns[MESSAGE_CRC] = self._numbers("message_crc", _INT64, count)
         if wanted.key:
             columns["key"] = self._binary("key", _BINARY, count, int(cursor[NULL_KEYS]))
         if wanted.value:

@@ -32,7 +32,7 @@ from kafkalog.columns.record_arrays import (
     put_record,
     set_null,
 )
-from kafkalog.format.batch_header import LOG_APPEND_TIME_BIT
+from kafkalog.format.batch_header import LOG_APPEND_TIME_BIT, NO_VALUE
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import MOST_HEADERS
 
@@ -214,6 +214,7 @@ def fill_batch(
             row,
             timestamp,
             timestamp_type,
+            NO_VALUE,
             key_start,
             key_size,
             value_start,
@@ -251,6 +252,7 @@ def fill_from_header(
             row,
             table[row, MAX_TIMESTAMP],
             timestamp_type,
+            NO_VALUE,
             0,
             0,
             0,

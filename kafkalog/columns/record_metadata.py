@@ -31,6 +31,10 @@ COMPRESSION_NAMES = [compression.name.lower() for compression in CompressionType
 
 # Beside the columns of view `records`: what tells control records apart where they are read too.
 IS_CONTROL = "isControl"
+# And the stored checksum of a message of the old formats, those inside of others too; NO_VALUE for
+# records of format 2.
+MESSAGE_CRC = "messageCrc"
+_BESIDE = {IS_CONTROL: pa.bool_(), MESSAGE_CRC: pa.int64()}
 
 # From the batch table, the row in it of every record, and the records' offsets, to a column.
 _Builder = Callable[[LongArray, IntArray, LongArray], pa.Array]
@@ -77,7 +81,11 @@ METADATA_COLUMNS: dict[str, _Builder] = {
 
 
 def record_schema(columns: Sequence[str]) -> pa.Schema:
-    """The given columns of view `records`, IS_CONTROL among them or not."""
-    known = table_schema("records", tuple(name for name in columns if name != IS_CONTROL))
-    is_control = pa.field(IS_CONTROL, pa.bool_())
-    return pa.schema([is_control if name == IS_CONTROL else known.field(name) for name in columns])
+    """The given columns of view `records`, IS_CONTROL and MESSAGE_CRC among them or not."""
+    known = table_schema("records", tuple(name for name in columns if name not in _BESIDE))
+    return pa.schema(
+        [
+            pa.field(name, _BESIDE[name]) if name in _BESIDE else known.field(name)
+            for name in columns
+        ]
+    )

@@ -101,13 +101,6 @@ def read_inner_messages(
     return records
 
 
-def inner_checksums(payload: bytes, wrapper: BatchHeader) -> dict[int, int]:
-    """The stored checksum of each message inside a sound wrapper, by the message's offset."""
-    messages = _split_inner(payload, check_crcs=False)
-    base = _base_of_inner_offsets(messages[-1].header.base_offset, wrapper) if messages else 0
-    return {base + message.header.base_offset: message.header.crc for message in messages}
-
-
 def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
     messages: list[_Inner] = []
     position = 0

@@ -3,6 +3,7 @@ tests/peak_of.py says. F56, F57"""
 
 from __future__ import annotations
 
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 
 from kafkalog.columns.compiled import COMPILED
 from kafkalog.exit_codes import ExitCode
+from kafkalog.format.message_set import write_message
 from kafkalog.wire.compression import CompressionType
 from kafkalog.wire.varints import write_varint
-from tests.hostile_files import MIB, batch, compressed, least_records, record, repeated
+from tests.hostile_files import MIB, batch, compressed, least_records, record, repeated, wrapper
 from tests.peak_of import Run, peak_of
 
 MOST_MIB = 500
@@ -86,8 +88,15 @@ def least() -> bytes:
     return batch(payload, 2_000_000, last_delta=start + 2_000_000)
 
 
+def old_messages() -> bytes:
+    """Two million messages of format 1 in a compressed one, which have checksums of their own."""
+    least = write_message(0, 1, None, None, timestamp_ms=5)[8:]
+    messages = (struct.pack(">q", offset) + least for offset in range(2_000_000))
+    return wrapper(messages, 1_999_999, CompressionType.GZIP)
+
+
 REFUSED = [bomb, bomb_of_headers]
-READ = [many_headers, controls, stored_controls, header_value, least]
+READ = [many_headers, controls, stored_controls, header_value, least, old_messages]
 
 
 @pytest.mark.parametrize("output_format", ["text", "json", "csv"])
