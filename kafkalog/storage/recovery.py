@@ -23,6 +23,7 @@ from kafkalog.format.leader_epochs import (
     without_end,
     without_start,
 )
+from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.storage.files import InputFile, list_directory, read_bytes, read_text
 from kafkalog.storage.loaded_segment import LoadedSegment, read_index_entries
@@ -199,6 +200,8 @@ class _Loader:
             kind = "." + name.rpartition(".")[2]
             base_offset = _offset_of(name, kind)
             if base_offset is None:
+                if kind == ".log" and len(name) == 24 and name[:20].isdigit():
+                    raise BrokerStartError(f"{name}: its offset has more than 64 bits")
                 continue
             if kind in _INDEXES and _name(base_offset, ".log") not in files:
                 del files[name]
@@ -338,4 +341,5 @@ def _name(offset: int, kind: str) -> str:
 
 def _offset_of(name: str, kind: str) -> int | None:
     stem = name.removesuffix(kind)
-    return int(stem) if stem != name and len(stem) == 20 and stem.isdigit() else None
+    offset = int(stem) if stem != name and len(stem) == 20 and stem.isdigit() else -1
+    return offset if 0 <= offset <= LARGEST_OFFSET else None

@@ -248,3 +248,12 @@ def test_a_marker_that_cannot_be_read_keeps_a_broker_from_starting_behind_a_snap
     add_segment(directory, 6, [write_batch([Record(6, 1, 0, b"", b"")], fields)])
     error = plan(directory, CLEAN).start_error or ""
     assert error.startswith(f"{directory / log_name(6)}: position 0: ")
+
+
+def test_a_broker_does_not_start_with_a_segment_whose_name_is_no_offset(
+    directory: Path,
+) -> None:
+    # Java's Long.parseLong fails on twenty nines.
+    (directory / f"{'9' * 20}.log").touch()
+    (directory / f"{'9' * 20}.snapshot").touch()
+    assert "more than 64 bits" in (plan(directory).start_error or "")
