@@ -63,7 +63,9 @@ def message_columns(
         value = dumped_value(record, show_secrets=show_secrets)
         if record.is_tombstone and text_format is TextFormat.TEXT:
             value = _TOMBSTONE
-        told.append(((_encoded(dumped_key(record)), state), (_encoded(value), state)))
+        has_form = record.key is not None
+        told_key = (_encoded(dumped_key(record)), state) if has_form else (raw[0], IS_TEXT)
+        told.append((told_key, (_encoded(value), state)))
     keys, values = (of_pieces(side) for side in zip(*told, strict=True))
     return keys, values
 

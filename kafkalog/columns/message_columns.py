@@ -113,7 +113,8 @@ def _without_sentinel(numbers: pa.Array) -> pa.Array:
 
 def _raw_key(row: _Row, show_secrets: bool) -> bytes | None:
     record, key, _ = row
-    return key if record.reason else None
+    has_form = record.is_control or record.key is not None
+    return key if record.reason or not has_form else None
 
 
 def _raw_value(row: _Row, show_secrets: bool) -> bytes | None:

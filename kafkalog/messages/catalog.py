@@ -42,10 +42,13 @@ class RecordType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """The record types of one internal topic, or of control records, by their numbers."""
+    """The record types of one internal topic, or of control records, by their numbers. With
+    `has_opaque_keys` records may have keys whose form is not known, and delete what has their key.
+    """
 
     topic: str | None
     framing: Framing
+    has_opaque_keys: bool
     record_types: Mapping[int, RecordType]
     messages: Mapping[str, Message]
 
@@ -97,6 +100,7 @@ def _family(data: Mapping[str, Any]) -> Family:
     return Family(
         topic=data.get("topic"),
         framing=Framing(data["framing"]),
+        has_opaque_keys=data.get("opaque_keys", False),
         record_types=types,
         messages={part.name: part for part in (*held, *alone)},
     )

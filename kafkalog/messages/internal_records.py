@@ -39,7 +39,8 @@ class InternalRecord:
 
     `record_type` and `name` are Kafka's; `key_version` is that of a control record's key, None
     elsewhere; `value_version` that of the value. `key` and `value` are None where there is none or
-    where it cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why.
+    where it cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why. A
+    key of a form that is not known is None without a reason.
     `definition` has the messages of the type, if the type is known. With `may_hold_secrets` the
     bytes can hold what is not to be shown.
     """
@@ -107,7 +108,7 @@ class _Reading:
             reason, detail = error.fault, f"{error.detail}, at byte {error.position}"
         return InternalRecord(
             is_control=framing is Framing.CONTROL,
-            is_tombstone=framing is Framing.COORDINATOR and value is None,
+            is_tombstone=value is None and self._may_delete(key),
             record_type=self._number,
             name=self._definition.name if self._definition else None,
             key_version=self._key_version,
@@ -119,6 +120,12 @@ class _Reading:
             definition=self._definition,
             may_hold_secrets=self._may_hold_secrets(),
         )
+
+    def _may_delete(self, key: bytes | None) -> bool:
+        """Whether without a value it deletes what has its key."""
+        if self._family.framing is Framing.COORDINATOR:
+            return True
+        return self._family.has_opaque_keys and key is not None
 
     def _may_hold_secrets(self) -> bool:
         """Controllers keep credentials: what they wrote can hold some as long as it is unknown."""
@@ -135,6 +142,8 @@ class _Reading:
             self._read_value(definition.value, version, value, _INT16.size)
 
     def _metadata_record(self, key: bytes | None, value: bytes | None) -> None:
+        if value is None and self._may_delete(key):
+            return
         value = _there(value, NO_VALUE)
         frame, position = read_uvarint(value, 0)
         if frame != FRAME_VERSION:
@@ -143,7 +152,7 @@ class _Reading:
         definition = self._typed(number)
         version, position = _small_number(value, position)
         self._value_version = version
-        if key is not None:
+        if key is not None and not self._family.has_opaque_keys:
             raise _UnreadableError(UNEXPECTED_KEY, f"a key of {len(key)} bytes, not null")
         end = self._read_value(definition.value, version, value, position)
         if end < len(value):

@@ -84,3 +84,17 @@ def test_a_column_alone_is_what_it_is_among_all(column: str) -> None:
 
 def test_no_column_at_all_is_rows_all_the_same() -> None:
     assert sum(len(batch) for batch in read(())) == 20
+
+
+def test_a_key_of_no_known_form_is_there_as_bytes() -> None:
+    # F189
+    columns = ("key", "raw_key", "is_tombstone", "reason")
+    messages = MessageColumns("__remote_log_metadata", columns, CONSTANTS, show_secrets=False)
+    data = write_batch([Record(0, 5, 0, b"id:t:3", None)])
+    records = read_records(
+        memory_window(data), SegmentOptions(0, None), messages.record_columns, {}, pytest.fail
+    )
+    rows = [
+        row for each in records for batch in messages.batches(each) for row in batch.to_pylist()
+    ]
+    assert rows == [{"key": None, "raw_key": b"id:t:3", "is_tombstone": True, "reason": None}]

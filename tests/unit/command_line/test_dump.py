@@ -18,6 +18,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.format.indexes import OffsetEntry, write_offset_index
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.messages.record_writer import write_record_value
 from tests.conftest import ROOT
 
 EXAMPLES = ROOT / "examples/log-dirs"
@@ -208,6 +209,37 @@ def test_records_of_internal_topics_are_decoded_unless_raw() -> None:
     }
     raw = next(line for line in json_lines("--deep", "--raw", path) if line["type"] == "record")
     assert raw["key"].startswith("\x00\x01\x00\x0eshop.g-deleted")
+
+
+def test_keys_of_tiered_storages_records_stand_as_they_are(tmp_path: Path) -> None:
+    # F189, F583
+    directory = tmp_path / "__remote_log_metadata-0"
+    directory.mkdir()
+    partition = {"name": "t", "partition": 3, "id": "AAAAAAAAAAAAAAAAAAAAAQ"}
+    value = write_record_value(
+        directory.name[:-2],
+        2,
+        0,
+        {
+            "topicIdPartition": partition,
+            "brokerId": 5,
+            "eventTimestampMs": 9,
+            "remotePartitionDeleteState": 2,
+        },
+    )
+    records = [record(0, b"id:t:3", value), record(1, b"id:t:3", None), record(2, None, value)]
+    (directory / f"{0:020d}.log").write_bytes(write_batch(records))
+    shown = [line for line in json_lines("--deep", directory) if line["type"] == "record"]
+    assert [line["key"] for line in shown] == ["id:t:3", "id:t:3", None]
+    assert [line["payload"] and line["payload"]["data"]["brokerId"] for line in shown] == [
+        5,
+        None,
+        5,
+    ]
+    lines = dump("--deep", directory).stdout.splitlines()
+    assert [line.partition(" key: ")[2] for line in lines if " offset: 1 " in line] == [
+        "id:t:3 payload: <DELETE>"
+    ]
 
 
 def test_a_file_that_is_asked_for_twice_is_told_once() -> None:

@@ -153,6 +153,29 @@ def test_metadata_must_be_framed_exactly(
     assert (record.reason, record.value) == (reason, None)
 
 
+REMOTE = "__remote_log_metadata"
+# Type 2, version 0: the name t, its id, partition 3, broker 5, the time 9, state 2.
+PARTITION = b"\x02t" + TOPIC_ID + b"\0\0\0\x03\0"
+REMOTE_DELETE = b"\x01\x02\0" + PARTITION + b"\0\0\0\x05" + b"\0" * 7 + b"\x09" + b"\x02\0"
+
+
+@pytest.mark.parametrize("key", [None, b"", b"id:t:3:77:4", b"\0\x01\xff"])
+def test_a_record_of_tiered_storage_may_have_any_key(key: bytes | None) -> None:
+    # F189: KIP-1266 compacts the topic, and has had several forms of keys.
+    record = read_internal_record(REMOTE, key, REMOTE_DELETE)
+    assert (record.reason, record.key, record.is_tombstone) == (None, None, False)
+    assert record.value is not None
+    assert (record.value["brokerId"], record.value["eventTimestampMs"]) == (5, 9)
+
+
+def test_a_keyed_record_of_tiered_storage_without_a_value_deletes() -> None:
+    # F189
+    record = read_internal_record(REMOTE, b"id:t:3:77:4", None)
+    assert (record.reason, record.is_tombstone, record.value) == (None, True, None)
+    assert read_internal_record(REMOTE, None, None).reason == "no_value"
+    assert read_internal_record(REMOTE, b"k", REMOTE_DELETE + b"\0").reason == "trailing_bytes"
+
+
 def test_a_marker_has_a_version_in_front_of_its_message() -> None:
     # T19
     for number, name in ((0, "ABORT"), (1, "COMMIT")):
