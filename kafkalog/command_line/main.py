@@ -18,7 +18,7 @@ import click
 
 from kafkalog import __version__
 from kafkalog.columns.kernel_mode import prefer_stored
-from kafkalog.command_line.terminal import tell_error, tell_unreadable
+from kafkalog.command_line.terminal import tell, tell_error
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, output_closed
 from kafkalog.storage.unreadable_input import noted_unreadable
@@ -88,7 +88,9 @@ class LazyCommands(click.Group):
         place of the input that could not be read."""
         with noted_unreadable() as noted:
             code = self._ended(context) or ExitCode.DONE
-            context.exit(tell_unreadable(noted, code) if noted else code)
+            for line in noted.lines():
+                tell(line)
+            context.exit(noted.exit_code(code))
 
     def _ended(self, context: click.Context) -> int:
         try:

@@ -34,7 +34,8 @@ Examples:
   kafkalog report '/backup/broker-*' --output /tmp --server-properties server.properties
 
 \b
-Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 unreadable input
+Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
+3 some or all of the input cannot be read: stderr names it
 """
 
 

@@ -13,16 +13,13 @@ from typing import IO, Any
 import click
 
 from kafkalog.exit_codes import ExitCode
-from kafkalog.storage.unreadable_input import UnreadableInput
-from kafkalog.words import counted, printable, printable_lines
+from kafkalog.words import printable, printable_lines
 
 TABLE_FORMATS = ("text", "json", "csv")
 
 Row = Sequence[object]
 # Kafka allows 249 characters, of which a terminal would make two lines.
 _WIDEST_TOPIC = 48
-# So many places that could not be read are named one by one.
-_MOST_UNREADABLE = 100
 
 
 def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -142,18 +139,6 @@ def say(text: str) -> None:
 def tell(message: str) -> None:
     """A line on stderr, or several, where they do not mix with the output."""
     click.echo(printable_lines(message), err=True)
-
-
-def tell_unreadable(noted: UnreadableInput, code: int) -> int:
-    """A line on stderr for each place of the input that could not be read; the exit code of a
-    command that would have ended with `code` otherwise."""
-    lines = noted.lines()
-    for line in lines[:_MOST_UNREADABLE]:
-        tell(line)
-    if len(lines) > _MOST_UNREADABLE:
-        tell(f"and {counted(len(lines) - _MOST_UNREADABLE, 'unreadable range')} more")
-    is_complete = code in (ExitCode.DONE, ExitCode.FINDINGS)
-    return ExitCode.UNREADABLE_INPUT if is_complete else code
 
 
 def tell_error(message: str, code: ExitCode) -> ExitCode:

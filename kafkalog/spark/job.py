@@ -31,6 +31,7 @@ from kafkalog.storage.output_files import refuse_unwritable
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.read_directories import directories_read, refuse_tables
 from kafkalog.storage.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.storage.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.uris import absolute_path, is_remote
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, printable_lines
 from kafkalog.words import counted as counted
@@ -39,7 +40,8 @@ from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 _EPILOG = """\
 Input files are only ever read.
 
-exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 unreadable input
+exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 some or all of
+the input cannot be read: stderr names it, and the rest is in the tables
 """
 
 
@@ -315,10 +317,12 @@ def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namesp
 
 def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
     try:
-        with stopped_by_exceptions():
+        with noted_unreadable_by_all() as noted, stopped_by_exceptions():
             code = run(args)
-        sys.stdout.flush()
-        return code
+            for line in noted.lines():
+                print(line, file=sys.stderr)
+            sys.stdout.flush()
+            return noted.exit_code(code)
     except StoppedError as stopped:
         return stopped.exit_code
     except KeyboardInterrupt:

@@ -1,18 +1,29 @@
-"""What this process and those that it forks could not read, for the end of a command or a task."""
+"""What a command or a job could not read, in all its processes: for what it says at its end."""
 
 from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fcntl import F_SETFL, fcntl
 
+from kafkalog.exit_codes import ExitCode
 from kafkalog.format.unreadable import UnreadableRange, UnreadableRanges
+from kafkalog.words import counted
+
+_COMPLETE = (ExitCode.DONE, ExitCode.FINDINGS)
+
+
+# The file to which processes append that are not forks of the first one: Spark's, on its machine.
+_VARIABLE = "KAFKALOG_UNREADABLE_INPUT"
+# So many places are named one by one.
+_MOST_NAMED = 100
 
 
 class _Process:
-    # A file in memory, to which forks append.
+    # A file in memory, to which forks append, or that of the variable.
     notes: int | None = None
 
 
@@ -27,17 +38,20 @@ def note_unlisted(path: str, reason: str) -> None:
 
 
 def _note(*note: str | int) -> None:
+    if _Process.notes is None and (path := os.environ.get(_VARIABLE)):
+        with suppress(OSError):
+            flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            _Process.notes = os.open(path, flags)
     if _Process.notes is not None:
         os.write(_Process.notes, json.dumps(note).encode() + b"\n")
 
 
 class UnreadableInput:
-    """What could not be read since this was made, in this process and its forks."""
+    """What could not be read since this was made: lines of a file that processes append to."""
 
-    def __init__(self) -> None:
-        self._descriptor = os.memfd_create("kafkalog-unreadable")
-        # Each line goes to the end, whichever process writes it.
-        fcntl(self._descriptor, F_SETFL, os.O_APPEND)
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        fcntl(descriptor, F_SETFL, os.O_APPEND)
 
     def ranges(self) -> Iterator[tuple[str, UnreadableRange]]:
         """The unreadable ranges of each file, in the order in which the files were met."""
@@ -49,10 +63,16 @@ class UnreadableInput:
                 yield path, each
 
     def lines(self) -> list[str]:
-        """The same in words, directories first."""
+        """The same in words, directories first; so many, and then how many more there are."""
         unlisted = {path: reason for path, _, length, reason in self._notes() if not length}
         lines = [f"{path} cannot be read and is left out: {unlisted[path]}" for path in unlisted]
-        return lines + [f"{path}: {each}" for path, each in self.ranges()]
+        lines += [f"{path}: {each}" for path, each in self.ranges()]
+        more = len(lines) - _MOST_NAMED
+        return lines if more <= 0 else [*lines[:_MOST_NAMED], f"and {counted(more, 'place')} more"]
+
+    def exit_code(self, code: int) -> int:
+        """The exit code of what would end with `code` if all had been read."""
+        return ExitCode.UNREADABLE_INPUT if self and code in _COMPLETE else code
 
     def _notes(self) -> Iterator[tuple[str, int, int, str]]:
         size = os.fstat(self._descriptor).st_size
@@ -63,17 +83,29 @@ class UnreadableInput:
     def __bool__(self) -> bool:
         return os.fstat(self._descriptor).st_size > 0
 
-    def _close(self) -> None:
-        os.close(self._descriptor)
-
 
 @contextmanager
 def noted_unreadable() -> Iterator[UnreadableInput]:
-    """Remember from now on what cannot be read."""
-    before, noted = _Process.notes, UnreadableInput()
-    _Process.notes = noted._descriptor
+    """Remember from now on what this process and its forks cannot read."""
+    descriptor = os.memfd_create("kafkalog-unreadable")
+    before, _Process.notes = _Process.notes, descriptor
     try:
-        yield noted
+        yield UnreadableInput(descriptor)
     finally:
         _Process.notes = before
-        noted._close()
+        os.close(descriptor)
+
+
+@contextmanager
+def noted_unreadable_by_all() -> Iterator[UnreadableInput]:
+    """The same, and what processes cannot read that are started from now on."""
+    descriptor, path = tempfile.mkstemp(prefix="kafkalog-unreadable-")
+    before, _Process.notes = _Process.notes, descriptor
+    os.environ[_VARIABLE] = path
+    try:
+        yield UnreadableInput(descriptor)
+    finally:
+        _Process.notes = before
+        del os.environ[_VARIABLE]
+        os.close(descriptor)
+        os.unlink(path)

@@ -1,0 +1,53 @@
+"""What salvage reads around the bad pages of a disk is a log directory that a real broker opens and
+serves as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafkalog.exit_codes import ExitCode
+from tests.broker.consumed_rows import ConsumedRow, row_of
+from tests.broker.kafka_server import KafkaServer
+from tests.broker.marks import needs_kafka
+from tests.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
+from tests.unreadable.failing_disk import FailingDisk, compiled, needs_compiler
+from tests.unreadable.outside_pages import records_outside
+
+pytestmark = [*needs_kafka, needs_compiler]
+
+_LOGS = Path(__file__).parents[2] / "examples" / "shop-week"
+_FIRST = "00000000000000000000.log"
+# Pages of the first segment of each partition.
+_PAGES = {0: (0, 3, 4), 1: (7,), 2: (2,)}
+
+
+def test_a_broker_opens_what_was_salvaged_and_a_consumer_receives_every_record_outside_the_pages(
+    tmp_path: Path,
+) -> None:
+    # F77, F78, F180, F181.
+    cluster = prepared_cluster(tmp_path / "kafka", len(_PAGES), {"retention.ms": "-1"})
+    disk = FailingDisk(compiled(tmp_path))
+    expected = []
+    for partition, pages in _PAGES.items():
+        cluster.fill(partition, _LOGS / f"orders-{partition}")
+        directory = cluster.directory(partition)
+        disk.fail_pages(directory / _FIRST, *pages)
+        for path in sorted(directory.glob("*.log")):
+            records = records_outside(path, *(pages if path.name == _FIRST else ()))
+            expected += [row_of(partition, record) for record in records]
+    disk.fail_open(cluster.directory(2) / "00000000000000000000.index")
+    target = cluster.work_dir / "salvaged"
+    ended = disk.kafkalog("salvage", cluster.log_dir, "--to", target, "--topic", TOPIC)
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    with KafkaServer(cluster.work_dir, target) as server:
+        received = server.consume_all(TOPIC)
+        text = server.log_text()
+    assert sorted(received, key=_place) == sorted(expected, key=_place)
+    for partition in _PAGES:
+        lines = lines_about(text, partition)
+        assert complaints(lines) == []
+        assert any("Completed load of" in line for line in lines)
+
+
+def _place(row: ConsumedRow) -> tuple[int, int]:
+    return row.partition, row.offset
