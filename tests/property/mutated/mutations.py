@@ -216,9 +216,9 @@ def _odd_entry(chance: Random, root: Path) -> str:
         path.mkdir()
     elif kind == "sparse":
         with path.open("wb") as file:
-            # Logs are read to their end, and zeros take time as well.
-            largest = 2 if path.suffix in (".log", ".kafka") else len(_SPARSE_BYTES)
-            file.truncate(chance.choice(_SPARSE_BYTES[:largest]))
+            # Logs and snapshots are read to their end, and zeros take time as well.
+            is_read = re.search(r"\.(log|kafka|checkpoint)$|^(log|snapshot)\.", path.name)
+            file.truncate(chance.choice(_SPARSE_BYTES[: 2 if is_read else None]))
     else:
         targets = {"loop": path.name, "dangling": "nowhere", "zero": "/dev/zero", "up": ".."}
         path.symlink_to(targets.get(kind) or chance.choice(entries))
