@@ -49,18 +49,18 @@ def write_properties(values: Mapping[str, str], comments: Sequence[str] = ()) ->
 
 def _whole_lines(text: str) -> Iterator[str]:
     """The lines, those that go on in the next joined."""
-    whole = ""
+    parts: list[str] = []
     for line in text.splitlines():
-        is_comment = not whole and line.lstrip().startswith(("#", "!"))
-        whole += line.lstrip() if whole else line
-        backslashes = len(whole) - len(whole.rstrip("\\"))
+        is_comment = not parts and line.lstrip().startswith(("#", "!"))
+        part = line.lstrip() if parts else line
+        backslashes = len(part) - len(part.rstrip("\\"))
         if backslashes % 2 and not is_comment:
-            whole = whole[:-1]
+            parts.append(part[:-1])
             continue
-        yield whole
-        whole = ""
-    if whole:
-        yield whole
+        yield "".join((*parts, part))
+        parts = []
+    if parts:
+        yield "".join(parts)
 
 
 def _split(line: str) -> tuple[str, str, str]:

@@ -179,3 +179,14 @@ def test_properties_are_read_as_they_are_written(values: dict[str, str]) -> None
 def test_any_text_is_properties(text: str) -> None:
     found = read_properties(text)
     assert len(found.values) + len(found.comments) <= len(text.splitlines())
+
+
+@pytest.mark.timeout(60)
+def test_a_value_of_a_million_lines_is_read_in_linear_time() -> None:
+    # F82. A copy for each line took hours.
+    text = "a=" + "bcd\\\n" * 1_000_000 + "e"
+    assert read_properties(text).values == {"a": "bcd" * 1_000_000 + "e"}
+
+
+def test_a_comment_sign_in_a_line_that_goes_on_is_part_of_the_value() -> None:
+    assert read_properties("a=\\\n#b\n").values == {"a": "#b"}
