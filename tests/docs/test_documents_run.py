@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import kafkalog
 from tests.conftest import ROOT
 from tests.docs.shown_commands import Reader, Shown, lines_to_copy, pattern_of, shown_in
 from tests.jobs.job_runs import needs_delta
+from tests.unit.storage.log_dirs import UNIQUE
 
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")])
@@ -75,6 +77,9 @@ def own_paths(
     for name, text in OWN_FILES.items():
         (folder / name).write_text(text)
     week = ROOT / "examples" / "shop-week"
+    deleted = Path(shutil.copytree(week, folder / "deleted"))
+    for partition in deleted.glob("orders-*"):
+        partition.rename(f"{partition}.{UNIQUE}-delete")
     ensemble = unpacked("kafka39zk.zookeeper") / "zookeeper-live"
     # Clusters are never mixed: with ZooKeeper's files go the logs of the same.
     logs_with = {True: unpacked("kafka39zk.logs") / "log-dirs" / "*", False: week}
@@ -88,6 +93,8 @@ def own_paths(
             "/mnt/broker1/kafka-logs": week,
             "/mnt/broker2/kafka-logs": ROOT / "examples" / "log-dirs" / "kafka-4.4",
             "/mnt/damaged/kafka-logs": ROOT / "examples" / "log-dirs" / "damaged",
+            "/mnt/deleted/kafka-logs": deleted,
+            " TOPIC_ID ": " AAAAAAAAAAAAAAAAAAAAAQ ",
             **{f" {name}": f" {folder / name}" for name in OWN_FILES},
         }
         for path, place in stands_for.items():
