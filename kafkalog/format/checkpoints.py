@@ -14,6 +14,7 @@ TopicPartition = tuple[str, int]
 
 _FAULT = "checkpoint"
 _VERSION = "0"
+_SHOWN = 80
 _Entry = TypeVar("_Entry")
 
 
@@ -60,7 +61,7 @@ def read_checkpoint(text: str, shape: str, entry: Callable[[list[str]], _Entry])
     """
     lines = text.splitlines()
     if not lines or lines[0].strip() != _VERSION:
-        found = repr(lines[0]) if lines else "missing"
+        found = repr(lines[0][:_SHOWN]) if lines else "missing"
         raise CorruptDataError(_FAULT, f"version {found}, known is {_VERSION}", position=1)
     try:
         announced = int(lines[1])
@@ -73,7 +74,7 @@ def read_checkpoint(text: str, shape: str, entry: Callable[[list[str]], _Entry])
         try:
             entries.append(entry(line.split()))
         except ValueError:
-            detail = f"{line!r} is not `{shape}`"
+            detail = f"{line[:_SHOWN]!r} is not `{shape}`"
             raise CorruptDataError(_FAULT, detail, position=number) from None
     if len(entries) != announced:
         detail = f"{announced} entries announced, {len(entries)} found"

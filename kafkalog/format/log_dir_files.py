@@ -21,7 +21,7 @@ def read_clean_shutdown(text: str) -> int | None:
         detail = f'{text[:80]!r} is not {{"version":0,"brokerEpoch":N}}'
         raise CorruptDataError("malformed", detail, position=1) from None
     if version != 0 or type(epoch) is not int:
-        raise CorruptDataError("version", f"version {version!r}, known is 0", position=1)
+        raise CorruptDataError("version", f"version {str(version)[:80]!r}, known is 0", position=1)
     return epoch
 
 

@@ -57,7 +57,7 @@ def read_tiered_manifest(text: str) -> TieredManifest:
     try:
         fields = json.loads(text)
         if fields["version"] != _VERSION:
-            raise _damage(f"version {fields['version']!r}, known is {_VERSION!r}")
+            raise _damage(f"version {str(fields['version'])[:80]!r}, known is {_VERSION!r}")
         index = fields["chunkIndex"]
         epochs = fields["remoteLogSegmentMetadata"]["segmentLeaderEpochs"]
         manifest = TieredManifest(
@@ -69,7 +69,7 @@ def read_tiered_manifest(text: str) -> TieredManifest:
             tuple(sorted(EpochStart(int(epoch), int(start)) for epoch, start in epochs.items())),
         )
     except _NOT_AS_WRITTEN as error:
-        raise _damage(f"not as the plug-in writes it: {error!r}") from error
+        raise _damage(f"not as the plug-in writes it: {repr(error)[:200]}") from error
     _check(manifest)
     return manifest
 
@@ -96,7 +96,7 @@ def _stored_sizes(index: dict[str, Any]) -> tuple[int, ...]:
         sizes = [int(index["transformedChunkSize"])] * (count - 1)
         return (*sizes, int(index["finalTransformedChunkSize"])) if count else ()
     if index["type"] != "variable":
-        raise _damage(f"chunk index of type {index['type']!r}")
+        raise _damage(f"chunk index of type {str(index['type'])[:80]!r}")
     try:
         packed = memoryview(base64.b64decode(index["transformedChunks"], validate=True))
         data = bytearray(_MOST_CHUNK_SIZES_BYTES)

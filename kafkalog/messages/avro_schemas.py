@@ -49,7 +49,7 @@ class _Expansion:
         if isinstance(schema, str):
             return self._named_type(schema, namespace)
         if not isinstance(schema, dict):
-            raise SchemaError(f"no Avro schema: {schema!r}")
+            raise SchemaError(f"no Avro schema: {str(schema)[:80]}")
         kind = schema.get("type")
         if isinstance(kind, str) and kind in _NAMED:
             name = _full_name(schema, namespace)

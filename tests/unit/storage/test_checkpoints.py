@@ -240,3 +240,10 @@ def test_the_files_of_a_log_dir_hold_for_a_partition_given_by_path(log_dir: Path
     assert log_dir_of(log_dir / "orders-0") == LogDir(
         str(log_dir), "c", 2, log_starts={("orders", 0): 5}
     )
+
+
+@pytest.mark.parametrize("text", ["x" * 10**7, "0\n1\n" + "x" * 10**7, "0\n1\n" + "\0" * 10**7])
+def test_an_error_shows_the_beginning_of_a_long_line(text: str) -> None:
+    with pytest.raises(CorruptDataError) as caught:
+        read_offset_checkpoint(text)
+    assert len(str(caught.value)) < 500
