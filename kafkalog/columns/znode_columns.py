@@ -23,6 +23,8 @@ from kafkalog.zookeeper.znode import Acl, Znode, owner_kind, ttl_ms
 
 # Data is at most 1 MB a node unless a server is told otherwise: a batch ends when it has so much.
 _BYTES_PER_BATCH = 16 << 20
+# About what an entry of an access control list takes as a row's.
+_BYTES_PER_ACL = 64
 
 # The values of each field of some rows.
 Fields = Mapping[str, Sequence[Any]]
@@ -54,7 +56,7 @@ def _bounded(rows: Iterable[Znode]) -> Iterator[list[Znode]]:
     size = 0
     for row in rows:
         held.append(row)
-        size += len(row.data or b"")
+        size += len(row.data or b"") + _BYTES_PER_ACL * len(row.acl)
         if len(held) == ROWS_PER_BATCH or size >= _BYTES_PER_BATCH:
             yield held
             held, size = [], 0

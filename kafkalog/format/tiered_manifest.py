@@ -36,6 +36,13 @@ _MAGIC = 2  # zstd is framed in one way only
 # What the plug-in itself takes; a segment has 2 GiB at most.
 _MOST_CHUNK_SIZES_BYTES = 10 * 1024 * 1024
 _LARGEST_SEGMENT = 2**31 - 1
+# The plug-in's chunks have 4 MiB unless it is set. One is held in memory, stored and decompressed.
+MOST_CHUNK_BYTES = 128 * 1024 * 1024
+# What zstd makes of bytes that it cannot compress is a little more.
+_MOST_STORED_BYTES = MOST_CHUNK_BYTES + MOST_CHUNK_BYTES // 128
+# Of 2 KiB each, in the largest segment.
+_MOST_CHUNKS = 1024 * 1024
+_MOST_MANIFEST_CHARACTERS = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,8 @@ class TieredManifest:
 
 def read_tiered_manifest(text: str) -> TieredManifest:
     """The manifest of a segment. Raises CorruptDataError."""
+    if len(text) > _MOST_MANIFEST_CHARACTERS:
+        raise _damage(f"{len(text)} characters, {_MOST_MANIFEST_CHARACTERS} is the most")
     try:
         fields = json.loads(text)
         if fields["version"] != _VERSION:
@@ -86,13 +95,23 @@ def _check(manifest: TieredManifest) -> None:
         raise _damage(f"{len(manifest.stored_sizes)} chunks of {chunk} for {size} bytes")
     if not manifest.leader_epochs:
         raise _damage("no leader epochs")
+    if manifest.is_compressed and min(size, chunk) > MOST_CHUNK_BYTES:
+        detail = f"chunks of {min(size, chunk)} bytes, {MOST_CHUNK_BYTES} is the most that is read"
+        raise _damage(detail)
+    largest = max(manifest.stored_sizes, default=0)
+    if manifest.is_compressed and largest > _MOST_STORED_BYTES:
+        raise _damage(f"a stored chunk of {largest} bytes, {_MOST_STORED_BYTES} is the most")
+
+
+def _check_count(count: int) -> None:
+    if not 0 <= count <= _MOST_CHUNKS:
+        raise _damage(f"{count} chunks, {_MOST_CHUNKS} is the most that is read")
 
 
 def _stored_sizes(index: dict[str, Any]) -> tuple[int, ...]:
     if index["type"] == "fixed":
         count = -(-int(index["originalFileSize"]) // max(int(index["originalChunkSize"]), 1))
-        if not 0 <= count <= _MOST_CHUNK_SIZES_BYTES:
-            raise _damage(f"{count} chunks")
+        _check_count(count)
         sizes = [int(index["transformedChunkSize"])] * (count - 1)
         return (*sizes, int(index["finalTransformedChunkSize"])) if count else ()
     if index["type"] != "variable":
@@ -117,6 +136,7 @@ def read_chunk_sizes(data: bytes) -> tuple[int, ...]:
         return ()
     if count == 1 and len(data) == 8:
         return (int.from_bytes(data[4:], "big"),)
+    _check_count(count)
     base, width = int.from_bytes(data[4:8], "big"), data[8] if len(data) > 8 else 0
     if count < 2 or not 1 <= width <= 4 or len(data) != 9 + (count - 1) * width + 4:
         raise _damage(f"{count} sizes of chunks in {len(data)} bytes")

@@ -12,6 +12,9 @@ from kafkalog.zookeeper.znode import Acl
 
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
+# The most items of a vector: a server takes requests of 1 MB unless jute.maxbuffer is set, and an
+# item has several bytes.
+MOST_ITEMS = 256 * 1024
 _Item = TypeVar("_Item")
 
 
@@ -79,12 +82,13 @@ class JuteReader:
 
     def read_vector(self, item: Callable[[], _Item]) -> list[_Item] | None:
         """Items with their number before them; null for a number of -1. Each item takes at least
-        one byte, so a number greater than the bytes left is refused before anything is read."""
+        one byte, so a number greater than the bytes left is refused before anything is read, and so
+        is one above MOST_ITEMS."""
         count = self.read_int()
         if count == -1:
             return None
-        if not 0 <= count <= self.left:
-            detail = f"{count} items in {self.left} bytes"
+        if not 0 <= count <= min(self.left, MOST_ITEMS):
+            detail = f"{count} items in {self.left} bytes, {MOST_ITEMS} is the most that is read"
             raise corrupt(Fault.MALFORMED, detail, self.place - 4)
         return [item() for _ in range(count)]
 

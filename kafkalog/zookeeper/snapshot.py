@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkalog.storage.files import InputFile
 from kafkalog.wire.utf8 import decoded
 from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.jute import MOST_ITEMS
 from kafkalog.zookeeper.snapshot_input import SnapshotInput, snapshot_chunks
 from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE, Acl
 
@@ -18,7 +19,10 @@ OPEN_ACL_NUMBER = -1
 STAT_BYTES = 60
 # No server has so many sessions, or entries in its access control lists; a few compressed bytes can
 # say so.
-MOST_SESSIONS = MOST_ACLS = 1 << 20
+MOST_SESSIONS = 1 << 20
+MOST_ACLS = MOST_ITEMS
+# Nor a path so long: a tree one node wide would take the square of its depth.
+MOST_PATH_BYTES = 16 * 1024
 _LENGTH = struct.Struct(">i")
 _LENGTH_OF = _LENGTH.unpack_from
 _ACL_OF = struct.Struct(">q").unpack_from
@@ -159,7 +163,7 @@ def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
     if held < 4:
         window.require(4)
     (length,) = _LENGTH_OF(window.data, window.position)
-    if length < 0:
+    if not 0 <= length <= MOST_PATH_BYTES:
         raise corrupt(Fault.MALFORMED, f"a path of {length} bytes", window.place)
     # Behind the end of the tree there is a seal, which is longer than the length of data.
     if held < 8 + length:

@@ -17,7 +17,7 @@ from kafkalog.zookeeper.faults import Fault, corrupt
 
 CHUNK_BYTES = 1 << 20
 # ZooKeeper refuses requests above jute.maxbuffer, 1 MB unless it is set: no value is near this.
-LARGEST_VALUE_BYTES = 256 << 20
+LARGEST_VALUE_BYTES = 64 << 20
 # The path in the last seal, with its length.
 END_OF_SNAPSHOT = b"\0\0\0\x01/"
 _LARGEST_SNAPPY_BLOCK = 64 << 20

@@ -193,6 +193,42 @@ def test_any_other_text_is_one_error(text: str) -> None:
         read_tiered_manifest(text)
 
 
+COMPRESSED = AS_WRITTEN.replace('"compression":false', '"compression":true')
+LARGE = COMPRESSED.replace('"originalFileSize":1000', '"originalFileSize":2147483647')
+MOST = 128 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LARGE.replace('Size":100,', 'Size":2147483647,'), "chunks of 2147483647 bytes"),
+        (LARGE.replace('Size":100,', f'Size":{MOST + 1},'), f"chunks of {MOST + 1} bytes"),
+        (LARGE.replace('Size":100,', 'Size":2047,'), "1049089 chunks"),
+        (COMPRESSED.replace('"transformedChunkSize":110', f'"transformedChunkSize":{2 * MOST}'),
+         "a stored chunk"),
+        (" " * 2**24 + AS_WRITTEN, "characters"),
+    ],
+    ids=lambda value: value[:30],
+)  # fmt: skip
+def test_a_manifest_that_asks_for_gigabytes_is_refused(text: str, said: str) -> None:
+    """F557: 300 bytes made a reader allocate 2 GiB for a chunk."""
+    with pytest.raises(CorruptDataError, match=said):
+        read_tiered_manifest(text)
+
+
+def test_so_many_sizes_of_chunks_are_refused() -> None:
+    """F557."""
+    with pytest.raises(CorruptDataError, match="1048577 chunks"):
+        read_chunk_sizes((2**20 + 1).to_bytes(4, "big") + bytes(4) + b"\1" + bytes(2**20 + 4))
+
+
+@pytest.mark.parametrize("chunk_bytes", [MOST, 2147483647])
+def test_a_chunk_of_128_mib_or_of_a_whole_small_segment_is_read(chunk_bytes: int) -> None:
+    """F557: a chunk is no larger than its segment."""
+    text = COMPRESSED.replace('ChunkSize":100,', f'ChunkSize":{chunk_bytes},')
+    assert read_tiered_manifest(text).stored_sizes == (110,)
+
+
 @pytest.mark.parametrize("sizes", [[], [7], [5, 9], [1000, 1010, 1300, 1], [70000, 10**6, 0]])
 def test_sizes_of_chunks(sizes: list[int]) -> None:
     """F557."""

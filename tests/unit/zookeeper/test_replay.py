@@ -82,6 +82,21 @@ def test_a_cversion_does_not_grow_beyond_an_int(tmp_path: Path) -> None:
     assert nodes(tree)["/a"].pzxid == 3
 
 
+def test_a_path_or_a_list_that_no_server_has_is_damage(tmp_path: Path) -> None:
+    # F403, F409: such files asked for gigabytes of memory.
+    long = snapshot_bytes([ROOT, Node(b"/" + b"a" * (16 * 1024))])
+    with pytest.raises(DataLossError):
+        replayed(write_data_dir(tmp_path / "path", {1: long}))
+    _, findings = replayed(
+        write_data_dir(tmp_path / "sound", {1: snapshot_bytes([ROOT, Node(b"/" + b"a" * 16383)])})
+    )
+    assert findings == []
+    everyone = transaction(6, SetAcl(b"/a", (Acl(0, "", ""),) * (256 * 1024 + 1), 1))
+    tree, findings = replayed(write_data_dir(tmp_path, logs={1: log_bytes([*STORY, everyone])}))
+    assert Fault.MALFORMED in faults(findings)
+    assert nodes(tree)["/a"].aversion == 0
+
+
 @pytest.mark.parametrize("most", ["MOST_SESSIONS", "MOST_ACLS"])
 def test_more_sessions_or_lists_than_a_server_has_are_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: str
