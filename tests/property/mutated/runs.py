@@ -163,8 +163,7 @@ def _state(root: Path) -> dict[str, tuple[object, ...]]:
         for name in (".", *folders, *names):
             path = Path(folder, name)
             status = path.lstat()
-            is_compared = stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_COMPARED_BYTES
-            content = hashlib.sha1(path.read_bytes()).digest() if is_compared else b""
+            content = hashlib.sha1(path.read_bytes()).digest() if _is_small(path) else b""
             times = status.st_mtime_ns, status.st_ctime_ns
             found[str(path)] = (status.st_mode, status.st_ino, status.st_size, *times, content)
     return found
@@ -182,15 +181,11 @@ def _read_zookeeper(root: Path) -> None:
 
 
 def _read_schemas(root: Path) -> None:
-    for path in sorted(root.rglob("schema.*")):
-        if not stat.S_ISREG(path.lstat().st_mode):
-            continue
+    for path in filter(_is_small, sorted(root.rglob("schema.*"))):
         text = path.read_bytes().decode("utf-8", "replace")
         for read in (_as_avro, _as_json, _as_proto):
             _ignoring_refusals(read, text)
-    for path in sorted(root.rglob("*.log")):
-        if not stat.S_ISREG(path.lstat().st_mode):
-            continue
+    for path in filter(_is_small, sorted(root.rglob("*.log"))):
         data = path.read_bytes()
         ranges = with_record_faults(data, read_ranges(data))
         records = ((r.offset, r.key, r.value) for r in read_segment_records(data, ranges))
@@ -199,6 +194,11 @@ def _read_schemas(root: Path) -> None:
             _ignoring_refusals(registry.references, schema)
             for read in (_as_avro, _as_json, _as_proto):
                 _ignoring_refusals(read, schema.text)
+
+
+def _is_small(path: Path) -> bool:
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_COMPARED_BYTES
 
 
 def _as_avro(text: str) -> None:
