@@ -126,7 +126,8 @@ def _beside(entries: Sequence[Entry]) -> Iterator[Entry]:
 
 
 def _copy(entry: Entry, target: str, copies: _Copies) -> None:
-    """Copy a file, with zeros for what cannot be read of it."""
+    """Copy a file: a log with zeros for what cannot be read of it, another only as a whole, for a
+    broker would take it as it is."""
     with InputFile(entry.path) as file:
         output = OutputFile(target)
         try:
@@ -135,5 +136,9 @@ def _copy(entry: Entry, target: str, copies: _Copies) -> None:
             output.flush(os.fsync)
         finally:
             output.close()
+        if file.unreadable and not target.endswith(_LOG):
+            os.unlink(target)
+            copies.left_out.append(f"{entry.path}: it cannot be read")
+            return
         copies.bytes += output.size
         copies.unreadable_bytes += sum(each.length for each in file.unreadable)

@@ -156,7 +156,7 @@ def _verdict(rows: Sequence[_Row], topic: str, target: str) -> str:
         words += f"; UNREADABLE: {counted(unreadable, 'byte')}, zeros there"
     left_out = sum(len(row["left_out"]) for row in rows)
     if left_out:
-        words += f"; {counted(left_out, 'segment')} left out"
+        words += f"; {counted(left_out, 'file')} left out"
     if any(row["topic_id"] is None for row in rows):
         words += "; no topic id (partition.metadata), without which a broker sets it aside as stray"
     return f"{words}; kafkalog check {target} says whether it is sound"

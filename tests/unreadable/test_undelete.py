@@ -1,0 +1,49 @@
+"""What a broker has deleted comes back from a disk that fails, as far as it can be read; and the
+recovery plan says where consumers stop on such a disk. Rules: F78, F128 and F197."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kafkalog.exit_codes import ExitCode
+from tests.unit.storage.log_dirs import UNIQUE, log_name
+from tests.unreadable.failing_disk import FailingDisk, needs_compiler
+from tests.unreadable.outside_pages import offsets_outside
+
+pytestmark = needs_compiler
+_PAGE = 4096
+
+
+def test_unreadable_pages_are_zeros_in_the_copy_and_are_named(
+    disk: FailingDisk, logs: Path, tmp_path: Path
+) -> None:
+    # F197
+    marked = (logs / "orders-0").rename(logs / f"orders-0.{UNIQUE}-delete")
+    disk.fail_pages(marked / log_name(0), 2)
+    disk.fail_open(marked / "leader-epoch-checkpoint")
+    target = tmp_path / "new"
+    asked = ("--topic", "orders", "--to", target, "--format", "json")
+    ended = disk.kafkalog("undelete", logs, *asked)
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    (row,) = map(json.loads, ended.stdout.splitlines())
+    assert row["unreadable_bytes"] == _PAGE
+    assert row["left_out"] == [f"{marked}/leader-epoch-checkpoint: it cannot be read"]
+    data = bytearray((marked / log_name(0)).read_bytes())
+    data[2 * _PAGE : 3 * _PAGE] = bytes(_PAGE)
+    assert (target / "orders-0" / log_name(0)).read_bytes() == data
+    assert not (target / "orders-0" / "leader-epoch-checkpoint").exists()
+    assert f"{marked / log_name(0)}: bytes 8192 to 12287 cannot be read" in ended.stderr
+
+
+def test_consumers_stop_at_an_unreadable_page(disk: FailingDisk, logs: Path) -> None:
+    # F128: a broker that was stopped cleanly does not look there.
+    path = logs / "orders-0" / log_name(0)
+    disk.fail_pages(path, 5)
+    asked = ("--topic", "orders", "--partition", "0", "--shutdown", "clean", "--format", "json")
+    ended = disk.kafkalog("recover", logs, *asked)
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    (row,) = map(json.loads, ended.stdout.splitlines())
+    outside = offsets_outside(path, 5)
+    stop = next(offset for offset in range(len(outside)) if offset not in outside)
+    assert (row["broker_starts"], row["consumers_stop_at"]) == (True, stop)
