@@ -20,7 +20,7 @@ from kafkalog import __version__
 from kafkalog.columns.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell, tell_error
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
-from kafkalog.exit_codes import INTERRUPTED, ExitCode, output_closed
+from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
 from kafkalog.storage.unreadable_input import noted_unreadable
 from kafkalog.words import names_that_are_there
 
@@ -100,6 +100,8 @@ class LazyCommands(click.Group):
             code = tell_error(str(error), ExitCode.WRONG_ARGUMENTS)
         except BrokenPipeError:
             code = output_closed()
+        except StoppedError as stopped:
+            code = stopped.exit_code
         except KeyboardInterrupt:
             code = INTERRUPTED
         except (KafkaLogError, OSError) as error:

@@ -9,41 +9,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 _Handler = Callable[[int, FrameType | None], Any]
 
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class StoppedError(KeyboardInterrupt):
-    """A signal that ends a process. py4j mends its connection after no other exception."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.exit_code = 128 + number
-
-
-@contextmanager
-def stopped_by_exceptions() -> Iterator[None]:
-    """Let the signals that end a process raise StoppedError in a block, so that it can clean up."""
-    ending = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if _is_main_thread() and signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in ending:
-        signal.signal(number, _stop)
-    try:
-        yield
-    finally:
-        for number in ending:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _stop(number: int, _: FrameType | None) -> NoReturn:
-    raise StoppedError(number)
 
 
 @contextmanager

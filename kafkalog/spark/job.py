@@ -16,11 +16,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
-from kafkalog.exit_codes import INTERRUPTED, output_closed
+from kafkalog.exit_codes import INTERRUPTED, StoppedError, output_closed, stopped_by_exceptions
 from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.config_files import topic_configs
-from kafkalog.spark.interrupts import StoppedError, stopped_by_exceptions
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import is_on_this_machine
 from kafkalog.spark.tables import FORMATS

@@ -6,16 +6,13 @@ import fcntl
 import logging
 import os
 import shutil
-import signal
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import NoReturn
 
 from kafkalog.errors import LogDirError
+from kafkalog.exit_codes import stopped_by_exceptions
 from kafkalog.storage.output_files import (
     UNIQUE_CHARACTERS,
     Flush,
@@ -50,7 +47,7 @@ def whole_directory(path: str, flush: Flush) -> Iterator[str]:
     new_directory(scratch)
     lock = _lock(scratch)
     try:
-        with _stopped_by_exceptions():
+        with stopped_by_exceptions():
             yield scratch
         flush_directory(scratch, flush)
         if os.path.lexists(target):
@@ -113,27 +110,3 @@ def _remove(scratch: str) -> None:
             return
         time.sleep(_REMOVAL_PAUSE_S)
     _logger.warning("%s is not finished and could not be removed: remove it", scratch)
-
-
-@contextmanager
-def _stopped_by_exceptions() -> Iterator[None]:
-    """Let the signals that end a process raise SystemExit, so that it can clean up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ending = [
-        number
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is signal.SIG_DFL
-    ]
-    for number in ending:
-        signal.signal(number, _stop)
-    try:
-        yield
-    finally:
-        for number in ending:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _stop(number: int, _: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)

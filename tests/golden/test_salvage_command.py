@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -125,3 +126,19 @@ def test_doubtful_batches_are_kept_on_request(
     assert (code, out.endswith("; nothing was lost; 1 doubtful batch kept\n")) == (1, True)
     code, out, _ = run("check", tmp_path / "with")
     assert (code, "2,800 records" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_salvage_that_is_stopped_leaves_nothing(
+    number: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        assert len(list(tmp_path.iterdir())) == 1
+        os.kill(os.getpid(), number)
+
+    monkeypatch.setattr("kafkalog.columns.salvaged_logs.salvage_partition", stopped)
+    found, out, _ = run("salvage", DAMAGED, "--to", tmp_path / "new", "--processes", 1)
+    assert (found, out) == (code, "")
+    assert list(tmp_path.iterdir()) == []

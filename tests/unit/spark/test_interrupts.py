@@ -10,12 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkalog.spark.interrupts import (
-    StoppedError,
-    end_at_interrupt,
-    interrupt_postponed,
-    stopped_by_exceptions,
-)
+from kafkalog.exit_codes import StoppedError, stopped_by_exceptions
+from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 
 
 @pytest.fixture(autouse=True)
