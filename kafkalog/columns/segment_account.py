@@ -5,9 +5,11 @@ view `segments`, schemas/tables/segments.json. Batch headers are read, payloads 
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -57,6 +59,7 @@ from kafkalog.storage.segment_files import LOG, FoundSegment, Status, found_segm
 from kafkalog.storage.temporary_files import CLEANED
 
 _Read = TypeVar("_Read")
+_OFFSET = itemgetter(0)
 SOUND, FINDINGS = "sound", "findings"
 
 
@@ -65,8 +68,9 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
     out."""
     entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
     texts = _Texts(log.path)
+    all_snapshots = _by_offset(entries)
     for segment in found_segments(log, entries):
-        snapshots = _snapshots(segment, entries)
+        snapshots = _snapshots(segment, all_snapshots)
         try:
             found, account = _checked(log, segment)
             for entry in snapshots:
@@ -116,18 +120,22 @@ def _contents(
         return None
 
 
-def _snapshots(segment: FoundSegment, entries: Sequence[Entry]) -> list[Entry]:
+def _by_offset(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    """The producer snapshots among the entries, by the offsets in their names."""
+    found = [
+        (offset, entry) for entry in entries if (offset := snapshot_offset(entry.name)) is not None
+    ]
+    return sorted(found, key=_OFFSET)
+
+
+def _snapshots(segment: FoundSegment, all_snapshots: Sequence[tuple[int, Entry]]) -> list[Entry]:
     """The producer snapshots at the segment's offsets, of the last segment those behind it too."""
     if segment.status not in (Status.ACTIVE, Status.LIVE, Status.NOT_SERVED) or segment.name.mark:
         return []
+    first = bisect_left(all_snapshots, segment.name.base_offset, key=_OFFSET)
     end = segment.next_base_offset
-    return [
-        entry
-        for entry in entries
-        if (offset := snapshot_offset(entry.name)) is not None
-        and segment.name.base_offset <= offset
-        and (end is None or offset < end)
-    ]
+    last = None if end is None else bisect_left(all_snapshots, end, key=_OFFSET)
+    return [entry for _, entry in all_snapshots[first:last]]
 
 
 def _file_columns(log: PartitionLog, segment: FoundSegment) -> TableRow:

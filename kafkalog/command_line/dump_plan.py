@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -60,7 +61,7 @@ class SideItem:
 
 
 Item = LogItem | SideItem
-# By the directory that was given.
+# By the directory or the log file that was given.
 _Logs = Mapping[str, list[PartitionLog]]
 
 
@@ -73,11 +74,13 @@ def planned(request: DumpRequest) -> list[Item]:
     """
     entries = {path: _entries(path) for path in request.paths}
     logs = _logs(request, [entry for found in entries.values() for entry in found])
+    named = _logs_of_files([entry.path for found in entries.values() for entry in found])
     items: list[Item] = []
+    before: set[str] = set()
     for path in request.paths:
-        before = {item.path for item in items}
-        found = _under(path, entries[path], logs, request)
+        found = list(_under(path, entries[path], {**logs, **named}, request))
         items += [item for item in found if item.path not in before]
+        before.update(item.path for item in found)
     if not items:
         raise OptionError("PATH", ", ".join(request.paths), "paths with a file to dump")
     return items
@@ -120,8 +123,8 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     found = {path: find_partitions([path], strict=False) for path in directories}
     all_logs = [log for logs in found.values() for log in logs]
     if request.topics or request.partitions:
-        files = [entry.path for entry in entries if not entry.is_directory]
-        all_logs += [log for path in files if _is_log(path) for log in _logs_of_file(path)]
+        named = _logs_of_files([entry.path for entry in entries if not entry.is_directory])
+        all_logs += [log for logs in named.values() for log in logs]
     asked = request.topics, request.partitions
     with missing_topics_explained([*directories], all_logs, *asked):
         chosen = with_topics(all_logs, *asked)
@@ -134,7 +137,7 @@ def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -
     for entry in entries:
         if entry.is_directory:
             yield from _of_directory(entry, logs[entry.path], request)
-        elif (item := _of_file(entry.path, request, is_named=not is_glob)) is not None:
+        elif (item := _of_file(entry, logs, request, is_named=not is_glob)) is not None:
             yield from item
         elif not is_glob:
             raise LogDirError(
@@ -161,32 +164,37 @@ def _all_of_directory(
             for read in reads.values():
                 yield from _parts_of(read)
             continue
-        for file in list_directory(log.path):
+        files = list_directory(log.path)
+        named = _logs_of_files(file.path for file in files if any_base_offset(file.name) is None)
+        for file in files:
             if file.path in reads:
                 yield from _parts_of(reads[file.path])
             elif any_base_offset(file.name) is None and not file.is_directory:
-                yield from _of_file(file.path, request) or ()
+                yield from _of_file(file, named, request) or ()
 
 
 def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
-    for file in list_directory(directory):
-        if not file.is_directory:
-            yield from _of_file(file.path, request) or ()
+    files = [file for file in list_directory(directory) if not file.is_directory]
+    logs = _logs_of_files(file.path for file in files)
+    for file in files:
+        yield from _of_file(file, logs, request) or ()
 
 
-def _of_file(path: str, request: DumpRequest, *, is_named: bool = False) -> list[Item] | None:
-    """What is told of a file, None for a name that is not known. `is_named`: it was given by its
-    own path, so that in a table its rows do not come unasked among those of logs."""
-    name = os.path.basename(path)
+def _of_file(
+    file: Entry, logs: _Logs, request: DumpRequest, *, is_named: bool = False
+) -> list[Item] | None:
+    """What is told of a file, `logs` being those of log files, None for a name that is not known.
+    `is_named`: it was given by its own path, so that in a table its rows do not come unasked among
+    those of logs."""
+    path, size = file.path, file.size
     if _is_log(path):
-        logs = those_of(_logs_of_file(path), request.topics, request.partitions)
-        return [item for log in logs for read in _reads(log, request) for item in _parts_of(read)]
-    size = next(entry.size for entry in _listed(path))
-    if _SNAPSHOT.fullmatch(name) or name == _BOOTSTRAP:
+        chosen = those_of(logs.get(path, ()), request.topics, request.partitions)
+        return [item for log in chosen for read in _reads(log, request) for item in _parts_of(read)]
+    if _SNAPSHOT.fullmatch(file.name) or file.name == _BOOTSTRAP:
         is_left_out = request.asks_for_some or (request.is_table and not is_named)
         if is_left_out or not _is_asked_beside(path, request):
             return []
-        return [LogItem(_snapshot_read(path, size), _heading(name))]
+        return [LogItem(_snapshot_read(path, size), _heading(file.name))]
     if kind_of(path) is not None:
         is_left_out = request.asks_for_some or request.is_table
         return [] if is_left_out or not _is_asked_beside(path, request) else [SideItem(path, size)]
@@ -198,19 +206,24 @@ def _is_log(path: str) -> bool:
     return any_base_offset(name) is not None or name.endswith(".kafka")
 
 
-def _logs_of_file(path: str) -> list[PartitionLog]:
-    return find_partitions([path], strict=False)
+def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
+    """The log of each log file, with nothing but that file. A directory is listed once."""
+    by_directory: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        if _is_log(path):
+            by_directory[os.path.dirname(path)].append(path)
+    found: dict[str, list[PartitionLog]] = defaultdict(list)
+    for files in by_directory.values():
+        for log in find_partitions(files, strict=False):
+            for segment in log.segments:
+                found[segment.path].append(replace(log, segments=(segment,)))
+    return found
 
 
 def _is_asked_beside(path: str, request: DumpRequest) -> bool:
     name = partition_name(os.path.basename(os.path.dirname(path)))
     topic, partition = (None, None) if name is None else (name.topic, name.partition)
     return is_asked(topic, partition, request.topics, request.partitions)
-
-
-def _listed(path: str) -> list[Entry]:
-    directory = os.path.dirname(path)
-    return [entry for entry in list_directory(directory) if entry.path == path]
 
 
 def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:

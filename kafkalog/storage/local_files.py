@@ -89,16 +89,21 @@ def matching_entries(pattern: str) -> list[Entry]:
     LogDirError for a path that is neither a regular file nor a directory."""
     pattern = absolute_path(pattern)
     if os.path.exists(pattern):
-        kind = kind_of(os.stat(pattern).st_mode)
-        if kind not in (None, DIRECTORY):
-            raise LogDirError(f"{pattern} is {kind}: only regular files and directories are read")
-        return [Entry(os.path.basename(pattern), pattern, kind == DIRECTORY, 0)]
-    matches = sorted(glob.glob(pattern))
-    return [
-        Entry(os.path.basename(path), path, os.path.isdir(path), 0)
-        for path in matches
-        if os.path.isfile(path) or os.path.isdir(path)
-    ]
+        found = _entry_at(pattern)
+        if found.special:
+            what = f"{pattern} is {found.special}"
+            raise LogDirError(f"{what}: only regular files and directories are read")
+        return [found]
+    paths = (path for path in sorted(glob.glob(pattern)) if os.path.exists(path))
+    return [entry for entry in map(_entry_at, paths) if not entry.special]
+
+
+def _entry_at(path: str) -> Entry:
+    status = os.stat(path)
+    kind, name = kind_of(status.st_mode), os.path.basename(path)
+    if kind == DIRECTORY:
+        return Entry(name, path, True, 0)
+    return Entry(name, path, False, status.st_size, kind)
 
 
 def read_bytes(path: str, most_bytes: int) -> bytes:

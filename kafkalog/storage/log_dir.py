@@ -185,18 +185,19 @@ class _Search:
     def add_files(self, directory: str, paths: list[str]) -> None:
         """Log files by their own paths: live segments, and marked ones or files of other names,
         for which the checkpoints do not hold."""
-        entries = self._directories.entries(directory)
+        entries, named = self._directories.entries(directory), set(paths)
         whole = _partition(directory, entries, self._log_dir(os.path.dirname(directory)), "")
         whole = replace(whole, is_live=False, is_named=True)
         live = [
             replace(segment, input_path=segment.path)
             for segment in whole.segments
-            if segment.path in paths and not is_marked(segment.path)
+            if segment.path in named and not is_marked(segment.path)
         ]
+        beside = named - {segment.path for segment in live}
         others = [
             SegmentFile(entry.path, any_base_offset(entry.name), None, entry.size, entry.path)
             for entry in entries
-            if entry.path in paths and entry.path not in [segment.path for segment in live]
+            if entry.path in beside
         ]
         others.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
         if live:

@@ -44,9 +44,8 @@ class OldestRange:
 
 def is_oldest_layout(log: PartitionLog) -> bool:
     """Whether a log's files are of the oldest layout: then all are."""
-    return any(
-        oldest_base_offset(os.path.basename(found.path)) is not None for found in log.segments
-    )
+    first = next(iter(log.segments), None)
+    return first is not None and oldest_base_offset(os.path.basename(first.path)) is not None
 
 
 def read_oldest_log(log: PartitionLog) -> Iterator[Record]:

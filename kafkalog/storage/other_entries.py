@@ -146,9 +146,9 @@ def absent_line(path: str, names: Sequence[str]) -> str:
 def side_bytes(log: PartitionLog) -> int:
     """The bytes of indexes, producer snapshots and the like in a log's directory; of files that
     were given one by one, of those named like them."""
-    others = {entry.path for entry in _in_partition(log.path)}
     live = {segment.path for segment in log.segments}
-    beside = [entry for entry in list_directory(log.path) if entry.path not in others | live]
+    others = live | {entry.path for entry in _in_partition(log.path)}
+    beside = [entry for entry in list_directory(log.path) if entry.path not in others]
     if log.asked_files:
         stems = {os.path.basename(path).split(".")[0] for path in live}
         beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
