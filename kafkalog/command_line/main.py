@@ -77,7 +77,10 @@ class LazyCommands(click.Group):
         name = arguments[0]
         if not (name in COMMANDS or name.startswith("-") or context.resilient_parsing):
             context.fail(f"No such command {name!r}: {names_that_are_there([name], COMMANDS)}")
-        return super().resolve_command(context, arguments)
+        found = super().resolve_command(context, arguments)
+        if found[1] is not None and not context.resilient_parsing:
+            _refuse_contradictions(found[1], found[2], context)
+        return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -109,6 +112,27 @@ class LazyCommands(click.Group):
         except MemoryError:
             code = tell_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
         return code
+
+
+def _refuse_contradictions(
+    command: click.Command, arguments: list[str], context: click.Context
+) -> None:
+    """Raise OptionError where an option that takes one value is given twice, or where two options
+    contradict each other: the last one would count, and nothing would say so."""
+    parser = command.make_parser(click.Context(command, parent=context))
+    try:
+        _, _, given = parser.parse_args(list(arguments))
+    except click.UsageError:
+        return  # click says it better when the command is run
+    seen: dict[str | None, click.Option] = {}
+    for option in given:
+        if not isinstance(option, click.Option) or option.multiple or option.is_bool_flag:
+            continue
+        before = seen.setdefault(option.name, option)
+        if before is not option:
+            raise OptionError(option.opts[0], "given", f"nothing beside {before.opts[0]}")
+        if not option.is_flag and given.count(option) > 1:
+            raise OptionError(option.opts[0], "two values", "one")
 
 
 @click.command(

@@ -345,7 +345,7 @@ def test_how_many_records_an_old_compressed_batch_has_is_known_with_deep_only() 
 
 
 def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
-    found = json_lines("--topic", "shop.tx", "--format", "json", EXAMPLES / "kafka-4.4")
+    found = json_lines("--topic", "shop.tx", EXAMPLES / "kafka-4.4")
     assert {line["topic"] for line in found if line["type"] == "batch"} == {"shop.tx"}
 
 

@@ -112,3 +112,32 @@ def test_bash_completes_a_command_and_an_option() -> None:
 
     assert "plain,completion" in completed("comp")
     assert "plain,--help" in completed("completion", "--h")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("find logs --topic t --key a --key b", "option --key: got 'two values', allowed: one"),
+        ("get-offsets logs --topic a --topic b", "option --topic: got 'two values', allowed: one"),
+        (
+            "groups --list logs --state",
+            "option --state: got 'given', allowed: nothing beside --list",
+        ),
+        (
+            "ls logs --topics --segments",
+            "--segments: got 'given', allowed: nothing beside --topics",
+        ),
+    ],
+)
+def test_of_options_that_contradict_each_other_not_the_last_one_counts(
+    arguments: str, said: str
+) -> None:
+    result = CliRunner().invoke(kafkalog, arguments.split())
+    assert (result.exit_code, result.stdout) == (ExitCode.WRONG_ARGUMENTS, "")
+    assert said in result.stderr
+
+
+def test_options_that_are_repeatable_and_switches_may_be_given_twice() -> None:
+    asked = "ls missing --topic a --topic b --deep --deep"
+    result = CliRunner().invoke(kafkalog, asked.split())
+    assert (result.exit_code, "missing" in result.stderr) == (ExitCode.UNREADABLE_INPUT, True)
