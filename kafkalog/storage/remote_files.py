@@ -12,10 +12,12 @@ from typing import Any
 
 from pyarrow import ArrowException, fs
 
-from kafkalog.errors import RemoteFileError
+from kafkalog.errors import CorruptDataError, RemoteFileError
+from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.entries import Entry
 from kafkalog.storage.file_access import file_access, rate_limit
+from kafkalog.storage.part_reads import PartError, PartReads
 from kafkalog.storage.read_ahead import ReadAhead
 from kafkalog.storage.regular_files import check_size
 from kafkalog.storage.remote_systems import file_system
@@ -24,6 +26,8 @@ from kafkalog.storage.uris import absolute_path
 
 _GLOB = re.compile(r"[*?\[]")
 _NOT_FOUND = "is not there"
+# What a store answers that has too much to do: it says nothing of the file.
+_BUSY = re.compile(r"slow_?down|unavailable|throttl|\b(429|503)\b", re.IGNORECASE)
 
 
 @contextmanager
@@ -125,11 +129,15 @@ def _matching(directory: str, pattern: str) -> list[Entry]:
 
 
 def read_bytes(uri: str, most_bytes: int) -> bytes:
-    """A small file. Raises CorruptDataError for a larger one."""
+    """A small file. Raises CorruptDataError for a larger one, and for one that cannot be read."""
     file = RemoteFile(uri)
     try:
         check_size(uri, file.size, most_bytes)
-        return file.read(0, file.size)
+        data = file.read(0, file.size)
+        if file.unreadable:
+            detail = file.unreadable.words(0, file.size)
+            raise CorruptDataError(Fault.UNREADABLE.label, detail, position=0, path=uri)
+        return data
     finally:
         file.close()
 
@@ -156,8 +164,13 @@ class RemoteFile:
             self._file = self._system.open_input_file(self._name)
             self.size = int(self._file.size())
             self._state = self._file.metadata()
-        self._ahead = ReadAhead(self._fetch, self.size)
-        self.unreadable = UnreadableRanges()
+        self._parts = PartReads(uri, self.size, self._fetch)
+        self._ahead = ReadAhead(self._parts.fetch, self.size)
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be fetched so far: there are zeros in its place."""
+        return self._parts.unreadable
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes from `position`, fewer than `size` only at the end of the file."""
@@ -190,7 +203,9 @@ class RemoteFile:
             if entry_at(self.path) is None:
                 raise RemoteFileError(self.path, doing, "it is gone since it was opened") from None
             if isinstance(error, RemoteFileError):
-                raise
+                if _BUSY.search(error.reason):
+                    raise
+                raise PartError(error.reason) from None
             raise RemoteFileError(self.path, doing, "it was gone for a moment") from None
         if not piece:
             reason = f"it ends there, and had {self.size} bytes when it was opened"

@@ -4,6 +4,7 @@ and networks do at times."""
 from __future__ import annotations
 
 import http.client
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,10 @@ _SLOW_DOWN = (
     b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code>'
     b"<Message>Please reduce your request rate.</Message></Error>"
 )
+
+_RANGE = re.compile(r"(\d+)-(\d+)")
+_WHOLE = re.fullmatch(_RANGE, f"0-{2**62}")
+assert _WHOLE is not None
 
 
 class Fault(Enum):
@@ -48,6 +53,7 @@ class FaultyProxy:
         self.delay_seconds = 0.0
         self.before_answer: Callable[[str, str], None] = lambda method, path: None
         self._faults: list[tuple[Fault, str]] = []
+        self._within = (0, 2**63)
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.proxy, self._server.target_port = self, target_port
@@ -69,8 +75,16 @@ class FaultyProxy:
         self._server.server_close()
 
     @contextmanager
-    def faulty(self, fault: Fault, ending: str, times: int = 10_000) -> Iterator[None]:
-        """Let the next requests for the bytes of objects whose keys end so go wrong."""
+    def faulty(
+        self,
+        fault: Fault,
+        ending: str,
+        times: int = 10_000,
+        within: tuple[int, int] = (0, 2**63),
+    ) -> Iterator[None]:
+        """Let the next requests for bytes of objects whose keys end so go wrong; those that ask for
+        some of the bytes `within`."""
+        self._within = within
         self._faults = [(fault, ending)] * times
         try:
             yield
@@ -85,9 +99,12 @@ class FaultyProxy:
         with self._lock:
             self.requests.append(request)
 
-    def next_fault(self, method: str, key: str) -> Fault | None:
+    def next_fault(self, method: str, key: str, asked: str) -> Fault | None:
+        first, last = map(int, (_RANGE.search(asked) or _WHOLE).groups())
         with self._lock:
-            if self._faults and method == "GET" and key.endswith(self._faults[0][1]):
+            is_within = first < self._within[1] and self._within[0] <= last
+            is_meant = self._faults and method == "GET" and key.endswith(self._faults[0][1])
+            if is_meant and is_within:
                 return self._faults.pop(0)[0]
         return None
 
@@ -121,7 +138,11 @@ class _Handler(BaseHTTPRequestHandler):
         key = query.get("prefix", [""])[0] if is_listing else parts.path
         proxy.before_answer(self.command, parts.path)
         time.sleep(proxy.delay_seconds)
-        fault = None if is_listing else proxy.next_fault(self.command, key)
+        fault = (
+            None
+            if is_listing
+            else proxy.next_fault(self.command, key, self.headers.get("Range", ""))
+        )
         if fault is Fault.SLOW_DOWN:
             status, headers, body = 503, {"Content-Type": "application/xml"}, _SLOW_DOWN
         elif fault is Fault.REFUSED:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.errors import RemoteFileError
+from kafkalog.errors import CorruptDataError, RemoteFileError
 from kafkalog.storage.file_access import FileAccess, use_file_access
 from kafkalog.storage.files import InputFile, list_directory, read_text
+from kafkalog.storage.part_reads import MOST_FAILURES, PART_BYTES
 from tests.remote.faulty_proxy import Fault
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
@@ -34,12 +35,38 @@ def test_what_goes_wrong_twice_is_tried_again(store: Store, fault: Fault) -> Non
         assert file.read(0, len(DATA)) == DATA
 
 
-@pytest.mark.parametrize("fault", [Fault.REFUSED])
-def test_what_goes_on_going_wrong_is_one_error(store: Store, fault: Fault) -> None:
-    """F543."""
+def test_a_part_that_goes_on_going_wrong_is_unreadable_and_the_rest_is_read(store: Store) -> None:
+    """F546."""
+    uri, _ = one_file(store)
+    within = (PART_BYTES + 5, PART_BYTES + 6)
+    with store.proxy.faulty(Fault.REFUSED, ".log", within=within), InputFile(uri) as file:
+        data = file.read_around(0, len(DATA))
+        (unreadable,) = file.unreadable
+    assert (unreadable.position, unreadable.length) == (PART_BYTES, PART_BYTES)
+    assert "ACCESS_DENIED" in unreadable.reason
+    assert data == DATA[:PART_BYTES] + bytes(PART_BYTES) + DATA[2 * PART_BYTES :]
+
+
+def test_a_file_that_is_refused_is_unreadable_as_a_whole_in_a_few_requests(store: Store) -> None:
+    """F546."""
     uri, _ = one_file(store)
     with (
-        store.proxy.faulty(fault, ".log"),
+        store.proxy.faulty(Fault.REFUSED, ".log"),
+        InputFile(uri) as file,
+        pytest.raises(CorruptDataError) as caught,
+    ):
+        file.read(0, len(DATA))
+    assert (caught.value.fault, caught.value.path) == ("unreadable", uri)
+    assert f"bytes 0 to {len(DATA) - 1} cannot be read" in caught.value.detail
+    assert len(store.proxy.reads(".log")) <= 2 * (1 + MOST_FAILURES)
+
+
+@pytest.mark.deep
+def test_a_store_that_stays_too_busy_is_one_error_and_no_unreadable_file(store: Store) -> None:
+    """F543: the task can be repeated."""
+    uri, _ = one_file(store)
+    with (
+        store.proxy.faulty(Fault.SLOW_DOWN, ".log"),
         InputFile(uri) as file,
         pytest.raises(RemoteFileError) as caught,
     ):
