@@ -28,7 +28,8 @@ _MOST_BATCHES = 10_000
 class _IndexFile:
     """An index of which only the entries that are asked for are read.
 
-    Answers are right if the entries rise; if not they are some entries, or none.
+    Answers are right if the entries rise; if not they are some entries, or none. They are none
+    where some of what was looked at cannot be read.
     """
 
     _entry_struct: Struct
@@ -45,7 +46,7 @@ class _IndexFile:
 
     def _fields(self, number: int) -> tuple[int, int]:
         size = self._entry_struct.size
-        first, second = self._entry_struct.unpack(self._file.read(number * size, size))
+        first, second = self._entry_struct.unpack(self._file.read_around(number * size, size))
         return first, second
 
     def _number_from(self, first_field: int) -> int:
@@ -68,9 +69,9 @@ class _IndexFile:
 
     def last_offset(self) -> int | None:
         """Return the offset of the last entry; None without entries, or where they do not rise."""
-        data = self._file.read(0, self._entries * self._entry_struct.size)
+        data = self._file.read_around(0, self._entries * self._entry_struct.size)
         entries = list(self._entry_struct.iter_unpack(data))
-        if not entries or min(entries[0]) < 0:
+        if self._file.unreadable or not entries or min(entries[0]) < 0:
             return None
         rises = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries))
         return self._base_offset + entries[-1][self._offset_field] if rises else None
@@ -99,6 +100,8 @@ class OffsetIndexFile(_IndexFile):
         if not 0 <= number < self._entries:
             return None
         relative, position = self._fields(number)
+        if self._file.unreadable:
+            return None
         return OffsetEntry(self._base_offset + relative, position)
 
 
@@ -114,6 +117,8 @@ class TimeIndexFile(_IndexFile):
         if number < 0:
             return None
         latest_ms, relative = self._fields(number)
+        if self._file.unreadable:
+            return None
         return TimeEntry(latest_ms, self._base_offset + relative)
 
 

@@ -70,14 +70,14 @@ def start_position(file: Readable, index: OffsetIndexFile, bounds: Bounds, offse
     offset not above the entry's, and if the batches from the entry before it on, or from the start
     of the file, lead to that position.
     """
-    number = index.last_not_above(offset)
-    if number is None:
-        return 0
-    entry = index.entry(number)
-    before = index.entry(number - 1).position if number else 0
-    if not 0 <= before <= entry.position < file.size:
-        return 0
     try:
+        number = index.last_not_above(offset)
+        if number is None:
+            return 0
+        entry = index.entry(number)
+        before = index.entry(number - 1).position if number else 0
+        if not 0 <= before <= entry.position < file.size:
+            return 0
         for frame in checked_frames(file, before, bounds):
             if frame.position >= entry.position:
                 is_right = frame.position == entry.position and _is_sound(file, frame, entry)

@@ -114,6 +114,29 @@ def test_a_side_file_that_cannot_be_read_is_a_finding(
     assert (finding["file"], finding["kind"]) == (str(logs / name), "unreadable")
 
 
+@pytest.mark.parametrize("kind", [".index", ".timeindex"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("dump", "--topic", "orders", "--partition", "0", "--deep", "--offsets", "500:503"),
+        ("get-offsets", "--topic", "orders", "--time", "1794202763466"),
+        ("get-offsets", "--topic", "orders", "--time", "1762900000000"),
+    ],
+    ids=["offsets", "time", "early time"],
+)
+def test_an_index_that_cannot_be_read_counts_as_absent(
+    disk: FailingDisk, logs: Path, arguments: tuple[str, ...], kind: str
+) -> None:
+    command, *options = arguments
+    expected = disk.kafkalog(command, logs, *options)
+    disk.fail_open((logs / SEGMENT).with_suffix(kind))
+    ended = disk.kafkalog(command, logs, *options)
+    assert ended.stdout == expected.stdout
+    assert "error:" not in ended.stderr
+    is_named = str((logs / SEGMENT).with_suffix(kind)) in ended.stderr
+    assert ended.returncode == (ExitCode.UNREADABLE_INPUT if is_named else ExitCode.DONE)
+
+
 @pytest.mark.parametrize("name", _TOP_FILES)
 def test_a_file_of_the_log_directory_that_cannot_be_read_is_left_out_and_named(
     disk: FailingDisk, logs: Path, name: str
