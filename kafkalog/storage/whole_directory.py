@@ -21,6 +21,7 @@ from kafkalog.storage.output_files import (
     new_directory,
     unfinished_path,
 )
+from kafkalog.storage.uris import is_remote
 
 _UNFINISHED = ".kafkalog-unfinished"
 # Tasks on other machines may go on writing for a moment after a job has ended.
@@ -38,6 +39,8 @@ def whole_directory(path: str, flush: Flush) -> Iterator[str]:
     by the next one that writes to `path`, unless it is still being written. Raises LogDirError as
     new_directory does.
     """
+    if is_remote(path):
+        raise LogDirError(f"{path}: a directory of this machine is written, not one of a store")
     target = os.path.abspath(path)
     if os.path.lexists(target):
         raise existing_target(path)

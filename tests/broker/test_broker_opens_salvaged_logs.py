@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.salvage import main
+from kafkalog.columns.salvage import SalvageSettings
 from kafkalog.format.producer_snapshot import read_producer_snapshot
 from kafkalog.spark.job import ExitCode
 from kafkalog.storage.log_dir import find_partitions
@@ -21,6 +23,7 @@ from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka
 from tests.broker.partition_files import demand_recovery
 from tests.broker.prepared_cluster import (
+    INDEX_INTERVAL_BYTES,
     TOPIC,
     Cluster,
     complaints,
@@ -34,6 +37,7 @@ from tests.broker.salvaged_copies import (
     committed_rows,
     damaged_log_dir,
     salvage_log_dir,
+    salvage_logs,
     sound_rows,
 )
 
@@ -282,3 +286,26 @@ def test_a_broker_does_complain_of_what_was_not_salvaged(
     ]
     # Recovery does not read records (F114).
     assert silent == ["varint-broken-valid-crc"]
+
+
+@pytest.mark.deep
+def test_a_batch_whose_offset_jumped_is_served_again_under_the_offset_of_its_place(
+    tmp_path: Path, unpacked: Callable[[str], Path]
+) -> None:
+    # F196: left as it is, a broker empties its segment (F115), as the fixture's story tells.
+    copies = (DamagedCopy("base-offset-jump", variant="base-offset-jump"),)
+    cluster = prepared_cluster(tmp_path / "kafka", len(copies))
+    variants = unpacked("unclean.logs") / "variants"
+    logs = damaged_log_dir(cluster, copies, variants, tmp_path)
+    target = cluster.work_dir / "salvaged"
+    settings = SalvageSettings(
+        time.time_ns() // 1_000_000, INDEX_INTERVAL_BYTES, cluster.topic_id(), keeps_doubtful=True
+    )
+    rows = salvage_logs(logs, target, settings)
+    assert (rows[0]["doubtful_batches"], rows[0]["lost_ranges"]) == (1, [])
+    demand_recovery(target)
+    with KafkaServer(cluster.work_dir, target) as server:
+        received = server.consume_all(TOPIC)
+        text = server.log_text()
+    assert [row.offset for row in received] == list(range(_OFFSETS))
+    assert complaints(lines_about(text, 0)) == []

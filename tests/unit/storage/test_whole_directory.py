@@ -94,3 +94,10 @@ def test_a_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None
     with pytest.raises(LogDirError, match="exists"), whole_directory(str(target), os.fsync):
         target.mkdir()
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_a_uri_is_no_directory_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(LogDirError, match="of this machine"), whole_directory("s3://a/b", os.fsync):
+        pass
+    assert list(tmp_path.iterdir()) == []
