@@ -4,7 +4,7 @@ that hold asked offsets: what the checks of indexes stand on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -59,6 +59,9 @@ def _running_max(start: int, values: LongArray) -> LongArray:
     return running
 
 
+_ENTRIES_AT_A_TIME = 64 * 1024
+
+
 class EntryOrder:
     """The entries of an index by one of their fields, whatever their order in the file."""
 
@@ -66,11 +69,12 @@ class EntryOrder:
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]
 
-    def between(self, first: int, end: int) -> LongArray:
-        """The numbers of the entries whose key lies in [first, end)."""
-        low, high = np.searchsorted(self._keys, (first, end))
-        found: LongArray = self._order[low:high]
-        return found
+    def between(self, first: int, end: int) -> Iterator[LongArray]:
+        """The numbers of the entries whose key lies in [first, end), some at a time: all entries
+        of an index can lead to one batch, and many rows of a table take much memory."""
+        low, high = np.searchsorted(self._keys, (first, end)).tolist()
+        for start in range(low, high, _ENTRIES_AT_A_TIME):
+            yield self._order[start : min(start + _ENTRIES_AT_A_TIME, high)]
 
 
 class Place(IntEnum):
@@ -100,15 +104,15 @@ class OffsetLookup:
         if not len(sound):
             return
         first = int(headers.last_offset_before[sound[0]]) + 1
-        entries = self._order.between(first, headers.last_offset + 1)
         last_offsets = headers.table[sound, LAST_OFFSET]
-        rows = sound[np.searchsorted(last_offsets, self._offsets[entries])]
-        batches = headers.table[rows]
-        is_in = (batches[:, BASE_OFFSET] <= self._offsets[entries]) | is_wrapper(batches)
-        missed = np.where(headers.is_behind_damage[rows], Place.DAMAGED, Place.NOWHERE)
-        self._places[entries] = np.where(is_in, Place.BATCH, missed)
-        self._found[entries] = batches[:, list(self._columns)]
-        self.latest_ms_before[entries] = headers.latest_ms_before[rows]
+        for entries in self._order.between(first, headers.last_offset + 1):
+            rows = sound[np.searchsorted(last_offsets, self._offsets[entries])]
+            batches = headers.table[rows]
+            is_in = (batches[:, BASE_OFFSET] <= self._offsets[entries]) | is_wrapper(batches)
+            missed = np.where(headers.is_behind_damage[rows], Place.DAMAGED, Place.NOWHERE)
+            self._places[entries] = np.where(is_in, Place.BATCH, missed)
+            self._found[entries] = batches[:, list(self._columns)]
+            self.latest_ms_before[entries] = headers.latest_ms_before[rows]
 
     def places(self, end: HeaderTable, base_offset: int) -> NDArray[np.int64]:
         """Where each entry leads; `end` is what was added last."""

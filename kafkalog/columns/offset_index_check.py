@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkalog.columns.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET, is_wrapper
 from kafkalog.columns.batch_table import POSITION as BATCH_POSITION
-from kafkalog.columns.compiled import BoolArray
+from kafkalog.columns.compiled import BoolArray, LongArray
 from kafkalog.columns.header_walk import (
     EntryOrder,
     HeaderTable,
@@ -58,9 +58,11 @@ class OffsetIndexCheck:
         sound = table[table[:, FAULT] == 0]
         if len(sound):
             self._last_batch_position = int(sound[-1, BATCH_POSITION])
-        entries = self._by_position.between(headers.position, headers.end)
-        if not len(entries):
-            return
+        for entries in self._by_position.between(headers.position, headers.end):
+            self._add(headers, entries)
+
+    def _add(self, headers: HeaderTable, entries: LongArray) -> None:
+        table = headers.table
         starts = table[:, BATCH_POSITION]
         rows = np.searchsorted(starts, self._positions[entries], side="right") - 1
         batches, offsets = table[rows], self._offsets[entries]

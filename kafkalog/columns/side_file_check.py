@@ -12,7 +12,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.format.leader_epochs import read_leader_epochs
 from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.format.producer_snapshot import read_producer_snapshot
+from kafkalog.format.producer_snapshot import producer_entries
 from kafkalog.storage.names import snapshot_offset
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
@@ -22,18 +22,16 @@ PARTITION_METADATA = "partition.metadata"
 def snapshot_findings(name: str, data: bytes) -> Iterator[IndexFinding]:
     """What is wrong with a producer snapshot: it cannot be read, or it speaks of offsets that it
     is to be named after."""
+    offset = snapshot_offset(name)
     try:
-        entries = read_producer_snapshot(data)
+        for number, entry in enumerate(producer_entries(data)):
+            latest = max(entry.last_offset, entry.transaction_first_offset)
+            if offset is not None and latest >= offset:
+                detail = f"producer {entry.producer_id} with offset {latest}, not below {offset}"
+                yield IndexFinding(name, OFFSET, Severity.ERROR, detail, number, 1)
+                return
     except CorruptDataError as error:
         yield _unreadable(name, error, "a broker drops it and reads the log instead")
-        return
-    offset = snapshot_offset(name)
-    for number, entry in enumerate(entries):
-        latest = max(entry.last_offset, entry.transaction_first_offset)
-        if offset is not None and latest >= offset:
-            detail = f"producer {entry.producer_id} with offset {latest}, not below {offset}"
-            yield IndexFinding(name, OFFSET, Severity.ERROR, detail, number, 1)
-            return
 
 
 def leader_epoch_findings(text: str) -> Iterator[IndexFinding]:

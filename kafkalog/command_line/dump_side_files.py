@@ -10,11 +10,11 @@ from itertools import islice
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.indexes import read_offset_index, read_time_index, read_transaction_index
+from kafkalog.format.indexes import offset_entries, time_entries, transaction_entries
 from kafkalog.format.leader_epochs import read_leader_epochs
 from kafkalog.format.log_dir_files import read_clean_shutdown
 from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
+from kafkalog.format.producer_snapshot import ProducerEntry, producer_entries
 from kafkalog.format.properties import read_properties
 from kafkalog.format.secret_configs import shown_config
 from kafkalog.storage.files import read_bytes
@@ -39,17 +39,17 @@ _SEQUENCES = 2**31
 
 
 def _offset_index(data: bytes, base_offset: int) -> Iterator[Fields]:
-    for entry in read_offset_index(data, base_offset).entries:
+    for entry in offset_entries(data, base_offset):
         yield {"offset": entry.offset, "position": entry.position}
 
 
 def _time_index(data: bytes, base_offset: int) -> Iterator[Fields]:
-    for entry in read_time_index(data, base_offset).entries:
+    for entry in time_entries(data, base_offset):
         yield {"timestamp": entry.timestamp_ms, "offset": entry.offset}
 
 
 def _transaction_index(data: bytes, _: int) -> Iterator[Fields]:
-    for entry in read_transaction_index(data):
+    for entry in transaction_entries(data):
         yield {
             "version": 0,
             "producerId": entry.producer_id,
@@ -60,7 +60,7 @@ def _transaction_index(data: bytes, _: int) -> Iterator[Fields]:
 
 
 def _producer_snapshot(data: bytes, _: int) -> Iterator[Fields]:
-    for entry in read_producer_snapshot(data):
+    for entry in producer_entries(data):
         first = entry.transaction_first_offset
         fields: Fields = {
             "producerId": entry.producer_id,

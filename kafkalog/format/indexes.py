@@ -5,7 +5,7 @@ F101, F103 and F104.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -54,36 +54,41 @@ class Index(Generic[_Entry]):
 
 def read_offset_index(data: bytes, base_offset: int) -> Index[OffsetEntry]:
     """An `.index` file. Raises CorruptDataError where no whole number of entries is in it."""
-    _check_whole(data, OFFSET_ENTRY.size)
-    used = used_bytes(data, OFFSET_ENTRY.size)
-    entries = [
-        OffsetEntry(base_offset + relative, position)
-        for relative, position in OFFSET_ENTRY.iter_unpack(data[:used])
-    ]
-    return Index(entries, len(data) - used)
+    entries = list(offset_entries(data, base_offset))
+    return Index(entries, len(data) - len(entries) * OFFSET_ENTRY.size)
+
+
+def offset_entries(data: bytes, base_offset: int) -> Iterator[OffsetEntry]:
+    """The entries of the same, one after the other. Raises as `read_offset_index` does."""
+    for relative, position in OFFSET_ENTRY.iter_unpack(_used(data, OFFSET_ENTRY.size)):
+        yield OffsetEntry(base_offset + relative, position)
 
 
 def read_time_index(data: bytes, base_offset: int) -> Index[TimeEntry]:
     """A `.timeindex` file. Raises CorruptDataError as `read_offset_index` does."""
-    _check_whole(data, TIME_ENTRY.size)
-    used = used_bytes(data, TIME_ENTRY.size)
-    entries = [
-        TimeEntry(timestamp_ms, base_offset + relative)
-        for timestamp_ms, relative in TIME_ENTRY.iter_unpack(data[:used])
-    ]
-    return Index(entries, len(data) - used)
+    entries = list(time_entries(data, base_offset))
+    return Index(entries, len(data) - len(entries) * TIME_ENTRY.size)
+
+
+def time_entries(data: bytes, base_offset: int) -> Iterator[TimeEntry]:
+    """The entries of the same, one after the other. Raises as `read_offset_index` does."""
+    for timestamp_ms, relative in TIME_ENTRY.iter_unpack(_used(data, TIME_ENTRY.size)):
+        yield TimeEntry(timestamp_ms, base_offset + relative)
 
 
 def read_transaction_index(data: bytes) -> list[AbortedTransaction]:
     """A `.txnindex` file. Raises CorruptDataError for part of an entry or an unknown version."""
+    return list(transaction_entries(data))
+
+
+def transaction_entries(data: bytes) -> Iterator[AbortedTransaction]:
+    """The entries of the same, one after the other. Raises as `read_transaction_index` does."""
     _check_whole(data, TRANSACTION_ENTRY.size)
-    entries = []
     for number, (version, *fields) in enumerate(TRANSACTION_ENTRY.iter_unpack(data)):
         if version != TRANSACTION_INDEX_VERSION:
             detail = f"version {version} of an aborted transaction, known is 0"
             raise CorruptDataError("version", detail, position=number * TRANSACTION_ENTRY.size)
-        entries.append(AbortedTransaction(*fields))
-    return entries
+        yield AbortedTransaction(*fields)
 
 
 def write_offset_index(
@@ -110,6 +115,11 @@ def _check_whole(data: bytes, entry_bytes: int) -> None:
     if odd:
         detail = f"{len(data)} bytes are no whole number of entries of {entry_bytes}"
         raise CorruptDataError("truncated", detail, position=len(data) - odd)
+
+
+def _used(data: bytes, entry_bytes: int) -> memoryview:
+    _check_whole(data, entry_bytes)
+    return memoryview(data)[: used_bytes(data, entry_bytes)]
 
 
 def whole_entries(data: bytes, entry: struct.Struct) -> bytes:

@@ -6,7 +6,7 @@ Rules: docs/format.md F105 and F106.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
@@ -36,7 +36,12 @@ class ProducerEntry(NamedTuple):
 
 
 def read_producer_snapshot(data: bytes) -> list[ProducerEntry]:
-    """The entries in the order of the file.
+    """The entries in the order of the file. Raises as `producer_entries` does."""
+    return list(producer_entries(data))
+
+
+def producer_entries(data: bytes) -> Iterator[ProducerEntry]:
+    """The same, one after the other.
 
     Raises CorruptDataError where the file is cut, its version unknown or its checksum wrong.
     """
@@ -54,7 +59,8 @@ def read_producer_snapshot(data: bytes) -> list[ProducerEntry]:
     if len(data) != _ENTRIES_START + count * _ENTRY.size:
         detail = f"{count} entries announced in {len(data)} bytes"
         raise CorruptDataError("record_count", detail, position=_HEAD.size)
-    return [ProducerEntry(*fields) for fields in _ENTRY.iter_unpack(data[_ENTRIES_START:])]
+    for fields in _ENTRY.iter_unpack(memoryview(data)[_ENTRIES_START:]):
+        yield ProducerEntry(*fields)
 
 
 def write_producer_snapshot(entries: Iterable[ProducerEntry]) -> bytes:

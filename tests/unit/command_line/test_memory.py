@@ -109,3 +109,17 @@ def test_dump_of_a_hostile_batch(
     assert run.code == ExitCode.DONE
     assert ("1 damaged range passed over" in run.stderr) == (attack in REFUSED)
     assert run.peak_mib < MOST_MIB
+
+
+@pytest.mark.parametrize(("command", "most_mib"), [("dump", 200), ("check", MOST_MIB)])
+def test_an_index_with_millions_of_entries_for_one_batch(
+    command: str, most_mib: int, log: Path
+) -> None:
+    # Its entries were a list of Python's objects for dump, a row of the batch table for check.
+    log.write_bytes(batch(compressed(record(0)), 1))
+    index = log.with_suffix(".index")
+    index.write_bytes(struct.pack(">ii", 0, 6) * (2 * MIB))
+    run = kafkalog(command, log.parent)
+    index.unlink()
+    assert run.code == {"dump": ExitCode.DONE, "check": ExitCode.FINDINGS}[command]
+    assert run.peak_mib < most_mib
