@@ -5,6 +5,7 @@ Rules: docs/format.md F174 and F175.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -121,9 +122,15 @@ class ReplicaSet:
 
 
 def _overlapping(segments: Sequence[SegmentFile], start: int, end: int) -> list[SegmentFile]:
+    """The segments, which rise, that can hold offsets [start, end)."""
+    first = max(bisect_right(segments, start, key=_base_offset) - 1, 0)
+    behind = bisect_left(segments, end, key=_base_offset)
     return [
         segment
-        for segment in segments
-        if (segment.base_offset or 0) < end
-        and (segment.next_base_offset is None or segment.next_base_offset > start)
+        for segment in segments[first:behind]
+        if segment.next_base_offset is None or segment.next_base_offset > start
     ]
+
+
+def _base_offset(segment: SegmentFile) -> int:
+    return segment.base_offset or 0
