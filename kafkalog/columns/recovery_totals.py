@@ -63,8 +63,8 @@ class RecoveryTotals:
         parts = [self._start_words()]
         if self.missing_offsets:
             parts.append(
-                f"MISSING by the checkpoints: {counted(self.missing_offsets, 'offset')} at the "
-                f"end of {counted(self.short_partitions, 'partition')}"
+                f"MISSING by checkpoints or indexes: {counted(self.missing_offsets, 'offset')} at "
+                f"the end of {counted(self.short_partitions, 'partition')}"
             )
         if self.lost_bytes:
             parts.append(

@@ -81,7 +81,7 @@ def ingest_sources(args: Namespace, inputs: Sequence[str]) -> list[StateSource]:
     what `found_sources` raises."""
     if args.starting_offsets_out is not None:
         refuse_inside("--starting-offsets-out", args.starting_offsets_out, inputs)
-        refuse_unwritable_file("--starting-offsets-out", args.starting_offsets_out)
+        refuse_unwritable_file("--starting-offsets-out", args.starting_offsets_out, args.output)
     if args.full_refresh and is_bounded(args):
         raise OptionError("--full-refresh", "a start", "either of them")
     with named_as_arguments(_ARGUMENTS):

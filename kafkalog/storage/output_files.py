@@ -38,11 +38,13 @@ def refuse_unwritable(option: str, directory: str) -> None:
         raise OptionError(option, directory, f"where one may write: not so in {found}")
 
 
-def refuse_unwritable_file(option: str, path: str) -> None:
-    """Raise OptionError where no file can be written to a path, before the work that it is for."""
+def refuse_unwritable_file(option: str, path: str, made: str | None = None) -> None:
+    """Raise OptionError where no file can be written to a path, before the work that it is for,
+    which makes the directory `made` first."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
-    if not os.path.isdir(folder):
+    is_made = made is not None and os.path.commonpath((os.path.realpath(made), folder)) == folder
+    if not is_made and not os.path.isdir(folder):
         allowed = f"a file in a directory that is there, which {folder} is not"
         raise OptionError(option, path, allowed)
     if os.path.isdir(target):

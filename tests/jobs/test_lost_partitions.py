@@ -96,7 +96,7 @@ def test_the_plan_and_the_salvage_say_so_too(
     *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
     assert absent == disk.not_there
     offsets = disk.end - disk.first_lost
-    missing = f"MISSING by the checkpoints: {offsets} offsets at the end of 1 partition"
+    missing = f"MISSING by checkpoints or indexes: {offsets} offsets at the end of 1 partition"
     assert missing in verdict
     assert salvage.main([*given, "--salvage-to", str(tmp_path / "new")]) == ExitCode.FINDINGS
     *_, absent, verdict, _ = capsys.readouterr().out.splitlines()

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from kafkalog.command_line.job import job_titles
+from kafkalog.errors import OptionError
 from kafkalog.spark.job import ExitCode, announced_logs, job_parser
+from kafkalog.storage.output_files import refuse_unwritable_file
 from tests.unit.storage.log_dirs import add_partition
 from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
@@ -202,3 +204,14 @@ def test_an_output_on_a_cluster_is_left_to_spark(
     args = job_parser("x", "", "").parse_args([str(place / "logs"), *options])
     inputs, _ = announced_logs(args)
     assert inputs == [str(place / "logs")]
+
+
+@pytest.mark.parametrize("path", ["lake/offsets.json", "lake/tables/offsets.json"])
+def test_a_file_may_lie_where_the_job_makes_a_directory_first(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refuse_unwritable_file("--starting-offsets-out", path, "lake/tables")
+    with pytest.raises(OptionError, match="lake is not"):
+        refuse_unwritable_file("--starting-offsets-out", "lake/offsets.json", "sea")
+    assert not any(tmp_path.iterdir())
