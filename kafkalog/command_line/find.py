@@ -61,7 +61,7 @@ Examples:
     "--partition-count",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many partitions the topic has, where not all are here; with one --topic.",
+    help="How many partitions the topic has, where not all are here; with --partitioner and one --topic.",
 )
 @click.option(
     "--limit",
@@ -102,8 +102,9 @@ def find(
         raise click.UsageError("What to find is missing: --key KEY, or --value-contains BYTES.")
     if asked.by_partitioner and asked.key is None:
         raise OptionError("--partitioner", partitioner, "together with --key")
-    if partition_count is not None and len(set(topics)) > 1:
-        raise OptionError("--partition-count", str(partition_count), "with one --topic")
+    if partition_count is not None and (len(set(topics)) > 1 or not asked.by_partitioner):
+        allowed = "with --partitioner and one --topic"
+        raise OptionError("--partition-count", str(partition_count), allowed)
     result = search(asked_logs(log_dirs, asked), asked, processes=processes)
     if table_format == "json":
         write_table(("type", *_FOUND), [("found", *row) for row in result.found], "json")

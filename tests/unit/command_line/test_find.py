@@ -98,7 +98,9 @@ def test_a_partitioner_chooses_a_partition_of_each_topic(log_dir: Path) -> None:
     assert [row["topic"] for row in rows(result, "found")] == ["clicks"]
     several = find(log_dir, *asked, "--partition-count", "2")
     assert (several.exit_code, several.stderr.count("\n")) == (2, 1)
-    assert "option --partition-count: got '2', allowed: with one --topic" in several.stderr
+    assert (
+        "option --partition-count: got '2', allowed: with --partitioner and one" in several.stderr
+    )
 
 
 def test_what_no_consumer_has_yet_is_not_visible(log_dir: Path) -> None:
@@ -196,6 +198,7 @@ def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir
     ("arguments", "said"),
     [
         (["--value-contains", "x", "--partitioner", "java"], "together with --key"),
+        (["--key", "a", "--partition-count", "2"], "--partition-count: got '2', allowed: with --p"),
         (["--key", "a", "--partition", "7"], "option --partition: got '7'"),
         (["--key", "hex:f"], "hex: with hex behind it"),
     ],
