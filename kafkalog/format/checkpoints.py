@@ -15,6 +15,8 @@ TopicPartition = tuple[str, int]
 _FAULT = "checkpoint"
 _VERSION = "0"
 _SHOWN = 80
+# An entry takes much more memory than its line; no log directory has as many partitions.
+_MOST_ENTRIES = 1_000_000
 _Entry = TypeVar("_Entry")
 
 
@@ -23,7 +25,7 @@ def read_offset_checkpoint(text: str) -> dict[TopicPartition, int]:
 
     Raises CorruptDataError, its position the line's number.
     """
-    if not text.splitlines():
+    if not text:
         return {}
     entries = read_checkpoint(text, "topic partition offset", _offset_of_partition)
     offsets = dict(entries)
@@ -59,14 +61,17 @@ def read_checkpoint(text: str, shape: str, entry: Callable[[list[str]], _Entry])
 
     Raises CorruptDataError, its position the line's number.
     """
-    lines = text.splitlines()
-    if not lines or lines[0].strip() != _VERSION:
-        found = repr(lines[0][:_SHOWN]) if lines else "missing"
+    lines = text.split("\n", _MOST_ENTRIES + 2)
+    if lines[0].strip() != _VERSION:
+        found = repr(lines[0][:_SHOWN]) if text else "missing"
         raise CorruptDataError(_FAULT, f"version {found}, known is {_VERSION}", position=1)
     try:
         announced = int(lines[1])
     except (IndexError, ValueError):
         raise CorruptDataError(_FAULT, "no count of entries", position=2) from None
+    if len(lines) > _MOST_ENTRIES + 2 and lines[-1]:
+        detail = f"more than {_MOST_ENTRIES:,} entries, which is not what brokers write"
+        raise CorruptDataError(_FAULT, detail, position=_MOST_ENTRIES + 3)
     entries: list[_Entry] = []
     for number, line in enumerate(lines[2:], start=3):
         if not line.strip():

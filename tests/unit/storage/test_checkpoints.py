@@ -247,3 +247,11 @@ def test_an_error_shows_the_beginning_of_a_long_line(text: str) -> None:
     with pytest.raises(CorruptDataError) as caught:
         read_offset_checkpoint(text)
     assert len(str(caught.value)) < 500
+
+
+def test_a_checkpoint_has_at_most_a_million_entries() -> None:
+    # F80. As values 64 MiB of them took gigabytes.
+    most = "0\n1000000\n" + "".join(f"t {number} 0\n" for number in range(10**6))
+    assert len(read_offset_checkpoint(most)) == 10**6
+    with pytest.raises(CorruptDataError, match="more than 1,000,000 entries"):
+        read_offset_checkpoint(most + "t 1000000 0")
