@@ -74,8 +74,9 @@ def check(
         raise LogDirError("; ".join((nothing, *absent)))
     tiered = next((log for log in logs if log.tiered_topic_id is not None), None)
     if tiered is not None and not no_indexes:
+        place = tiered.segments[0].path if tiered.segments else tiered.path
         raise LogDirError(
-            f"{tiered.name} has segments in tiered storage, {tiered.segments[0].path}: the files "
+            f"{tiered.name} has segments in tiered storage, {place}: the files "
             "beside these are not checked, their logs are with --no-indexes"
         )
     passes = 1 if no_indexes else 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,9 @@ from kafkalog import __version__
 from kafkalog.command_line.main import COMMANDS, kafkalog
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.format.record_batch import write_batch
+from kafkalog.format.records import Record
+from tests.tiered_objects import store_segment
 
 HEAVY = ("numba", "numpy", "pyarrow", "pyspark", "pandas")
 
@@ -141,3 +145,13 @@ def test_options_that_are_repeatable_and_switches_may_be_given_twice() -> None:
     asked = "ls missing --topic a --topic b --deep --deep"
     result = CliRunner().invoke(kafkalog, asked.split())
     assert (result.exit_code, "missing" in result.stderr) == (ExitCode.UNREADABLE_INPUT, True)
+
+
+def test_check_names_a_tiered_partition_without_a_segment(tmp_path: Path) -> None:
+    segment = write_batch([Record(0, 1, 0, b"k", b"v", ())])
+    store_segment(tmp_path, "sound-0", 0, segment)
+    log = store_segment(tmp_path, "lost-0", 0, segment)
+    log.with_suffix(".rsm-manifest").unlink()
+    result = CliRunner().invoke(kafkalog, ["check", str(tmp_path)])
+    assert result.exit_code == 3, result.exception
+    assert "lost-0 has segments in tiered storage" in result.stderr
