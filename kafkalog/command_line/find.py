@@ -61,7 +61,7 @@ Examples:
     "--partition-count",
     metavar="N",
     type=click.IntRange(min=1),
-    help="How many partitions the topic has, where not all are here; with --partitioner and one --topic.",
+    help="With --partitioner and one --topic: how many partitions it has, where not all are here.",
 )
 @click.option(
     "--limit",
