@@ -12,7 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from typing import NamedTuple, TextIO
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
@@ -22,6 +22,7 @@ from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.config_files import topic_configs
 from kafkalog.spark.options import Mode
 from kafkalog.spark.session import is_on_this_machine
+from kafkalog.spark.spark_errors import last_words
 from kafkalog.spark.tables import FORMATS
 from kafkalog.storage.files import matching_paths
 from kafkalog.storage.log_dir import find_partitions, input_entries
@@ -45,7 +46,6 @@ the input cannot be read: stderr names it, and the rest is in the tables
 
 
 # What Python, numpy and Arrow say, as the last line of a Python worker's stack.
-_NO_MEMORY = re.compile(r"^(numpy\.[\w.]+|pyarrow\.lib\.Arrow)?MemoryError\b", re.MULTILINE)
 
 
 class InputArgument(NamedTuple):
@@ -334,8 +334,8 @@ def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
     except MemoryError:
         return _failed(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
-    except (PySparkException, Py4JJavaError) as error:
-        kind, message = _last_words(error)
+    except (PySparkException, Py4JError) as error:
+        kind, message = last_words(error)
         is_option = kind == OptionError.__name__
         return _failed(
             message, ExitCode.WRONG_ARGUMENTS if is_option else ExitCode.UNREADABLE_INPUT
@@ -345,18 +345,3 @@ def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace
 def _failed(message: str, code: ExitCode) -> int:
     print(f"error: {message}", file=sys.stderr)
     return code
-
-
-def _last_words(error: PySparkException | Py4JJavaError) -> tuple[str, str]:
-    """The error that a Python worker raised, without the way that it took through Spark."""
-    prefix = "kafkalog.errors."
-    lines = [line for line in str(error).splitlines() if line.startswith(prefix)]
-    if not lines and _NO_MEMORY.search(str(error)):
-        return OutOfMemoryError.__name__, str(OutOfMemoryError())
-    if not lines:
-        if isinstance(error, Py4JJavaError):
-            # What PySpark has no error of its own for; the JVM's stack is below the first line.
-            return type(error).__name__, str(error.java_exception).partition("\n")[0]
-        return type(error).__name__, str(error)
-    kind, _, message = lines[-1].removeprefix(prefix).partition(": ")
-    return kind, message

@@ -116,8 +116,12 @@ class OutputFile:
 
 def write_file(path: str, data: bytes, flush: Flush) -> None:
     """Write a small file in place of one of that name, never seen half written."""
-    with whole_file(path, flush) as file:
-        file.write(data)
+    try:
+        with whole_file(path, flush) as file:
+            file.write(data)
+    except OSError as error:
+        error.filename = path  # such as where the disk is full
+        raise
 
 
 @contextmanager

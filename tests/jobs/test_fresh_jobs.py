@@ -11,7 +11,7 @@ import pytest
 
 from kafkalog.exit_codes import ExitCode
 from tests.conftest import ROOT, delta_jars
-from tests.jobs.job_runs import needs_delta
+from tests.jobs.job_runs import DAMAGED, needs_delta
 
 pytestmark = pytest.mark.spark
 
@@ -78,6 +78,17 @@ def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
     assert done.returncode == ExitCode.UNREADABLE_INPUT
     assert "io.delta#delta-spark_4.2_2.13;4.4.0: not found" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: [JAVA_GATEWAY_EXITED]")
+
+
+@pytest.mark.deep
+def test_an_error_in_a_task_is_told_without_pages_of_traces(tmp_path: Path) -> None:
+    arguments = ["--output", "out", "--format", "json"]
+    done = run_fresh("reconstruct_state", str(DAMAGED), *arguments, work=tmp_path, submit="")
+    assert done.returncode == ExitCode.UNREADABLE_INPUT
+    assert "\n  File " not in done.stderr and "\n\tat " not in done.stderr
+    lines = said_by_jobs(done.stderr)
+    assert len(lines) < 12, done.stderr
+    assert lines[-1].startswith(f"error: {DAMAGED}") and "position" in lines[-1]
 
 
 def said_by_jobs(stderr: str) -> list[str]:

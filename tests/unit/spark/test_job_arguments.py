@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from kafkalog.errors import (
@@ -230,6 +230,61 @@ def test_of_an_error_in_the_jvm_only_its_first_line_is_told(
     assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
     told = "error: org.apache.spark.SparkException: [TASK_WRITE_FAILED] disk full\n"
     assert capsys.readouterr().err == told
+
+
+class Thrown(JavaException):
+    """One with a cause."""
+
+    def __init__(self, message: str | None, cause: Thrown | None = None) -> None:
+        self._message, self._cause = message, cause
+
+    def getMessage(self) -> str | None:
+        return self._message
+
+    def getCause(self) -> Thrown | None:
+        return self._cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (Thrown("No space left on device\n\tat A.b"), "disk full: No space left on device"),
+        (Thrown("disk full"), "disk full"),
+        (Thrown(None), "disk full"),
+        (None, "disk full"),
+    ],
+    ids=["another", "the same", "without words", "none"],
+)
+def test_the_first_cause_of_an_error_in_the_jvm_is_told(
+    cause: Thrown | None,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Py4JJavaError, "__str__", lambda error: "called o7")
+    error = Py4JJavaError("An error occurred.", Thrown("", Thrown("by the way", cause)))
+    if cause is None:
+        error = Py4JJavaError("An error occurred.", Thrown(""))
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    said = "error: org.apache.spark.SparkException: [TASK_WRITE_FAILED] "
+    assert capsys.readouterr().err == f"{said}{told}\n"
+
+
+def test_of_what_else_a_worker_raises_the_last_line_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = worker_error("PermissionError: [Errno 13] Permission denied: 'logs/a-0'")
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    told = "error: PermissionError: [Errno 13] Permission denied: 'logs/a-0'\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_jvm_that_has_ended_is_an_error_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    error = Py4JNetworkError("Answer from Java side is empty")
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr().err
+    assert said.startswith("error: Spark's JVM has ended (Answer from Java side is empty)")
+    assert said.count("\n") == 1
 
 
 def test_wrong_options_found_in_a_worker_are_wrong_arguments() -> None:
