@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import BinaryIO
 
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
@@ -49,7 +50,7 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     )
     with (
         opened_output(request, [item.path for item in items]) as output,
-        ParquetWriter(output, _schema(request), compression="zstd") as writer,
+        _writer(output, _schema(request)) as writer,
         progress_bar(size) as bar,
     ):
         for rows, findings in parts:
@@ -66,6 +67,14 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     parts.close()
     tell(_written_words(progress.rows, request))
     return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def _writer(output: BinaryIO, schema: pa.Schema) -> ParquetWriter:
+    """Without the least and the largest of keys and values: copies of a value as large as a batch
+    may be would take most of the memory."""
+    bytes_of_records = ("key", "value", "headers")
+    named = [name for name in schema.names if name not in bytes_of_records]
+    return ParquetWriter(output, schema, compression="zstd", write_statistics=named)
 
 
 def _written_words(rows: int, request: DumpRequest) -> str:

@@ -111,6 +111,41 @@ def test_dump_of_a_hostile_batch(
     assert run.peak_mib < MOST_MIB
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("attack", [*REFUSED, many_headers, controls, least])
+def test_dump_of_a_hostile_batch_to_parquet(
+    attack: Callable[[], bytes], log: Path, tmp_path: Path
+) -> None:
+    log.write_bytes(attack())
+    output = tmp_path / "records.parquet"
+    run = kafkalog("dump", "--deep", "--output", output, log)
+    assert run.code == ExitCode.DONE
+    assert ("1 damaged range passed over" in run.stderr) == (attack in REFUSED)
+    assert run.peak_mib < MOST_MIB
+    output.unlink()
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("arguments", [("--key", "none"), ("--value-contains", "none")])
+@pytest.mark.parametrize("attack", [*REFUSED, controls, stored_controls, least, old_messages])
+def test_find_in_a_hostile_batch(
+    attack: Callable[[], bytes], arguments: tuple[str, str], log: Path
+) -> None:
+    log.write_bytes(attack())
+    run = kafkalog("find", "--topic", "orders", *arguments, log.parent)
+    assert run.code == ExitCode.FINDINGS  # which says that none was found
+    assert run.peak_mib < MOST_MIB
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("attack", [*REFUSED, many_headers, controls, least, old_messages])
+def test_check_of_a_hostile_batch(attack: Callable[[], bytes], log: Path) -> None:
+    log.write_bytes(attack())
+    run = kafkalog("check", log.parent)
+    assert run.code == ExitCode.FINDINGS  # it has no index, and may be refused
+    assert run.peak_mib < MOST_MIB
+
+
 @pytest.mark.parametrize(("command", "most_mib"), [("dump", 200), ("check", MOST_MIB)])
 def test_an_index_with_millions_of_entries_for_one_batch(
     command: str, most_mib: int, log: Path
