@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
@@ -154,7 +155,15 @@ def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
         return
     table = DeltaTable.createIfNotExists(spark).location(path).addColumns(table_schema(RECORDS))
     with user_metadata(spark, IngestPositions(positions.isolation_level).to_json()):
-        table.clusterBy(*_CLUSTERED_BY).execute()
+        try:
+            table.clusterBy(*_CLUSTERED_BY).execute()
+        except AnalysisException as error:
+            if error.getCondition() != "DELTA_TABLE_NOT_FOUND":
+                raise
+            # A log without a commit, of a run that was killed: this makes no table of it.
+            spark.createDataFrame([], table_schema(RECORDS)).write.format("delta").save(path)
+            place, columns = path.replace("`", "``"), ", ".join(_CLUSTERED_BY)
+            spark.sql(f"ALTER TABLE delta.`{place}` CLUSTER BY ({columns})")
 
 
 def _replaced(run: IngestRun) -> str:

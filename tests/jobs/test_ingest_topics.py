@@ -181,3 +181,19 @@ def test_a_restored_table_and_one_without_history_go_on_where_they_are(
     log.append(2, 3)
     assert run_ingest(tmp_path / "log", output=copied) == 0
     assert [row["offset"] for row in ingested(spark, copied)] == list(range(24))
+
+
+def test_a_log_without_a_commit_of_a_killed_run_is_gone_on_with(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    # F530
+    log, output = StreamedLog(tmp_path / "log", "orders", 0), tmp_path / "out"
+    log.append(2, 3)
+    for table in ("ingested_records", "ingest_manifest"):
+        (output / table / "_delta_log").mkdir(parents=True)
+    for _ in range(2):
+        assert run_ingest(tmp_path / "log", output=output) == 0
+        assert [row["offset"] for row in ingested(spark, output)] == list(range(6))
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{output / 'ingested_records'}`").first()
+    assert detail is not None
+    assert detail.clusteringColumns == ["topic", "partition", "offset"]
