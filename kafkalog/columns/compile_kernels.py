@@ -13,7 +13,9 @@ from kafkalog.columns.batch_encoder import BatchEncoder
 from kafkalog.columns.batch_table import new_table
 from kafkalog.columns.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
+from kafkalog.columns.fill import FIELDS_SIZE
 from kafkalog.columns.lag_statuses import LagEvents, LagWindows
+from kafkalog.columns.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.record_metadata import IS_CONTROL, record_schema
 from kafkalog.columns.scan import set_header_rows
 from kafkalog.columns.segment_options import SegmentOptions
@@ -51,12 +53,20 @@ def compile_kernels() -> None:
         source = WindowBytes(window)
         source.zero_run(0, source.size)
         source.next_candidate(0, source.size)
+    _compile_pieces()
     _compile_statuses()
     _compile_commits()
     _compile_encoder()
     _compile_texts()
     header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
     set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
+
+
+def _compile_pieces() -> None:
+    """A piece of a large payload, without a whole record."""
+    payload = np.zeros(16, dtype=np.uint8)
+    piece_end(payload, 0, len(payload), 2, 1)
+    find_record_fields(payload, 0, len(payload), 2, np.zeros(FIELDS_SIZE, dtype=np.int64))
 
 
 def _compile_statuses() -> None:

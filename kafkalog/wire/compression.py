@@ -36,6 +36,7 @@ class OutputTooSmallError(Exception):
 # The library's type information takes the class for an instance.
 _IsalError: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]
 _FIRST_GZIP_PIECE = 256
+_MOST_GZIP_PIECE = 1024 * 1024
 _GZIP_MEMBER = b"\x1f\x8b"
 _GZIP_WINDOW_BITS = 31  # zlib's way to say: a gzip header and trailer around the deflate stream
 # What cramjam reports when the output it was given is full.
@@ -86,9 +87,10 @@ def _gunzip_member(payload: memoryview, output: memoryview, piece_bytes: int) ->
     stream = isal_zlib.decompressobj(_GZIP_WINDOW_BITS)
     read = size = 0
     while not stream.eof:
-        piece = payload[read : read + piece_bytes]
+        piece = payload[read : read + min(piece_bytes, _MOST_GZIP_PIECE)]
         room = len(output) - size
-        part = stream.decompress(piece, max(room, 1))  # a limit of 0 would mean none at all
+        # A limit of 0 would mean none at all. What comes is copied: some at a time, then.
+        part = stream.decompress(piece, min(max(room, 1), _MOST_GZIP_PIECE))
         if len(part) > room:
             raise OutputTooSmallError("gzip: more than there is room for")
         if not piece and not part:
