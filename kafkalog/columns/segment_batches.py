@@ -153,9 +153,9 @@ class SegmentBatches:
     def _first_bad(self, row: int) -> int:
         """The first row from `row` on with a wrong checksum or unreadable bytes, or the end."""
         bad = int(first_mismatch(self._table, row, self._rows))
-        ends = self._table[row:bad, POSITION] + self._table[row:bad, SIZE]
-        if not self._window.unreadable or not len(ends):
+        if row == bad or not self._window.unreadable:
             return bad
+        ends = self._table[row:bad, POSITION] + self._table[row:bad, SIZE]
         hidden = self._window.unreadable.within(int(self._table[row, POSITION]), int(ends[-1]))
         return row + int(np.searchsorted(ends, hidden[0].position, "right")) if hidden else bad
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -93,3 +94,23 @@ def test_batches_in_values_behind_unreadable_pages_are_none_of_the_log(
     account, rows = by_reference(left, 0, unreadable=hidden)
     check(sound, account, rows, pages)
     assert by_kernels(FailingFile(sound, pages), 0) == (account, rows)
+
+
+_REAL = sorted((Path(__file__).parents[2] / "examples" / "shop-week").glob("*/*.log"))
+
+
+@given(path=st.sampled_from(_REAL), chosen=st.sets(st.integers(0, 7), min_size=1))
+def test_any_pages_of_an_example_segment(path: Path, chosen: set[int]) -> None:
+    # F77, F78, F79
+    sound = path.read_bytes()
+    pages = [page for page in chosen if page * PAGE_BYTES < len(sound)]
+    left, hidden = with_hidden_pages(sound, pages)
+    account, rows = by_reference(left, int(path.stem), unreadable=hidden)
+    assert by_kernels(FailingFile(sound, pages), int(path.stem)) == (account, rows)
+    spans = hidden_spans(len(sound), pages)
+    whole = [span for span in batch_spans(sound) if not any(overlaps(span, page) for page in spans)]
+    _, all_rows = by_reference(sound, int(path.stem))
+    assert rows == [row for row in all_rows if row[-1] in {start for start, _ in whole}]
+    for position, size, fault, *_ in account:
+        is_hidden = any(overlaps((position, position + size), page) for page in spans)
+        assert (fault == "unreadable") == is_hidden
