@@ -51,7 +51,7 @@ def test_exit_codes_are_those_that_the_help_tells() -> None:
         "WRONG_ARGUMENTS": 2,
         "UNREADABLE_INPUT": 3,
     }
-    told = "0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 unreadable input"
+    told = "0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 some or all of"
     assert told in PARSER.format_help()
 
 
