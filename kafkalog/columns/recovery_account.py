@@ -138,10 +138,12 @@ def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
                 last = int(times[:, MAX_TIMESTAMP].max())
                 first_ms = first if first_ms is None else min(first_ms, first)
                 last_ms = last if last_ms is None else max(last_ms, last)
+    span_ms = -1 if first_ms is None or last_ms is None else last_ms - first_ms
     return {
         "unflushed_records": records,
         "unflushed_bytes": size,
-        "unflushed_ms": None if first_ms is None or last_ms is None else last_ms - first_ms,
+        # Producers choose timestamps: their distance can be no time at all.
+        "unflushed_ms": span_ms if 0 <= span_ms < 2**63 else None,
     }
 
 
