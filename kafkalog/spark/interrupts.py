@@ -14,6 +14,8 @@ from typing import Any
 _Handler = Callable[[int, FrameType | None], Any]
 
 
+# py4j's, for what it says of the connection that was interrupted.
+_LOGGERS = (None, "py4j.clientserver")
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -63,12 +65,16 @@ def end_at_interrupt() -> None:
     """
     if _is_main_thread() and callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    logging.getLogger().addFilter(_is_no_interrupt)
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_is_no_interrupt)
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    kind = record.exc_info[0] if record.exc_info else None
-    return kind is None or not issubclass(kind, KeyboardInterrupt)
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        # What fails while a connection is closed because of it.
+        error = error.__context__
+    return error is None
 
 
 def _is_main_thread() -> bool:

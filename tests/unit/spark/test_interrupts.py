@@ -79,3 +79,26 @@ def test_a_job_ends_at_ctrl_c_without_a_page_of_traces(caplog: pytest.LogCapture
     finally:
         logging.root.filters[:] = filters
     assert [record.exc_info and record.exc_info[0] for record in caplog.records] == [ValueError]
+
+
+def test_what_fails_while_an_interrupted_connection_is_closed_is_not_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loggers = [logging.root, logging.getLogger("py4j.clientserver")]
+    filters = [list(logger.filters) for logger in loggers]
+    try:
+        end_at_interrupt()
+        for first in (KeyboardInterrupt, ValueError):
+            try:
+                try:
+                    raise first
+                except first:
+                    raise BrokenPipeError  # noqa: B904
+            except BrokenPipeError:
+                loggers[1].exception("while closing")
+    finally:
+        for logger, before in zip(loggers, filters, strict=True):
+            logger.filters[:] = before
+    (record,) = caplog.records
+    assert record.exc_info and record.exc_info[1]
+    assert isinstance(record.exc_info[1].__context__, ValueError)
