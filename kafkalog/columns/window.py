@@ -25,6 +25,7 @@ from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.varints import VARINT_BYTES
 
 SEARCH_BYTES = 1024 * 1024
+_NEAR_BYTES = 16 * 1024
 _LEAST_LENGTH = LEAST_LENGTH[0]
 _FIELDS_V0, _FIELDS_V1 = LEGACY_FIELDS_START
 _ATTRIBUTES_END = 22
@@ -175,13 +176,24 @@ class WindowBytes:
         # The piece of the file that is being searched, and where it begins.
         self._data: ByteArray = np.empty(0, dtype=np.uint8)
         self._searched = -SEARCH_BYTES
+        # What was read near the place that was looked at last.
+        self._near = b""
+        self._near_position = 0
 
     @property
     def unreadable(self) -> UnreadableRanges:
         return self._window.unreadable
 
     def read(self, position: int, size: int) -> bytes:
-        return self._window.read(position, size)
+        if size > _NEAR_BYTES // 2:
+            return self._window.read(position, size)
+        index = position - self._near_position
+        if not 0 <= index <= len(self._near) - size:
+            # Sound batches are walked by a few fields of each, and of the bytes before each.
+            self._near_position = max(position - _NEAR_BYTES // 4, 0)
+            self._near = self._window.read(self._near_position, _NEAR_BYTES)
+            index = position - self._near_position
+        return self._near[index : index + size]
 
     def _piece(self, position: int, size: int) -> ByteArray:
         # A copy, for kernels are compiled for writable arrays only.
