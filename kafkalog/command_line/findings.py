@@ -57,8 +57,10 @@ class CheckedLogs:
 
     def words(self) -> str:
         """One line: how much was checked, and whether it is sound; what is not comes first."""
-        unread = sum(finding.kind == _UNREAD for finding in self.findings)
-        return f"LEFT OUT: {counted(unread, 'file')}; {self._read()}" if unread else self._read()
+        unread = len({finding.file for finding in self.findings if finding.kind == _UNREAD})
+        if not unread:
+            return self._read()
+        return f"UNREADABLE in part or as a whole: {counted(unread, 'file')}; {self._read()}"
 
     def _read(self) -> str:
         """The same of what could be read."""

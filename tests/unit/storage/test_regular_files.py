@@ -79,7 +79,7 @@ def test_check_finds_what_is_no_regular_file_and_checks_the_rest(
     assert '"kind": "unreadable"' in found[0]
     assert f"{kind}: only regular files are read" in found[0]
     assert len(found) == 1
-    assert "LEFT OUT: 1 file" in result.stderr
+    assert "UNREADABLE in part or as a whole: 1 file;" in result.stderr
     assert result.exit_code == ExitCode.FINDINGS
 
 
