@@ -7,10 +7,11 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import BinaryIO
 
 from kafkalog.errors import LogDirError, OptionError
+from kafkalog.exit_codes import stopped_by_exceptions
 
 # What only brokers leave in a directory: nothing of ours goes beside it.
 _BROKER_FILES = (".lock", "meta.properties")
@@ -182,15 +183,22 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
     """Yield the file that a user names: as `whole_file` does, or the file that a link names; what
     is no regular file, such as /dev/null, /dev/stdout or a pipe, is written as it is.
 
-    Raises OptionError where the path's directory is not there, or where writing is not allowed.
+    Raises OptionError where the path's directory is not there, or where writing is not allowed, and
+    StoppedError for a signal that ends the process, so that nothing unfinished is left.
     """
     if _is_written_directly(path):
         with open(os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
             yield file
         return
     refuse_unwritable_file(option, path)
-    with whole_file(os.path.realpath(path), at_once=at_once) as file:
-        yield file
+    # What is in its place at once has nothing to remove.
+    ending = nullcontext() if at_once else stopped_by_exceptions()
+    try:
+        with ending, whole_file(os.path.realpath(path), at_once=at_once) as file:
+            yield file
+    except OSError as error:
+        error.filename = error.filename or path  # such as where the disk is full
+        raise
 
 
 def _is_written_directly(path: str) -> bool:

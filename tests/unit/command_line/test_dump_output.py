@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -130,6 +133,54 @@ def test_a_dump_that_does_not_end_leaves_the_older_file(
     monkeypatch.setattr(LogDump, "pieces", ending)
     assert dump("--output", target, PARTITION / LOG).exit_code == code
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"dumped": "older"}
+
+
+_STOPPED = """
+import os
+from kafkalog.columns.dump_log import LogDump, Piece
+from kafkalog.command_line.main import main
+
+def pieces(dump):
+    yield Piece(b"begun")
+    os.kill(os.getpid(), {number})
+    yield Piece(b"never written")
+
+LogDump.pieces = pieces
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_dump_that_a_signal_ends_leaves_the_older_file_alone(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    target = tmp_path / "dumped"
+    target.write_text("older")
+    program = _STOPPED.format(number=int(number))
+    given = [sys.executable, "-c", program, "dump", "--output", target, PARTITION / LOG]
+    assert subprocess.run(given, timeout=120).returncode == 128 + number
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"dumped": "older"}
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("output_format", ["text", "parquet"])
+def test_a_full_disk_is_told_with_the_output_and_leaves_nothing(
+    output_format: str, processes: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "dumped"
+    program = "from kafkalog.command_line.main import main; main()"
+    given = [sys.executable, "-c", program, "dump", "--deep", "--format", output_format]
+    run = subprocess.run(
+        [*given, "--processes", processes, "--output", target, PARTITION.parent],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    # A limit on files, which a test can set: a full disk's error comes by the same way.
+    expected = f"error: [Errno {errno.EFBIG}] {os.strerror(errno.EFBIG)}: '{target}'\n"
+    assert (run.returncode, run.stderr) == (ExitCode.UNREADABLE_INPUT, expected)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_output_has_the_permissions_of_the_file_that_it_replaces(tmp_path: Path) -> None:
