@@ -49,7 +49,7 @@ _EPILOG = f"""\
 {LOG_DIRS_MEANING}
 Nothing is changed: the plan says where a broker would cut each log, what would be lost, and what of
 that `kafkalog salvage` could save. What to do then: docs/recovery.md. Exit code 1 says that
-something would be lost, or that a broker would not start.
+something is or would be lost, that damage would stay, or that a broker would not start.
 
 \b
 Examples:
