@@ -87,14 +87,16 @@ def undeleted_log(log: DeletedLog, scratch: str, topic_id: str | None) -> TableR
 
 def _segments(entries: Sequence[Entry], mark: str) -> Iterator[_Segment]:
     """The segments whose files have this mark; a name of tiered storage is none of a broker's."""
+    by_name = {entry.name: entry for entry in entries}
     found: dict[int, dict[str, Entry]] = {}
     for entry in entries:
         name = segment_file_name(entry.name)
         if name is not None and name.mark == mark and name.stem.isdecimal():
             found.setdefault(name.base_offset, {})[name.kind] = entry
     for base_offset, files in found.items():
-        snapshot = f"{base_offset:020d}.snapshot{mark}"
-        files.update({entry.name: entry for entry in entries if mark and entry.name == snapshot})
+        snapshot = f"{base_offset:020d}.snapshot"
+        if mark and snapshot + mark in by_name and snapshot not in by_name:
+            files[snapshot] = by_name[snapshot + mark]
         if _LOG in files:
             yield _Segment(base_offset, _end_offset(files[_LOG], base_offset), files)
 
@@ -111,7 +113,7 @@ def _end_offset(log: Entry, base_offset: int) -> int:
 def _why_left_out(deleted: _Segment, kept: Sequence[_Segment]) -> str | None:
     first, end = deleted.base_offset, deleted.end_offset
     if first == end:
-        return "it is empty"
+        return "no batch in it can be read" if deleted.log.size else "it is empty"
     for each in kept:
         if first == each.base_offset or (first < each.end_offset and each.base_offset < end):
             return f"its offsets {first} to {end - 1} are in {each.log.name}"

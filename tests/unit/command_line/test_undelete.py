@@ -156,6 +156,34 @@ def test_segments_whose_offsets_are_there_again_stay_away(tmp_path: Path) -> Non
     assert logs == [log_name(0), log_name(3), log_name(7)]
 
 
+def test_of_two_snapshots_at_an_offset_the_one_that_is_not_deleted_comes_along(
+    tmp_path: Path,
+) -> None:
+    # A broker writes one at the end of a log, where the segment that was deleted began.
+    source, target = tmp_path / "logs", tmp_path / "new"
+    partition = write_log(source, "orders-0", {base: [batch(base)] for base in (0, 3)})
+    snapshot = f"{3:020d}.snapshot"
+    (partition / snapshot).write_bytes(b"deleted")
+    delete_segments(partition, 3)
+    (partition / snapshot).write_bytes(b"live")
+    (row,) = rows(source, "--topic", "orders", "--to", target)
+    assert (row["deleted_segments"], row["left_out"]) == (1, [])
+    assert (target / "orders-0" / snapshot).read_bytes() == b"live"
+
+
+def test_a_deleted_segment_without_a_batch_is_called_empty_only_where_it_is(
+    tmp_path: Path,
+) -> None:
+    source = tmp_path / "logs"
+    partition = write_log(source, "orders-0", {base: [batch(base)] for base in (0, 3, 6)})
+    delete_segments(partition, 3, 6)
+    empty, zeros = (partition / f"{log_name(base)}.deleted" for base in (3, 6))
+    empty.write_bytes(b"")
+    zeros.write_bytes(bytes(1000))
+    (row,) = rows(source, "--topic", "orders", "--to", tmp_path / "new")
+    assert row["left_out"] == [f"{empty}: it is empty", f"{zeros}: no batch in it can be read"]
+
+
 def test_one_partition_can_be_asked_for(log_dir: Path, tmp_path: Path) -> None:
     topic = "shop.multi-3-part-0"
     for partition in range(3):
