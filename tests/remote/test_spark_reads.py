@@ -82,7 +82,8 @@ def test_secrets_are_in_no_plan_and_no_error(spark: SparkSession, store: Store) 
     assert SECRET_KEY not in plans
     with store.proxy.faulty(Fault.REFUSED, ".log"), pytest.raises(PySparkException) as caught:
         frame.count()
-    assert "RemoteFileError" in str(caught.value)
+    assert "CorruptDataError" in str(caught.value)
+    assert "unreadable" in str(caught.value)
     assert SECRET_KEY not in str(caught.value)
 
 
