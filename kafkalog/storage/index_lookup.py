@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from itertools import islice, pairwise
+from collections.abc import Iterator
+from itertools import islice
 from struct import Struct
 from types import TracebackType
 from typing import Self, TypeVar
@@ -23,6 +24,8 @@ from kafkalog.storage.segment_recovery import frames
 
 # Between two entries of an offset index there are more only where it has been cut.
 _MOST_BATCHES = 10_000
+# What is read of a whole index at a time.
+_ENTRIES_AT_A_TIME = 16 * 1024
 
 
 class _IndexFile:
@@ -69,12 +72,21 @@ class _IndexFile:
 
     def last_offset(self) -> int | None:
         """Return the offset of the last entry; None without entries, or where they do not rise."""
-        data = self._file.read_around(0, self._entries * self._entry_struct.size)
-        entries = list(self._entry_struct.iter_unpack(data))
-        if self._file.unreadable or not entries or min(entries[0]) < 0:
-            return None
-        rises = all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(entries))
-        return self._base_offset + entries[-1][self._offset_field] if rises else None
+        last: tuple[int, ...] = -1, -1
+        for entry in self._in_order():
+            if entry[0] <= last[0] or entry[1] <= last[1]:
+                return None
+            last = entry
+        is_known = self._entries and not self._file.unreadable
+        return self._base_offset + last[self._offset_field] if is_known else None
+
+    def _in_order(self) -> Iterator[tuple[int, ...]]:
+        """All entries, of which some are in memory at a time: a sparse file has any size."""
+        size = self._entry_struct.size
+        for number in range(0, self._entries, _ENTRIES_AT_A_TIME):
+            count = min(self._entries - number, _ENTRIES_AT_A_TIME)
+            data = self._file.read_around(number * size, count * size)
+            yield from self._entry_struct.iter_unpack(data)
 
 
 class OffsetIndexFile(_IndexFile):

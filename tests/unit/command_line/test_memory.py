@@ -158,3 +158,17 @@ def test_an_index_with_millions_of_entries_for_one_batch(
     index.unlink()
     assert run.code == {"dump": ExitCode.DONE, "check": ExitCode.FINDINGS}[command]
     assert run.peak_mib < most_mib
+
+
+@pytest.mark.parametrize("kind", [".index", ".timeindex"])
+def test_a_sparse_index_beside_an_empty_segment(kind: str, log: Path) -> None:
+    # Whether its entries speak of lost records was found out with all of them in memory.
+    log.touch()
+    index = log.with_suffix(kind)
+    with index.open("wb") as file:
+        file.seek(8 * 1024 * MIB // 12 * 12 - 12)
+        file.write(b"\0\0\0\1" * 3)
+    run = kafkalog("check", log.parent)
+    index.unlink()
+    assert run.code == ExitCode.FINDINGS
+    assert run.peak_mib < MOST_MIB
