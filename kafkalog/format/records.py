@@ -90,13 +90,16 @@ class ConsumedRecords(NamedTuple):
 
 def consumed_records(payload: bytes, header: BatchHeader) -> ConsumedRecords:
     """What a consumer gets of a payload's records. Unlike here, consumers take offsets as they
-    come, and each record before the next is looked at."""
+    come, and each record before the next is looked at. Raises CorruptDataError for a record with
+    more headers than are read."""
     next_offset, position = header.base_offset, 0
     for index in range(header.records_count):
         try:
             record, _, size = _read_record(payload, position, header)
         except (VarintError, _MalformedError):
             return ConsumedRecords(index, next_offset)
+        except _TooManyHeadersError as error:
+            raise _corrupt(Fault.TOO_LARGE, f"record {index}: {error}", position) from error
         position += size
         # Bytes that are left are noticed with the last record.
         if index == header.records_count - 1 and position < len(payload):

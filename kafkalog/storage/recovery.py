@@ -6,6 +6,7 @@ Follows the loader of Apache Kafka 4.x pass by pass. Rules: docs/format.md F117 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -35,6 +36,7 @@ from kafkalog.storage.temporary_files import dropped_files, finished_swaps, is_r
 LEADER_EPOCHS = "leader-epoch-checkpoint"
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _SEGMENT_FILES = (".log", *_INDEXES)
+_DIGITS = re.compile("[0-9]{20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ class _Loader:
             kind = "." + name.rpartition(".")[2]
             base_offset = _offset_of(name, kind)
             if base_offset is None:
-                if kind == ".log" and len(name) == 24 and name[:20].isdigit():
+                if kind == ".log" and len(name) == 24 and _DIGITS.fullmatch(name[:20]):
                     raise BrokerStartError(f"{name}: its offset has more than 64 bits")
                 continue
             if kind in _INDEXES and _name(base_offset, ".log") not in files:
@@ -341,5 +343,5 @@ def _name(offset: int, kind: str) -> str:
 
 def _offset_of(name: str, kind: str) -> int | None:
     stem = name.removesuffix(kind)
-    offset = int(stem) if stem != name and len(stem) == 20 and stem.isdigit() else -1
+    offset = int(stem) if stem != name and _DIGITS.fullmatch(stem) else -1
     return offset if 0 <= offset <= LARGEST_OFFSET else None

@@ -13,9 +13,13 @@ import pytest
 
 from kafkalog.columns.recovery_account import recovery_row
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
+from kafkalog.format.records import MOST_HEADERS
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.recovery import RecoverySettings
 from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
+from tests.hostile_files import batch as hostile_batch
+from tests.hostile_files import compressed
+from tests.hostile_files import record as hostile_record
 from tests.samples import batch, record
 from tests.spark.kafka_logs import write_log
 from tests.unit.storage.log_dirs import log_name
@@ -138,6 +142,15 @@ def test_what_lies_below_the_log_start_is_not_served(partition: Path) -> None:
     assert stop(partition, log_start_offset=9) == (0, None)
     assert stop(partition, log_start_offset=7) == (0, None)
     assert stop(partition, log_start_offset=4) == (1, 4)
+
+
+def test_a_record_with_more_headers_than_are_read_stops_no_consumer(tmp_path: Path) -> None:
+    # Behind a damaged batch below the log start it ended with a traceback.
+    damaged = batch(0, 2)[:-1] + b"\xff"
+    headers = compressed(hostile_record(0, headers=MOST_HEADERS + 1))
+    many = (2).to_bytes(8, "big") + hostile_batch(headers, 1)[8:]
+    path = write_log(tmp_path / "logs", "orders-0", {0: [damaged, many, batch(3)]})
+    assert stop(path, log_start_offset=2) == (2, None)
 
 
 def test_of_a_log_that_no_broker_starts_with_nothing_is_served(partition: Path) -> None:

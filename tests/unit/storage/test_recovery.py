@@ -257,3 +257,10 @@ def test_a_broker_does_not_start_with_a_segment_whose_name_is_no_offset(
     (directory / f"{'9' * 20}.log").touch()
     (directory / f"{'9' * 20}.snapshot").touch()
     assert "more than 64 bits" in (plan(directory).start_error or "")
+
+
+@pytest.mark.parametrize("kind", [".log", ".index", ".snapshot"])
+def test_digits_of_other_scripts_are_no_offset(kind: str, directory: Path) -> None:
+    # A superscript is a digit to str.isdigit, and no number to int.
+    (directory / f"{0:019d}\u00b2{kind}").touch()
+    assert plan(directory).log_end_offset == 9
