@@ -269,15 +269,17 @@ class Finder:
             if began <= start and (found is None or start <= found):
                 return found
         found, position = None, self._source.next_candidate(start, self._source.size)
+        held_end = None
         while position is not None and found is None:
             resume = position + 1
             header = self.sound(position, _ANY_OFFSETS)
             if header is not None:
-                value_end = self._value_end(position, start)
+                # What lies just before a value is its length, never a sound batch.
+                value_end = None if position == held_end else self._value_end(position, start)
                 if value_end is not None:
                     resume = value_end
                 elif torn is not None and torn.holds(position, header):
-                    resume = position + header.size
+                    resume = held_end = position + header.size
                 else:
                     found, resume = self._first_fitting(position, bounds)
                 if found is not None and self._source.unreadable.overlap(start - 1, found):

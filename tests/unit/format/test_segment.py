@@ -6,10 +6,12 @@ import struct
 
 import pytest
 
+from kafkalog.format.batch_header import BatchHeader
 from kafkalog.format.faults import Fault
 from kafkalog.format.message_set import write_message, write_message_set
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.resync import Finder
 from kafkalog.format.segment import PATIENCE
 from kafkalog.wire.compression import CompressionType
 from tests.both_readers import by_kernels, by_reference
@@ -189,6 +191,24 @@ def test_what_follows_a_cut_value_of_batches_is_read(following: int) -> None:
     outer = outer_with(NESTED)[: -SIZE // 2]
     data = joined([batch(0), outer, batch(following)])
     assert faults(data, 0, 1000) == [("length", SIZE, len(outer))]
+
+
+def test_nested_batches_of_a_torn_batch_are_read_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    # F66: behind something else in the value, each was walked from to the last one.
+    checked: list[int] = []
+    computed_crc = Finder.computed_crc
+
+    def counted(finder: Finder, position: int, header: BatchHeader) -> int:
+        checked.append(position)
+        return computed_crc(finder, position, header)
+
+    monkeypatch.setattr(Finder, "computed_crc", counted)
+    outer = outer_with(b"-" + joined(consecutive(100, 50)) + b"-")
+    outer = patched(outer, 8, struct.pack(">i", len(outer)))  # leads into the next batch
+    data = joined([batch(0), outer, batch(400)])
+    rows, _ = by_reference(data, 0, 1000)
+    assert [row[:3] for row in rows][1] == (SIZE, len(outer), "length")
+    assert len(checked) < 4 * 100
 
 
 def test_a_log_of_nested_logs_is_one_log() -> None:
