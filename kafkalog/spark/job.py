@@ -45,9 +45,6 @@ the input cannot be read: stderr names it, and the rest is in the tables
 """
 
 
-# What Python, numpy and Arrow say, as the last line of a Python worker's stack.
-
-
 class InputArgument(NamedTuple):
     """What a job reads: the name of the argument, and what one is."""
 
@@ -294,6 +291,9 @@ class _ForPeople(io.TextIOBase):
 
     def fileno(self) -> int:
         return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
 
 
 def _refuse_output(output: str, directories: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from argparse import Namespace
@@ -441,3 +442,20 @@ def test_what_a_job_prints_has_no_commands_for_a_terminal(
 
     assert run_job(run, Namespace()) == ExitCode.UNREADABLE_INPUT
     assert capsys.readouterr() == ("orders\\x1b[2J\nnext\n", "error: a\\x07: missing\n")
+
+
+def test_a_job_sees_whether_its_output_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    # For a progress bar, which Spark shows on a terminal only.
+    primary, terminal = os.openpty()
+    seen: list[bool] = []
+
+    def run(args: Namespace) -> ExitCode:
+        seen.append(sys.stderr.isatty())
+        return ExitCode.DONE
+
+    with open(terminal, "w") as stderr, open(os.devnull, "w") as nowhere:
+        for stream in (stderr, nowhere):
+            monkeypatch.setattr(sys, "stderr", stream)
+            run_job(run, Namespace())
+    os.close(primary)
+    assert seen == [True, False]
