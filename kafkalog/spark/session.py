@@ -20,6 +20,7 @@ from kafkalog.resources import resource
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 from kafkalog.spark.ivy_output import without_ivy_output
 from kafkalog.spark.packing import write_zip
+from kafkalog.storage.unreadable_input import shared_variables
 
 # What only tables in Delta's format need; the other formats start without Delta's jar.
 _FOR_DELTA = (
@@ -69,6 +70,9 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
             end_at_interrupt()
         if is_remote():
             _bring_package(spark)
+        else:
+            # A JVM that was there before, such as spark-submit's, has them not in its environment.
+            spark.sparkContext.environment.update(shared_variables())
         kafkalog.register(spark)
         yield spark
 

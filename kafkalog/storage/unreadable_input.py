@@ -84,6 +84,11 @@ class UnreadableInput:
         return os.fstat(self._descriptor).st_size > 0
 
 
+def shared_variables() -> dict[str, str]:
+    """The environment variables by which other processes on the machine note the same."""
+    return {_VARIABLE: os.environ[_VARIABLE]} if _VARIABLE in os.environ else {}
+
+
 @contextmanager
 def noted_unreadable() -> Iterator[UnreadableInput]:
     """Remember from now on what this process and its forks cannot read."""

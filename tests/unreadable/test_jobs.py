@@ -51,6 +51,23 @@ def test_a_job_writes_its_tables_and_ends_with_exit_code_3(
     assert f"{logs}/customers-0 cannot be read and is left out: Permission denied" in ended.stderr
 
 
+# In the short pass a job that is run by itself says the same.
+@pytest.mark.deep
+def test_a_job_that_spark_submit_starts_ends_with_exit_code_3_too(
+    disk: FailingDisk, logs: Path, tmp_path: Path
+) -> None:
+    # Its JVM, whose environment tasks have, is there before the job.
+    disk.fail_pages(logs / SEGMENT, 2)
+    submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
+    arguments = [logs, "--output", tmp_path / "tables", "--format", "parquet", "--show", "0"]
+    ended = disk.run(*submit, "jobs/validate_checksums.py", *map(str, arguments))
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    # It writes what the job writes to stderr to stdout.
+    assert f"{logs / SEGMENT}: bytes 8192 to 12287 cannot be read: Input/output error\n" in (
+        ended.stdout
+    )
+
+
 def test_the_modes_do_with_unreadable_bytes_what_they_do_with_damage(
     disk: FailingDisk, logs: Path, tmp_path: Path
 ) -> None:
