@@ -31,9 +31,27 @@ def write_whole(frame: DataFrame, path: str, table_format: str) -> None:
     files.mkdirs(unfinished)
     files.deleteOnExit(unfinished)
     writer.save(unfinished.toString())
-    files.delete(target, True)
-    if not files.rename(unfinished, target):
+    if not _is_moved(files, unfinished, target):
+        files.cancelDeleteOnExit(unfinished)
         raise KafkaLogError(f"{path}: the table is whole in {unfinished}, and could not be moved")
+
+
+def _is_moved(files: Any, unfinished: Any, target: Any) -> bool:
+    """Whether the new table took the place of the older one, which is removed after that only: to
+    remove its files takes a while, in which the job can be stopped."""
+    older = unfinished.suffix("-older")
+    files.delete(older, True)
+    has_older = files.exists(target)
+    if has_older and not files.rename(target, older):
+        return False
+    try:
+        is_moved = bool(files.rename(unfinished, target))
+    finally:
+        if has_older and not files.exists(target):
+            files.rename(older, target)
+    if is_moved:
+        files.delete(older, True)
+    return is_moved
 
 
 def _renaming_place(frame: DataFrame, path: str) -> tuple[Any, Any, Any] | None:

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JJavaError
@@ -13,7 +14,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from kafkalog.errors import KafkaLogError
 from kafkalog.exit_codes import INTERRUPTED
+from kafkalog.spark import whole_tables
 from kafkalog.spark.whole_tables import write_whole
 from tests.jobs.job_runs import DAMAGED, DAMAGED_FAULTS, faults_of, run, table
 from tests.jobs.killed_jobs import killed_at
@@ -37,6 +40,50 @@ def test_a_table_stays_where_the_next_cannot_be_written(
     assert {each.name[0] for each in tmp_path.iterdir()} == {"n", "."}
     write_whole(spark.range(9), str(path), table_format)
     assert spark.read.format(table_format).load(str(path)).count() == 9
+    assert os.listdir(tmp_path) == ["numbers"]
+
+
+class _Stopped:
+    """A file system that a job is stopped in, or that fails, when the new table gets its name."""
+
+    def __init__(self, files: Any, ending: BaseException | None) -> None:
+        self._files, self._ending = files, ending
+
+    def rename(self, source: Any, target: Any) -> bool:
+        if source.getName() != ".numbers.unfinished":
+            return bool(self._files.rename(source, target))
+        if self._ending is not None:
+            raise self._ending
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+
+@pytest.mark.parametrize(
+    ("ending", "raised"), [(KeyboardInterrupt(), KeyboardInterrupt), (None, KafkaLogError)]
+)
+def test_a_table_stays_where_the_next_cannot_take_its_place(
+    ending: BaseException | None,
+    raised: type[BaseException],
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "numbers"
+    write_whole(spark.range(7), str(path), "parquet")
+    found = whole_tables._renaming_place
+
+    def place(*given: Any) -> Any:
+        files, *paths = found(*given) or ()
+        return (_Stopped(files, ending), *paths)
+
+    with monkeypatch.context() as patch, pytest.raises(raised):
+        patch.setattr(whole_tables, "_renaming_place", place)
+        write_whole(spark.range(9), str(path), "parquet")
+    assert spark.read.parquet(str(path)).count() == 7
+    write_whole(spark.range(9), str(path), "parquet")
+    assert spark.read.parquet(str(path)).count() == 9
     assert os.listdir(tmp_path) == ["numbers"]
 
 
