@@ -67,8 +67,9 @@ def _entry(found: os.DirEntry[str]) -> Entry | None:
         status = found.stat()
         special, size = kind_of(status.st_mode), status.st_size
     except OSError as error:
-        # A link can lead nowhere, in a circle, or to where this user may not look.
-        if not found.is_symlink():
+        # A link can lead nowhere or in a circle; what it leads to can be unreadable.
+        is_circle = error.errno == errno.ELOOP
+        if not found.is_symlink() or (unreadable_reason(error) and not is_circle):
             return _unreadable_entry(found, error)
         special, size = link_kind(error), 0
     return Entry(found.name, found.path, False, size, special)

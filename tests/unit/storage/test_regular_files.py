@@ -9,6 +9,9 @@ import os
 import resource
 import shutil
 import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,8 +20,10 @@ from click.testing import CliRunner, Result
 from kafkalog.command_line.main import kafkalog
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import InputFile, list_directory, read_bytes, read_text
 from kafkalog.storage.log_dir import find_partitions, read_log_dir
+from kafkalog.storage.unreadable_input import noted_unreadable
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples/log-dirs/kafka-4.4"
@@ -63,6 +68,34 @@ KINDS = [
 def run(*arguments: object) -> Result:
     given = [str(argument) for argument in arguments]
     return CliRunner().invoke(kafkalog, given, catch_exceptions=False)
+
+
+@contextmanager
+def without_privileges() -> Iterator[None]:
+    """As a user whom permissions hold for."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_link_into_a_directory_without_permission_is_unreadable() -> None:
+    # It counted as one that leads nowhere: commands ended with exit code 0.
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        base.chmod(0o755)
+        hidden = base / "hidden"
+        (hidden / "orders-0").mkdir(parents=True)
+        (base / "orders-0").symlink_to(hidden / "orders-0")
+        hidden.chmod(0)
+        with without_privileges(), noted_unreadable() as found:
+            assert list_directory(name) == [Entry("hidden", str(hidden), True, 0)]
+            lines = found.lines()
+        hidden.chmod(0o700)
+    assert lines == [f"{base / 'orders-0'} cannot be read and is left out: Permission denied"]
 
 
 @pytest.mark.timeout(60)
