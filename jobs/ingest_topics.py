@@ -5,7 +5,6 @@ Tables: ingested_records, a row per record; ingest_manifest, which offsets each 
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from kafkalog.spark.options import Mode
 from kafkalog.spark.session import job_session
 from kafkalog.spark.state_sources import read_records
 from kafkalog.storage.ingest_positions import IngestRun, starting_offsets
-from kafkalog.storage.output_files import write_file
+from kafkalog.storage.output_files import given_file
 
 
 def build(spark: SparkSession, args: Namespace, planned: IngestRun) -> DataFrame:
@@ -54,7 +53,8 @@ def run(args: Namespace) -> ExitCode:
             show_run(spark, args, planned)
         if args.starting_offsets_out:
             offsets = starting_offsets(planned.positions, planned.ranges)
-            write_file(args.starting_offsets_out, offsets.encode(), os.fsync)
+            with given_file("--starting-offsets-out", args.starting_offsets_out) as file:
+                file.write(offsets.encode())
     print(*verdict(planned), f"tables: {' '.join(paths)}", sep="\n")
     return exit_code(args, has_findings=bool(planned.findings))
 

@@ -124,7 +124,9 @@ def test_gaps_and_topics_created_again_are_findings(
     StreamedLog(log_dir, "again", 0).append(4, 3)
     metadata = "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg\n"
     (logs[1].path / "partition.metadata").write_text(metadata)
-    asked = f"--fail-on-findings --starting-offsets-out {tmp_path / 'offsets.json'}"
+    told, link = tmp_path / "offsets.json", tmp_path / "link"
+    link.symlink_to(told)
+    asked = f"--fail-on-findings --starting-offsets-out {link}"
     assert run_ingest(log_dir, output=output, arguments=asked) == ExitCode.FINDINGS
     said = capsys.readouterr().out
     assert "GAP: gap-0: offsets 6 to 8 were deleted before they were read" in said
@@ -133,7 +135,8 @@ def test_gaps_and_topics_created_again_are_findings(
     assert offsets == [("again", n) for n in range(6)] + [
         ("gap", offset) for offset in (*range(6), 9, 10)
     ]
-    assert (tmp_path / "offsets.json").read_text() == '{"gap": {"0": 11}}'
+    # What a link names is written: replaced would be /dev/null as well.
+    assert (link.is_symlink(), told.read_text()) == (True, '{"gap": {"0": 11}}')
     found = [(row["topic"], row["finding"]) for row in manifest(spark, output) if row["finding"]]
     assert found == [("again", "recreated"), ("gap", "gap")]
     # What is there now, in place of what there was.
