@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 from kafkalog.columns.byte_ranges import VALID, ByteRange
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import MAGICS, V2_HEADER_BYTES, computed_crc
+from kafkalog.format.batch_header import MAGICS, V2_HEADER_BYTES
 from kafkalog.format.faults import Fault, Severity
-from kafkalog.format.record_batch import decompressed_payload, read_batch
+from kafkalog.format.record_batch import MAX_BATCH_BYTES, decompressed_payload, read_batch
 from kafkalog.format.records import consumed_records
 from kafkalog.storage.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
-from kafkalog.storage.segment_recovery import Frame, Readable, frames
+from kafkalog.storage.segment_recovery import Frame, Readable, check_sum, frames
 
 # Findings of `kafkalog check`, as it lists them by default.
 _COUNTED = (Severity.ERROR.name.lower(), Severity.WARNING.name.lower())
@@ -104,9 +104,10 @@ class _Walk:
         header = frame.header
         if header.magic not in MAGICS or (header.magic == 2 and header.size < V2_HEADER_BYTES):
             return self.next_offset
+        check_sum(self._file, frame)
+        if header.size > MAX_BATCH_BYTES:
+            return None
         data = self._file.read(frame.position, header.size)
-        if computed_crc(data, 0, header) != header.crc:
-            return self.next_offset
         try:
             if header.magic == 2:
                 unread = consumed_records(decompressed_payload(data, 0), header).stop

@@ -131,7 +131,7 @@ def recover_segment(
     try:
         for frame in frames(file):
             header = frame.header
-            _check_sum(file, frame)
+            check_sum(file, frame)
             _check_range(header, base_offset)
             latest_ms = found.latest.timestamp_ms if found.latest else NO_VALUE
             if header.max_timestamp_ms > latest_ms:
@@ -158,7 +158,9 @@ def recover_segment(
     return found
 
 
-def _check_sum(file: Readable, frame: Frame) -> None:
+def check_sum(file: Readable, frame: Frame) -> None:
+    """Raise CorruptDataError where a batch's checksum is wrong. Of a batch of any size little is in
+    memory at a time."""
     is_old = frame.header.magic < LATEST_FORMAT
     position = frame.position + (LEGACY_CHECKSUM_START if is_old else V2_CHECKSUM_START)
     function = crc32 if is_old else crc32c

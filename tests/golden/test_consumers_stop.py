@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from kafkalog.columns.recovery_account import recovery_row
-from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
+from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, with_checksum, write_batch
 from kafkalog.format.records import MOST_HEADERS
+from kafkalog.storage.files import InputFile
 from kafkalog.storage.log_dir import find_partitions
 from kafkalog.storage.recovery import RecoverySettings
 from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
@@ -142,6 +143,25 @@ def test_what_lies_below_the_log_start_is_not_served(partition: Path) -> None:
     assert stop(partition, log_start_offset=9) == (0, None)
     assert stop(partition, log_start_offset=7) == (0, None)
     assert stop(partition, log_start_offset=4) == (1, 4)
+
+
+def test_little_of_a_batch_of_any_size_is_in_memory(
+    partition: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A sparse file whose last batch has 2 GiB by its length took 6 GiB.
+    size = MAX_BATCH_BYTES + 1
+    overwrite(partition / log_name(9), 2 * BATCH + 8, (size - 12).to_bytes(4, "big"))
+    os.truncate(partition / log_name(9), 2 * BATCH + size)
+    sizes = []
+    read = InputFile.read
+
+    def noted(file: InputFile, position: int, size: int) -> bytes:
+        sizes.append(size)
+        return read(file, position, size)
+
+    monkeypatch.setattr(InputFile, "read", noted)
+    assert stop(partition) == (1, 15)
+    assert 0 < max(sizes) < 2**24
 
 
 def test_a_record_with_more_headers_than_are_read_stops_no_consumer(tmp_path: Path) -> None:
