@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from shlex import quote
 from typing import Any
 
 import click
@@ -125,7 +126,8 @@ def _deleted_lines(log_dirs: Sequence[str], topics: Collection[str]) -> Iterator
         for topic, names in deleted_names(directory, topics).items():
             yield (
                 f"{topic} was deleted or set aside in {directory}, where {first_names(names, 3)} "
-                f"is left: kafkalog undelete {directory} --topic {topic} --to NEW brings it back"
+                f"is left: kafkalog undelete {quote(directory)} --topic {topic} --to NEW brings "
+                "it back"
             )
 
 
