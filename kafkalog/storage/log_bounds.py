@@ -5,6 +5,7 @@ The end of the sound bytes is known only to whoever reads them; here is what can
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -58,10 +59,14 @@ def told_end(log: PartitionLog) -> ToldEnd:
 
 def with_indexes(told: ToldEnd, log_end: int) -> ToldEnd:
     """Return the end that the indexes of the last segment name, where that is later and the log
-    ends at `log_end`, at the segment's base: without a batch in it, an entry is of a lost one."""
+    ends at `log_end`, at the segment's base: without a batch in it, an entry is of a lost one. The
+    same of indexes that are there without their log."""
     if told.last_log is None:
         return told
     last_offset = last_indexed_offset(told.last_log, log_end)
+    if last_offset is None:
+        orphaned = os.path.join(os.path.dirname(told.last_log), f"{log_end:020d}.log")
+        last_offset = last_indexed_offset(orphaned, log_end)
     if last_offset is None or last_offset < told.offset:
         return replace(told, last_log=None)
     return ToldEnd(last_offset + 1, told.is_trimmed, is_by_indexes=True)

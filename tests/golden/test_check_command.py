@@ -116,6 +116,19 @@ def test_an_emptied_active_segment_is_missed_by_its_own_indexes(tmp_path: Path, 
     assert found["detail"].startswith("offsets 712 to 901 are missing: ")
 
 
+def test_an_active_segment_without_its_log_is_missed_by_its_indexes(tmp_path: Path) -> None:
+    # F76: kafka-dump-log prints 915 as the last offset of the .timeindex that is left.
+    copy = tmp_path / "logs"
+    without_last_batches(copy, 0).unlink()
+    _, (found,) = findings(copy, "--topic", "orders", "--no-indexes")
+    assert found["kind"] == "missing_end"
+    assert found["detail"].startswith("offsets 712 to 915 are missing")
+    for command in (("recover",), ("salvage", "--to", tmp_path / "new")):
+        asked = (*command, copy, "--topic", "orders")
+        result = CliRunner().invoke(kafkalog, [*map(str, asked)])
+        assert (result.exit_code, "nothing" in result.stdout) == (1, False)
+
+
 def test_what_a_killed_brokers_indexes_name_is_a_warning(unpacked: Unpacked) -> None:
     # F76: the last of the two entries of the .index is 2663 + 0x88.
     variant = unpacked("unclean.logs") / "variants" / "empty-active-log" / "log-dirs"
