@@ -16,11 +16,13 @@ from kafkalog.storage.entries import Entry
 from kafkalog.storage.files import list_directory, read_text
 from kafkalog.storage.names import PartitionName, cut_topic, partition_name, segment_file_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.read_around import unreadable_reason
 from kafkalog.storage.temporary_files import DELETED
+from kafkalog.storage.unreadable_input import note_unlisted
 from kafkalog.words import first_names, names_that_are_there
 
 _LOG = ".log"
-_MARKS = ("delete", "stray")
+UNDELETED_MARKS = ("delete", "stray")
 _NO_ID = "none"
 _MOST_NAMES = 3
 
@@ -54,8 +56,7 @@ def deleted_logs(directory: str, topic: str) -> list[DeletedLog]:
         names = {name.topic for path, name in places if name.mark or _has_deleted(path)}
         known = names_that_are_there([topic], names)
         raise OptionError(
-            "--topic", topic, f"a topic that a broker deleted in {directory}, nothing of it is "
-            f"there: {known}"
+            "--topic", topic, f"a topic that a broker deleted or set aside in {directory}: {known}"
         )  # fmt: skip
     return sorted(found, key=lambda log: (log.partition, log.path))
 
@@ -106,7 +107,7 @@ def _partitions(directory: str) -> Iterator[tuple[str, PartitionName]]:
 
 def _partition_in(directory: str) -> PartitionName | None:
     name = partition_name(os.path.basename(os.path.normpath(directory)))
-    return name if name is not None and name.mark in (None, *_MARKS) else None
+    return name if name is not None and name.mark in (None, *UNDELETED_MARKS) else None
 
 
 def _is_of(topic: str, path: str, name: PartitionName) -> bool:
@@ -115,7 +116,14 @@ def _is_of(topic: str, path: str, name: PartitionName) -> bool:
 
 
 def _has_deleted(path: str) -> bool:
-    return any(is_deleted_log(entry) for entry in list_directory(path))
+    try:
+        return any(is_deleted_log(entry) for entry in list_directory(path))
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+        note_unlisted(path, reason)
+        return False
 
 
 def is_deleted_log(entry: Entry) -> bool:

@@ -175,7 +175,9 @@ def _size(entry: Entry) -> int:
 
 def _what(entry: Entry) -> str:
     name = partition_name(entry.name) if entry.is_directory else None
-    return MARKED_DIRECTORIES[name.mark] if name is not None and name.mark else _UNKNOWN
+    if name is None:
+        return _UNKNOWN
+    return MARKED_DIRECTORIES[name.mark] if name.mark else "a partition that cannot be read"
 
 
 def _in_partition(path: str) -> Iterator[OtherEntry]:

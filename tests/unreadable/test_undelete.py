@@ -36,6 +36,30 @@ def test_unreadable_pages_are_zeros_in_the_copy_and_are_named(
     assert f"{marked / log_name(0)}: bytes 8192 to 12287 cannot be read" in ended.stderr
 
 
+def test_a_directory_of_another_topic_that_cannot_be_listed_costs_the_exit_code_and_not_the_run(
+    disk: FailingDisk, logs: Path, tmp_path: Path
+) -> None:
+    # F78, F197
+    (logs / "orders-0").rename(logs / f"orders-0.{UNIQUE}-delete")
+    disk.fail_open(logs / "orders-1", "denied")
+    ended = disk.kafkalog("undelete", logs, "--topic", "orders", "--to", tmp_path / "new")
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    assert (tmp_path / "new" / "orders-0" / log_name(0)).exists()
+    reason = "cannot be read and is left out: Permission denied"
+    assert ended.stderr == f"{logs / 'orders-1'} {reason}\n"
+
+
+def test_ls_calls_a_partition_that_cannot_be_listed_unreadable(
+    disk: FailingDisk, logs: Path
+) -> None:
+    # F77, F91
+    disk.fail_open(logs / "orders-1", "denied")
+    ended = disk.kafkalog("ls", logs)
+    assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
+    line = f"also there: {logs / 'orders-1'}, 0 B: a partition that cannot be read"
+    assert line in ended.stdout
+
+
 def test_consumers_stop_at_an_unreadable_page(disk: FailingDisk, logs: Path) -> None:
     # F128: a broker that was stopped cleanly does not look there.
     path = logs / "orders-0" / log_name(0)

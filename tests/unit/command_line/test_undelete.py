@@ -88,7 +88,7 @@ def test_a_topic_whose_name_was_cut_short_gets_it_back(tmp_path: Path) -> None:
     assert run("undelete", source, "--topic", LONGEST, "--to", target)[0] == 0
     assert [path.name for path in target.iterdir()] == [f"{LONGEST}-0"]
     code, _, err = run("undelete", source, "--topic", cut[:-1], "--to", tmp_path / "other")
-    assert (code, "nothing of it" in err) == (2, True)
+    assert (code, f"deleted or set aside in {source}: " in err) == (2, True)
 
 
 def test_of_several_incarnations_one_is_chosen(tmp_path: Path) -> None:
