@@ -27,7 +27,7 @@ from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
 from kafkalog.storage.output_files import refuse_existing_directory
 from kafkalog.storage.read_directories import refuse_inside
-from kafkalog.storage.salvaged_log_dir import salvageable
+from kafkalog.storage.salvaged_log_dir import left_out_lines, salvageable
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
 
@@ -55,6 +55,8 @@ def run(args: Namespace) -> ExitCode:
             places = lost.orderBy("topic", "partition", "file", "position")
             places.select(*_SHOWN).show(args.show, truncate=False)
     tell_absent(inputs, found)
+    for line in left_out_lines(found):
+        print(line)
     print(totals.words(args.salvage_to))
     print("tables:", *paths)
     return exit_code(args, has_findings=totals.has_findings)

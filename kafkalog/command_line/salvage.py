@@ -123,14 +123,15 @@ def salvage(
     from kafkalog.columns.salvaged_logs import SalvageTotals, lost_rows
     from kafkalog.schemas import table_fields
     from kafkalog.storage.other_entries import absent_lines
-    from kafkalog.storage.salvaged_log_dir import salvageable
+    from kafkalog.storage.salvaged_log_dir import left_out_lines, salvageable
 
     logs = chosen_logs(log_dirs, topics, partitions)
     _refuse_inputs(log_dirs, logs, target)
     absent = [*absent_lines(log_dirs, logs, topics, partitions)]
     chosen = salvageable(logs)
     rows = _salvaged(chosen, target, _settings(chosen, **asked), processes)
-    for line in absent:
+    left_out = () if topics or partitions else left_out_lines(logs)
+    for line in (*absent, *left_out):
         tell(line)
     totals = SalvageTotals.of(rows)
     shown = rows if table == _SALVAGED else [lost for row in rows for lost in lost_rows(row)]

@@ -5,7 +5,7 @@ compacted, and the files at its top. Rules: docs/format.md F180, F184 and F252 t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError, UnsupportedFormatError
@@ -14,7 +14,8 @@ from kafkalog.format.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from kafkalog.storage.files import read_text
+from kafkalog.storage.deleted_logs import UNDELETED_MARKS
+from kafkalog.storage.files import list_directory, read_text
 from kafkalog.storage.log_dir import META_PROPERTIES
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
@@ -22,14 +23,22 @@ from kafkalog.storage.names import (
     LOG_STARTS,
     RECOVERY_POINTS,
     REPLICATION_OFFSETS,
+    PartitionName,
+    partition_name,
 )
 from kafkalog.storage.oldest_log import is_oldest_layout
 from kafkalog.storage.output_files import write_file
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.segment_files import MARKED_DIRECTORIES
 from kafkalog.storage.topic_configs import TopicConfigs
+from kafkalog.words import printable
 
 # What is written anew: all that was salvaged is on disk and was on all replicas that there are.
 _NEW_CHECKPOINTS = (RECOVERY_POINTS, REPLICATION_OFFSETS)
+_METADATA_ADVICE = (
+    "a controller's log is more than its segments: copy the directory as it is, or get it from "
+    "another controller"
+)
 
 
 def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
@@ -50,6 +59,27 @@ def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
             "records reads what is sound in them"
         )
     return chosen
+
+
+def left_out_lines(found: Iterable[PartitionLog]) -> Iterator[str]:
+    """A line for each directory of a partition, in the log directories of what was found, that
+    salvage does not write anew, and what to do with it."""
+    logs = [log for log in found if not log.is_named]
+    for log in logs:
+        if log.topic == CLUSTER_METADATA:
+            yield printable(f"left out: {log.path}: {_METADATA_ADVICE}")
+    for path in sorted({log.log_dir.path for log in logs}):
+        for entry in list_directory(path):
+            name = partition_name(entry.name) if entry.is_directory else None
+            if name is not None and name.mark:
+                yield printable(f"left out: {entry.path}: {_what_to_do(path, name)}")
+
+
+def _what_to_do(log_dir: str, name: PartitionName) -> str:
+    what = MARKED_DIRECTORIES[name.mark or ""]
+    if name.mark not in UNDELETED_MARKS:
+        return what
+    return f"{what}; kafkalog undelete {log_dir} --topic {name.topic} --to NEW copies it"
 
 
 def compacted_topics(

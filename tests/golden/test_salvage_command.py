@@ -23,6 +23,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "log-dirs"
 DAMAGED = EXAMPLES / "damaged"
 # By hand, from the descriptions in recovery.json: a page of zeros over the batch at 7979 and the
 # rest of that batch, and one flipped bit in the batch at 23728.
+MARKED = [("shop.compact-keep-0", "stray"), ("shop.tx-0", "delete")]
 DAMAGED_RANGES = [("checksum", 23728, 1558), ("zeros", 7979, 4096), ("garbage", 12075, 3879)]
 
 
@@ -142,3 +143,18 @@ def test_a_salvage_that_is_stopped_leaves_nothing(
     found, out, _ = run("salvage", DAMAGED, "--to", tmp_path / "new", "--processes", 1)
     assert (found, out) == (code, "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_directories_that_are_left_out_are_named(tmp_path: Path) -> None:
+    # F184: a controller's log, and what a broker has deleted or set aside.
+    logs = shutil.copytree(EXAMPLES / "kafka-4.4", tmp_path / "logs")
+    shutil.copytree(logs / "shop.codec-zstd-0", logs / "__cluster_metadata-0")
+    marked = [f"{name}.9f8e7d6c5b4a39281706f5e4d3c2b1a0-{mark}" for name, mark in MARKED]
+    for (name, _), new_name in zip(MARKED, marked, strict=True):
+        (logs / name).rename(logs / new_name)
+    _, _, err = run("salvage", logs, "--to", tmp_path / "new")
+    left_out = [line for line in err.splitlines() if line.startswith("left out: ")]
+    paths = [line.split(": ")[1] for line in left_out]
+    assert paths == [str(logs / name) for name in ("__cluster_metadata-0", *marked)]
+    assert f"kafkalog undelete {logs} --topic shop.tx --to NEW" in left_out[-1]
+    assert {path.name for path in (tmp_path / "new").iterdir()}.isdisjoint(marked)
