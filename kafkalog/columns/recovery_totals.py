@@ -75,8 +75,8 @@ class RecoveryTotals:
             )
         if self.remaining_faults:
             parts.append(
-                f"{counted(self.remaining_faults, 'fault')} would stay in what it serves, which "
-                "salvage leaves out"
+                f"{counted(self.remaining_faults, 'fault')} would stay in what it serves: salvage "
+                "leaves out damage, and cannot fill a hole in the offsets"
             )
         if not self.findings:
             parts.append("nothing is lost")

@@ -98,6 +98,6 @@ def test_the_verdict_names_where_consumers_stop(log_dir: Path) -> None:
     assert code == 1
     assert out.splitlines()[-1] == (
         "a broker gets through with all of 1 partition, but CONSUMERS STOP at "
-        "bitflip-payload-first-segment-0@191; 1 fault would stay in what it serves, which salvage "
-        "leaves out"
+        "bitflip-payload-first-segment-0@191; 1 fault would stay in what it serves: salvage "
+        "leaves out damage, and cannot fill a hole in the offsets"
     )
