@@ -48,7 +48,8 @@ Input files are only ever read. `kafkalog COMMAND --help` shows examples.
 \b
 Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 some or all of the input
 cannot be read: stderr names it, and the rest is in the output;
-130 ended by Ctrl-C; 141 nobody reads the output any more.
+130 ended by Ctrl-C; 143 by SIGTERM; 129 by the end of its terminal;
+141 nobody reads the output any more.
 """
 
 # Of glibc's malloc.h.
