@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from shlex import quote
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import (
@@ -79,7 +80,7 @@ def _what_to_do(log_dir: str, name: PartitionName) -> str:
     what = MARKED_DIRECTORIES[name.mark or ""]
     if name.mark not in UNDELETED_MARKS:
         return what
-    return f"{what}; kafkalog undelete {log_dir} --topic {name.topic} --to NEW copies it"
+    return f"{what}; kafkalog undelete {quote(log_dir)} --topic {name.topic} --to NEW copies it"
 
 
 def compacted_topics(

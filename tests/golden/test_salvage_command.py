@@ -147,7 +147,7 @@ def test_a_salvage_that_is_stopped_leaves_nothing(
 
 def test_directories_that_are_left_out_are_named(tmp_path: Path) -> None:
     # F184: a controller's log, and what a broker has deleted or set aside.
-    logs = shutil.copytree(EXAMPLES / "kafka-4.4", tmp_path / "logs")
+    logs = shutil.copytree(EXAMPLES / "kafka-4.4", tmp_path / "my logs")
     shutil.copytree(logs / "shop.codec-zstd-0", logs / "__cluster_metadata-0")
     marked = [f"{name}.9f8e7d6c5b4a39281706f5e4d3c2b1a0-{mark}" for name, mark in MARKED]
     for (name, _), new_name in zip(MARKED, marked, strict=True):
@@ -156,5 +156,5 @@ def test_directories_that_are_left_out_are_named(tmp_path: Path) -> None:
     left_out = [line for line in err.splitlines() if line.startswith("left out: ")]
     paths = [line.split(": ")[1] for line in left_out]
     assert paths == [str(logs / name) for name in ("__cluster_metadata-0", *marked)]
-    assert f"kafkalog undelete {logs} --topic shop.tx --to NEW" in left_out[-1]
+    assert f"kafkalog undelete '{logs}' --topic shop.tx --to NEW" in left_out[-1]
     assert {path.name for path in (tmp_path / "new").iterdir()}.isdisjoint(marked)
