@@ -43,6 +43,8 @@ FOUND = {
     "middle-segment-missing": [("segment_hole", 59335)],
     "first-segment-truncated": [("truncated", 25286), ("segment_hole", 29674)],
 }
+# The same, and what indexes say of records that an emptied segment has lost (F76).
+FOUND_WITH_INDEXES = {**FOUND, "empty-active-log": [("missing_end", 0)]}
 # In these the log files are whole: indexes, snapshots or checkpoints were damaged.
 WHOLE = {
     "as-killed",

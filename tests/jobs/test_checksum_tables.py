@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.spark.job import ExitCode
 from tests.golden.fixture_sets import dumped_batches, unique_segments
-from tests.golden.test_damaged_files import FOUND as FOUND_IN_BYTES
+from tests.golden.test_damaged_files import FOUND_WITH_INDEXES as FOUND
 from tests.jobs.job_runs import (
     DAMAGED,
     DAMAGED_FAULTS,
@@ -28,8 +28,6 @@ pytestmark = pytest.mark.spark
 
 # Kinds that are no errors here.
 WARNINGS = {"leader_epoch", "segment_hole", "missing_end"}
-# In the bytes of the logs, and where a log's indexes name records that it has lost (F76).
-FOUND = {**FOUND_IN_BYTES, "empty-active-log": [("missing_end", 0)]}
 
 
 @pytest.mark.parametrize(
