@@ -23,7 +23,7 @@ from kafkalog.command_line.parallel import Text, processes_for, written_in_order
 from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.storage.output_files import given_file
+from kafkalog.storage.output_files import given_file, is_written_directly
 from kafkalog.storage.read_directories import refuse_inputs
 from kafkalog.storage.renamed_files import opened
 from kafkalog.words import counted, printable
@@ -72,7 +72,7 @@ def opened_output(
         sys.stdout.buffer.flush()
         return
     refuse_outputs(request, files)
-    if os.path.isfile(request.output):
+    if os.path.isfile(request.output) and not is_written_directly(request.output):
         tell(f"{request.output}: written anew, in place of the file that is there")
     with given_file("--output", request.output, at_once=grows) as file:
         yield file

@@ -186,8 +186,8 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
     Raises OptionError where the path's directory is not there, or where writing is not allowed, and
     StoppedError for a signal that ends the process, so that nothing unfinished is left.
     """
-    if _is_written_directly(path):
-        with open(os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
+    if is_written_directly(path):
+        with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC), "wb") as file:
             yield file
         return
     refuse_unwritable_file(option, path)
@@ -201,7 +201,8 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
         raise
 
 
-def _is_written_directly(path: str) -> bool:
+def is_written_directly(path: str) -> bool:
+    """Return whether a path is no regular file, or is one that the process has open."""
     if os.path.abspath(path).startswith(_OPEN_FILES):
         return True
     try:

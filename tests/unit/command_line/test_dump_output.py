@@ -214,6 +214,17 @@ def test_the_file_that_a_link_names_is_replaced_and_the_link_stays(tmp_path: Pat
     assert (tmp_path / "real").read_text().startswith("Dumping")
 
 
+def test_what_a_shell_appends_to_keeps_what_it_has(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("earlier\n")
+    with kept.open("ab") as file:
+        command = [sys.executable, "-m", "kafkalog", "dump", str(PARTITION / LOG)]
+        subprocess.run([*command, "--output", "/dev/stdout"], stdout=file, check=True)
+    lines = kept.read_text().splitlines()
+    assert lines[0] == "earlier"
+    assert lines[1].startswith("Dumping ")
+
+
 def test_devices_are_written_as_they_are() -> None:
     before = os.stat("/dev/null")
     assert dump("--output", "/dev/null", PARTITION).exit_code == ExitCode.DONE
