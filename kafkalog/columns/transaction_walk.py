@@ -12,6 +12,7 @@ from kafkalog.columns.batch_table import (
     BASE_OFFSET,
     BASE_TIMESTAMP,
     FAULT,
+    IS_BATCH,
     LAST_OFFSET,
     MAX_TIMESTAMP,
     POSITION,
@@ -130,8 +131,10 @@ class TransactionWalk:
 
 
 def _located(file: InputFile, row: list[int], fault: str, detail: str) -> CorruptDataError:
+    # Zeros, garbage and unreadable bytes have no offset.
+    base_offset = row[BASE_OFFSET] if row[IS_BATCH] else None
     return CorruptDataError(
-        fault, detail, position=row[POSITION], path=file.path, base_offset=row[BASE_OFFSET]
+        fault, detail, position=row[POSITION], path=file.path, base_offset=base_offset
     )
 
 

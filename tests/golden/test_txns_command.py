@@ -157,6 +157,16 @@ def test_a_hanging_transaction_is_a_finding(hung: Path) -> None:
     )
 
 
+def test_bytes_that_are_no_batch_are_named_without_an_offset(
+    hung: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # F63: zeros in place of the first header
+    log = hung / "orders-0" / f"{0:020d}.log"
+    log.write_bytes(bytes(200) + log.read_bytes()[200:])
+    run(hung)
+    assert any(line.startswith(f"{log}: position 0: zeros: ") for line in caplog.messages)
+
+
 def test_without_the_coordinators_topic_nothing_hangs(hung: Path) -> None:
     *_, last = rows(hung / "orders-0", "--all")
     assert (last["outcome"], last["reason"]) == ("open", "unknown")
