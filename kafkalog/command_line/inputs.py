@@ -33,6 +33,18 @@ def log_dirs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
+def new_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The option --to, given to the command as `target`: a log directory to write."""
+    return click.option(
+        "--to",
+        "target",
+        metavar="NEW_LOG_DIR",
+        required=True,
+        type=click.Path(),
+        help="The log directory to write; it must not exist.",
+    )(function)
+
+
 def partition_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options --topic and --partition, given to the command as `topics` and `partitions`."""
     topic = click.option(

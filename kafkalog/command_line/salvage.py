@@ -22,6 +22,7 @@ from kafkalog.command_line.inputs import (
     bytes_in,
     chosen_logs,
     log_dirs_argument,
+    new_log_dir_option,
     partition_options,
 )
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
@@ -69,14 +70,7 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @log_dirs_argument
-@click.option(
-    "--to",
-    "target",
-    metavar="NEW_LOG_DIR",
-    required=True,
-    type=click.Path(),
-    help="The log directory to write; it must not exist.",
-)
+@new_log_dir_option
 @partition_options
 @click.option(
     "--compact",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.command_line.findings_table import table_rows, write_verdict
-from kafkalog.command_line.inputs import partition_option
+from kafkalog.command_line.inputs import new_log_dir_option, partition_option
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, write_table
 from kafkalog.errors import OptionError
@@ -48,14 +48,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
 @click.option("--topic", metavar="TOPIC", required=True, help="The topic's whole name.")
-@click.option(
-    "--to",
-    "target",
-    metavar="NEW_LOG_DIR",
-    required=True,
-    type=click.Path(),
-    help="The log directory to write; it must not exist.",
-)
+@new_log_dir_option
 @partition_option("Only this partition; repeatable.")
 @click.option(
     "--topic-id", metavar="ID", help="Of several topics that had this name, the one with this id."
