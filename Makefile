@@ -38,8 +38,8 @@ $(READY): pyproject.toml | java
 	@echo "installing kafkalog and its tools into $(VENV) (several minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@echo "compiling the kernels"
-	@$(BIN)/python -m kafkalog.columns.compile_kernels
-	@KAFKALOG_KERNELS=stored $(BIN)/python -m kafkalog.columns.compile_kernels
+	@$(BIN)/python -m kafkalog.inspection.compile_kernels
+	@KAFKALOG_KERNELS=stored $(BIN)/python -m kafkalog.inspection.compile_kernels
 	@echo "fetching the jars of Delta and Avro"
 	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy $(AVRO) >$(VENV)/jars.log 2>&1 || \
 	  { tail -n 20 $(VENV)/jars.log; exit 1; }

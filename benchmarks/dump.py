@@ -27,8 +27,8 @@ from typing import BinaryIO
 from benchmarks.inputs import Wanted, prepare
 from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import Contender, measure, ratio
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.side_files import rebuild_side_files
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.recovery.side_files import rebuild_side_files
 from tests.broker.class_paths import class_path
 
 _TOOL = "org.apache.kafka.tools.DumpLogSegments"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from benchmarks.segments import CHECKSUM_START, HEADER_BYTES, Segment
-from kafkalog.columns.record_columns import OUTPUT_BYTES
+from kafkalog.columns.records.record_columns import OUTPUT_BYTES
 from kafkalog.wire.compression import decompress_into
 
 _SCRATCH_BYTES = 64 * 1024 * 1024

@@ -15,16 +15,16 @@ from pathlib import Path
 
 from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import one_processor
-from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.index_check import SegmentIndexes, check_indexes
-from kafkalog.columns.segment_batches import SegmentHeaders
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.window import FileWindow
+from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.side_files import rebuild_side_files
+from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.recovery.side_files import rebuild_side_files
 from tests.broker.class_paths import ClassPathError
 from tests.broker.java_tools import ToolError, run_tool
 

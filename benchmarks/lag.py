@@ -66,11 +66,11 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
 
 
 def _read_commits(log_dir: Path) -> Measured:
-    from kafkalog.columns.compile_kernels import compile_kernels
+    from kafkalog.inspection.compile_kernels import compile_kernels
     from kafkalog.schemas import table_fields
-    from kafkalog.spark.commit_reading import CommitsRead, read_commits
-    from kafkalog.spark.options import read_options
-    from kafkalog.spark.planning import planned_groups
+    from kafkalog.views.options.options import read_options
+    from kafkalog.views.planning.planning import planned_groups
+    from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
 
     compile_kernels()
     options = read_options({"paths": json.dumps([str(log_dir)]), "view": "offset_commits"})

@@ -20,7 +20,7 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.transaction_marker import COMMIT
 from kafkalog.messages.record_writer import write_record_key, write_record_value
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
 OFFSETS_PARTITIONS = 50

@@ -19,8 +19,8 @@ from benchmarks.report import inputs_argument, load, machine, table
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
 
 _TIMESTAMP_MS = 1_700_000_000_000
 _COMMANDS = (

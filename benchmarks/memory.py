@@ -50,7 +50,7 @@ def _status_bytes(name: str) -> int:
 
 def _main(path: Path) -> None:
     from benchmarks.readers import records_of_file
-    from kafkalog.columns.compile_kernels import compile_kernels
+    from kafkalog.inspection.compile_kernels import compile_kernels
 
     compile_kernels()
     before = _status_bytes("VmRSS")

@@ -18,9 +18,9 @@ from benchmarks.report import inputs_argument, load, machine, table
 from kafkalog.format.indexes import OffsetEntry, TimeEntry, write_offset_index, write_time_index
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.files import list_directory
+from kafkalog.storage.files.files import list_directory
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
 
 _MIB = 1024 * 1024
 _SEGMENT_BYTES, _HALF = 64 * _MIB, 32 * _MIB

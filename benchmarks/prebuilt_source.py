@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafkalog.columns.arrow_types import table_schema
-from kafkalog.spark.projection import table_struct
+from kafkalog.spark.source.projection import table_struct
 
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 _BATCH_BYTES = 4 * 2**20  # as kafkalog's own batches

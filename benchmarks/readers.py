@@ -9,12 +9,12 @@ from typing import NoReturn
 import pyarrow as pa
 
 from benchmarks.segments import HEADER_BYTES, Segment
-from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_reader import read_batches, read_records
-from kafkalog.columns.window import FileWindow, MemoryWindow, Window
+from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow, MemoryWindow, Window
+from kafkalog.columns.records.segment_reader import read_batches, read_records
 from kafkalog.schemas import table_fields
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 
 FULL = ("key", "value", "offset", "timestamp")
 NARROW = ("offset", "timestamp")

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import table
-from kafkalog.columns.lag_account import lag_accounts
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
+from kafkalog.inspection.lag.lag_account import lag_accounts
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
 
 START_MS = 1_700_000_000_000

@@ -77,8 +77,8 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
 def _view(view: str) -> Callable[[Written], Measured]:
     def read(written: Written) -> Measured:
         from kafkalog.schemas import table_fields
-        from kafkalog.spark.zookeeper_options import read_zookeeper_options
-        from kafkalog.spark.zookeeper_reading import read_data_dir
+        from kafkalog.views.options.zookeeper_options import read_zookeeper_options
+        from kafkalog.views.reading.zookeeper_reading import read_data_dir
         from kafkalog.zookeeper.data_dir import find_data_dirs
 
         options = read_zookeeper_options({"path": str(written.path), "view": view})

@@ -29,9 +29,9 @@ from kafkalog.messages.catalog import message
 from kafkalog.messages.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
 from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.record_writer import write_record_key, write_record_value
-from kafkalog.storage.log_settings import LogSettings
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.storage.partition_output import PartitionOutput, WrittenLog, commit_logs
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.partition_output import PartitionOutput, WrittenLog, commit_logs
 from kafkalog.wire.compression import CompressionType
 
 MONDAY = datetime(2026, 11, 9, tzinfo=UTC)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import Row
 
-from kafkalog.analysis.consumer_audit import (
+from kafkalog.analysis.zookeeper.consumer_audit import (
     finding_counts,
     findings,
     history,
@@ -24,10 +24,8 @@ from kafkalog.analysis.consumer_audit import (
     partition_ownership,
     with_log_findings,
 )
-from kafkalog.coordination.ensemble_clusters import members_by_cluster
-from kafkalog.spark.consumer_auditing import consumer_audit, with_logs
-from kafkalog.spark.ensemble_members import found_clusters
-from kafkalog.spark.job import (
+from kafkalog.coordination.zookeeper.ensemble_clusters import members_by_cluster
+from kafkalog.spark.jobs.job import (
     ZOOKEEPER_DIRS,
     ExitCode,
     announced_data_dirs,
@@ -36,10 +34,12 @@ from kafkalog.spark.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.options import Mode
+from kafkalog.spark.jobs.lag.ensemble_members import found_clusters
+from kafkalog.spark.jobs.zookeeper.consumer_auditing import consumer_audit, with_logs
+from kafkalog.spark.jobs.zookeeper.zookeeper_job import given_log_dirs, members_words
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
-from kafkalog.spark.zookeeper_job import given_log_dirs, members_words
+from kafkalog.views.options.options import Mode
 
 
 def verdict(totals: Row, counts: Sequence[Row], moves: int) -> list[str]:

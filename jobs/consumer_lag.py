@@ -13,35 +13,35 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from kafkalog.analysis.consumer_lag import (
+from kafkalog.analysis.lag.consumer_lag import (
     LagSources,
     ZookeeperSources,
     lag_of_groups,
     lag_totals,
     most_behind,
 )
-from kafkalog.analysis.zookeeper_groups import (
+from kafkalog.analysis.zookeeper.zookeeper_groups import (
     owned_partitions,
     zookeeper_groups,
     zookeeper_leaders,
     zookeeper_topics,
 )
-from kafkalog.columns.commit_reach import commit_reaches, reach_words
-from kafkalog.spark.job import (
+from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+from kafkalog.spark.jobs.job import (
     ExitCode,
     announced_logs,
     exit_code,
     job_parser,
     run_job,
 )
-from kafkalog.spark.lag_arguments import add_lag_arguments, matching
-from kafkalog.spark.lag_reading import with_lag
-from kafkalog.spark.lag_views import LagViews, lag_views, refuse_without_commits
-from kafkalog.spark.lag_words import lag_findings, lag_words
+from kafkalog.spark.jobs.lag.lag_arguments import add_lag_arguments, matching
+from kafkalog.spark.jobs.lag.lag_reading import with_lag
+from kafkalog.spark.jobs.lag.lag_views import LagViews, lag_views, refuse_without_commits
+from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
+from kafkalog.spark.jobs.lag.zookeeper_arguments import given_zookeeper
+from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
-from kafkalog.spark.zookeeper_arguments import given_zookeeper
-from kafkalog.spark.zookeeper_lag import ZookeeperLag
 
 
 def lag_table(views: LagViews, args: Namespace) -> DataFrame:

@@ -12,15 +12,26 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.analysis import ingest
-from kafkalog.spark.ingest_arguments import EXAMPLE, ingest_sources, with_ingest_arguments
-from kafkalog.spark.ingest_manifest import ranges_frame, show_run, write_manifest
-from kafkalog.spark.ingest_table import planned_run, write_records
-from kafkalog.spark.job import ExitCode, announced_inputs, counted, exit_code, job_parser, run_job
-from kafkalog.spark.options import Mode
+from kafkalog.spark.jobs.job import (
+    ExitCode,
+    announced_inputs,
+    counted,
+    exit_code,
+    job_parser,
+    run_job,
+)
+from kafkalog.spark.jobs.tables.ingest_arguments import (
+    EXAMPLE,
+    ingest_sources,
+    with_ingest_arguments,
+)
+from kafkalog.spark.jobs.tables.ingest_manifest import ranges_frame, show_run, write_manifest
+from kafkalog.spark.jobs.tables.ingest_table import planned_run, write_records
+from kafkalog.spark.jobs.tables.state_sources import read_records
 from kafkalog.spark.session import job_session
-from kafkalog.spark.state_sources import read_records
-from kafkalog.storage.ingest_positions import IngestRun, starting_offsets
-from kafkalog.storage.output_files import given_file
+from kafkalog.storage.files.output_files import given_file
+from kafkalog.views.options.options import Mode
+from kafkalog.views.planning.ingest_positions import IngestRun, starting_offsets
 
 
 def build(spark: SparkSession, args: Namespace, planned: IngestRun) -> DataFrame:

@@ -14,35 +14,35 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.group_generations import group_generations
-from kafkalog.analysis.lag_history import (
+from kafkalog.analysis.lag.group_generations import group_generations
+from kafkalog.analysis.lag.lag_history import (
     HistoryMoments,
     lag_events,
     lag_history,
     newest_statuses,
     status_totals,
 )
-from kafkalog.columns.commit_reach import commit_reaches, reach_words
-from kafkalog.coordination.lag_status import LagStatus
-from kafkalog.spark.job import (
+from kafkalog.coordination.groups.lag_status import LagStatus
+from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+from kafkalog.spark.jobs.job import (
     ExitCode,
     announced_logs,
     exit_code,
     job_parser,
     run_job,
 )
-from kafkalog.spark.lag_arguments import matching
-from kafkalog.spark.lag_history_arguments import (
+from kafkalog.spark.jobs.lag.lag_arguments import matching
+from kafkalog.spark.jobs.lag.lag_history_arguments import (
     add_history_arguments,
     burrow_settings,
     lag_settings,
 )
-from kafkalog.spark.lag_history_reading import with_statuses
-from kafkalog.spark.lag_views import LagViews, lag_views, refuse_without_commits
-from kafkalog.spark.lag_words import status_words
+from kafkalog.spark.jobs.lag.lag_history_reading import with_statuses
+from kafkalog.spark.jobs.lag.lag_views import LagViews, lag_views, refuse_without_commits
+from kafkalog.spark.jobs.lag.lag_words import status_words
+from kafkalog.spark.jobs.lag.zookeeper_arguments import given_zookeeper
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import read_table, replace_rows
-from kafkalog.spark.zookeeper_arguments import given_zookeeper
 
 
 def history(views: LagViews, args: Namespace) -> DataFrame:

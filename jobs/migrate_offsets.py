@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from kafkalog.analysis.offset_migration import (
+from kafkalog.analysis.zookeeper.offset_migration import (
     StoredOffsets,
     compared_offsets,
     migration_phases,
@@ -20,13 +20,21 @@ from kafkalog.analysis.offset_migration import (
     offset_migration,
     phase_totals,
 )
-from kafkalog.spark import job
-from kafkalog.spark.lag_arguments import matching
-from kafkalog.spark.migration_arguments import add_migration_arguments, judgement
-from kafkalog.spark.migration_reading import OffsetStores, offset_inputs, offset_stores
-from kafkalog.spark.migration_words import migration_findings, migration_verdict, move_words
-from kafkalog.spark.migration_writing import written_moves
-from kafkalog.spark.offset_judgement import judged
+from kafkalog.spark.jobs import job
+from kafkalog.spark.jobs.lag.lag_arguments import matching
+from kafkalog.spark.jobs.zookeeper.migration_arguments import add_migration_arguments, judgement
+from kafkalog.spark.jobs.zookeeper.migration_reading import (
+    OffsetStores,
+    offset_inputs,
+    offset_stores,
+)
+from kafkalog.spark.jobs.zookeeper.migration_words import (
+    migration_findings,
+    migration_verdict,
+    move_words,
+)
+from kafkalog.spark.jobs.zookeeper.migration_writing import written_moves
+from kafkalog.spark.jobs.zookeeper.offset_judgement import judged
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
 

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.columns.recovery_totals import RecoveryTotals, is_finding
-from kafkalog.spark import job
-from kafkalog.spark.options import Shutdown
+from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
+from kafkalog.spark.jobs import job
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows, table_schema
+from kafkalog.views.options.options import Shutdown
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.retention import retention_plan, topic_totals
-from kafkalog.spark.job import (
+from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
+from kafkalog.spark.jobs.job import (
     ExitCode,
     add_config_arguments,
     add_time_argument,

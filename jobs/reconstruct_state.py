@@ -12,15 +12,23 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Observation, Row, SparkSession
 
 from kafkalog.analysis import decoding, state
-from kafkalog.spark.decoding_arguments import decoding_requests, with_decoding_arguments
-from kafkalog.spark.format_choices import format_choices
-from kafkalog.spark.job import ExitCode, announced_inputs, counted, job_parser, run_job
-from kafkalog.spark.options import Mode
+from kafkalog.spark.jobs.decoding.decoding_arguments import (
+    decoding_requests,
+    with_decoding_arguments,
+)
+from kafkalog.spark.jobs.decoding.format_choices import format_choices
+from kafkalog.spark.jobs.job import ExitCode, announced_inputs, counted, job_parser, run_job
+from kafkalog.spark.jobs.tables.state_arguments import EXAMPLE, state_options, with_state_arguments
+from kafkalog.spark.jobs.tables.state_sources import read_records, sources_frame, state_sources
+from kafkalog.spark.jobs.tables.state_table import (
+    planned_run,
+    read_state,
+    write_decoded,
+    write_tables,
+)
 from kafkalog.spark.session import job_session
-from kafkalog.spark.state_arguments import EXAMPLE, state_options, with_state_arguments
-from kafkalog.spark.state_sources import read_records, sources_frame, state_sources
-from kafkalog.spark.state_table import planned_run, read_state, write_decoded, write_tables
-from kafkalog.storage.state_positions import StateRun
+from kafkalog.views.options.options import Mode
+from kafkalog.views.planning.state_positions import StateRun
 
 
 def build(

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kafkalog.report.findings import findings, remarks, verdict
 from kafkalog.report.reading import ReportRequest, read_report
 from kafkalog.report.writing import write_report
-from kafkalog.spark.job import (
+from kafkalog.spark.jobs.job import (
     ExitCode,
     add_config_arguments,
     add_time_argument,
@@ -24,8 +24,8 @@ from kafkalog.spark.job import (
     run_job,
 )
 from kafkalog.spark.session import job_session
-from kafkalog.storage.other_entries import absent_lines
-from kafkalog.storage.output_files import refuse_unwritable
+from kafkalog.storage.files.output_files import refuse_unwritable
+from kafkalog.storage.log_dir.other_entries import absent_lines
 
 
 def run(args: Namespace) -> ExitCode:

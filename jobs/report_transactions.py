@@ -10,14 +10,14 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from kafkalog.analysis.transactions import (
+from kafkalog.analysis.partitions.transactions import (
     open_transactions,
     outcome_totals,
     stable_offset_table,
     transaction_report,
 )
-from kafkalog.coordination.transactional_ids import transaction_words
-from kafkalog.spark.job import (
+from kafkalog.coordination.groups.transactional_ids import transaction_words
+from kafkalog.spark.jobs.job import (
     ExitCode,
     add_time_argument,
     announced_inputs,
@@ -25,9 +25,9 @@ from kafkalog.spark.job import (
     job_parser,
     run_job,
 )
+from kafkalog.spark.jobs.transaction_views import transaction_views
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
-from kafkalog.spark.transaction_views import transaction_views
 
 
 def run(args: Namespace) -> ExitCode:

@@ -11,9 +11,9 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from kafkalog.analysis.salvage import lost_ranges
-from kafkalog.columns.salvaged_logs import SalvageTotals
-from kafkalog.spark.job import (
+from kafkalog.analysis.partitions.salvage import lost_ranges
+from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals
+from kafkalog.spark.jobs.job import (
     ExitCode,
     announced_logs,
     exit_code,
@@ -21,13 +21,13 @@ from kafkalog.spark.job import (
     run_job,
     tell_absent,
 )
-from kafkalog.spark.salvage import salvage
-from kafkalog.spark.salvage_job import add_salvage_arguments, salvage_settings
+from kafkalog.spark.jobs.salvage import salvage
+from kafkalog.spark.jobs.salvage_job import add_salvage_arguments, salvage_settings
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
-from kafkalog.storage.output_files import refuse_existing_directory
-from kafkalog.storage.read_directories import refuse_inside
-from kafkalog.storage.salvaged_log_dir import left_out_lines, salvageable
+from kafkalog.storage.files.output_files import refuse_existing_directory
+from kafkalog.storage.log_dir.read_directories import refuse_inside
+from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
 

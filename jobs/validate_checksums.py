@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.analysis.checksums import checksum_report, checksum_totals, faults
-from kafkalog.columns.check_totals import CheckTotals
+from kafkalog.analysis.partitions.checksums import checksum_report, checksum_totals, faults
+from kafkalog.columns.batches.check_totals import CheckTotals
 from kafkalog.errors import KafkaLogError, LogDirError
-from kafkalog.spark.job import ExitCode, announced_logs, job_parser, run_job, tell_absent
-from kafkalog.spark.lost_logs import lost_log_reads
-from kafkalog.spark.options import Mode
+from kafkalog.spark.jobs.job import ExitCode, announced_logs, job_parser, run_job, tell_absent
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
+from kafkalog.views.options.options import Mode
+from kafkalog.views.planning.lost_logs import lost_log_reads
 
 _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 

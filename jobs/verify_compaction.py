@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from kafkalog.analysis.compaction import compaction_findings, compaction_totals
-from kafkalog.spark import job
+from kafkalog.analysis.partitions.compaction import compaction_findings, compaction_totals
+from kafkalog.spark.jobs import job
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 
 _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "key", "detail")
 

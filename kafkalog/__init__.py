@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafkalog.spark.frames import Offsets, Paths, Timestamps, Topics, Value
+    from kafkalog.views.options.call_options import Offsets, Paths, Timestamps, Topics, Value
 
 __version__ = "0.1.0"
 
@@ -29,9 +29,9 @@ def register(spark: SparkSession) -> None:
     """Make `format("kafkalog")` and `format("zookeeper")` known to a session that did not find them
     by itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
     names another."""
-    from kafkalog.spark.source import KafkaLogDataSource
+    from kafkalog.spark.source.source import KafkaLogDataSource
+    from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
     from kafkalog.spark.worker_python import use_this_python
-    from kafkalog.spark.zookeeper_source import ZookeeperDataSource
 
     use_this_python(spark)
     spark.dataSource.register(KafkaLogDataSource)
@@ -61,8 +61,8 @@ def read(
     Raises OptionError, and LogDirError for a path without Kafka's files; what only files can tell,
     Spark raises when it reads.
     """
-    from kafkalog.spark.early_errors import refuse_early
-    from kafkalog.spark.frames import path_texts, source_options
+    from kafkalog.spark.source.early_errors import refuse_early
+    from kafkalog.views.options.call_options import path_texts, source_options
 
     given = source_options(
         columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
@@ -80,8 +80,8 @@ def write(frame: DataFrame, path: str, **options: Value) -> None:
     offset. `options` are those of `df.write.format("kafkalog")`. Raises SchemaError where there is
     no column `offset` to sort by.
     """
-    from kafkalog.spark.frames import option_texts
-    from kafkalog.spark.row_order import in_log_order
+    from kafkalog.spark.source.row_order import in_log_order
+    from kafkalog.views.options.call_options import option_texts
 
     writer = in_log_order(frame).write.format("kafkalog").mode("append")
     writer.options(**option_texts(options)).save(path)

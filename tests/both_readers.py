@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkalog.columns.batch_table import (
+from kafkalog.columns.batches.batch_table import (
     BASE_OFFSET,
     COMPUTED_CRC,
     EXPECTED_OFFSET,
@@ -17,10 +17,10 @@ from kafkalog.columns.batch_table import (
     POSITION,
     SIZE,
 )
-from kafkalog.columns.record_columns import RecordColumns
-from kafkalog.columns.segment_batches import SegmentBatches
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.window import FileWindow, MemoryWindow, Source, Window
+from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow, MemoryWindow, Source, Window
+from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
 from kafkalog.format.segment import FileRange, read_ranges, with_record_faults

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkalog.columns.compiled import LongArray
-from kafkalog.columns.index_check import SegmentIndexes, check_indexes
-from kafkalog.columns.index_findings import IndexFinding
-from kafkalog.columns.segment_batches import SegmentHeaders
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.window import MemoryWindow
+from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import MemoryWindow
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
+from kafkalog.inspection.indexes.index_findings import IndexFinding
 
 
 def header_tables(

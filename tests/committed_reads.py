@@ -10,10 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from kafkalog.spark.options import ReadOptions, read_options
-from kafkalog.spark.planning import Read, planned_groups
-from kafkalog.spark.reading import read_segment
-from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.planning.planning import Read, planned_groups
+from kafkalog.views.reading.reading import read_segment
 
 COLUMNS = ("topic", "partition", "offset", "timestampMs", "key", "value")
 Row = tuple[Any, ...]

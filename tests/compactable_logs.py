@@ -20,8 +20,8 @@ from kafkalog.format.transaction_marker import (
     TransactionMarker,
     write_marker,
 )
-from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
 
 HOUR_MS = 60 * 60 * 1000

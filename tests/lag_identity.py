@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkalog.columns.lag_account import LagAccounts
-from kafkalog.columns.lag_columns import LAG_PARTS
+from kafkalog.inspection.lag.lag_account import LagAccounts
+from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 
 
 def assert_parts_add_up(accounts: LagAccounts) -> None:

@@ -16,9 +16,9 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN
-from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
 from tests.lag_replay import (
     Append,

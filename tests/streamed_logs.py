@@ -13,10 +13,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.spark.projection import view_schema
-from kafkalog.spark.source import KafkaLogDataSource
-from kafkalog.spark.stream_options import stream_options
-from kafkalog.spark.stream_reader import KafkaLogStreamReader
+from kafkalog.spark.source.projection import view_schema
+from kafkalog.spark.source.source import KafkaLogDataSource
+from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
+from kafkalog.views.options.stream_options import stream_options
 
 # Of a partition the offsets that came out, in the order in which they did.
 Read = dict[tuple[str, int], list[int]]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from kafkalog.command_line.views import reduced_view, view_options
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
-from kafkalog.storage.metadata_snapshots import snapshot_before
+from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 

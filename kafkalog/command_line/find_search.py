@@ -9,24 +9,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from kafkalog.columns.fault_details import FaultyRange, missing_end
-from kafkalog.columns.record_search import (
+from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
+from kafkalog.command_line.inputs import bytes_in, chosen_logs
+from kafkalog.command_line.parallel import in_order, processes_for
+from kafkalog.command_line.terminal import progress_bar, tell
+from kafkalog.errors import OptionError, UnsupportedFormatError
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.dump.record_search import (
     FoundRecord,
     SegmentSearch,
     judged_records,
     search_segment,
     wanted_records,
 )
-from kafkalog.command_line.inputs import bytes_in, chosen_logs
-from kafkalog.command_line.parallel import in_order, processes_for
-from kafkalog.command_line.terminal import progress_bar, tell
-from kafkalog.errors import OptionError, UnsupportedFormatError
-from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.storage.log_bounds import told_end
-from kafkalog.storage.oldest_log import is_oldest_layout
-from kafkalog.storage.other_entries import absent_lines
+from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.renamed_files import opened
+from kafkalog.storage.reading.log_bounds import told_end
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.wire.murmur2 import partition_of_key
 from kafkalog.words import counted, size_text
 

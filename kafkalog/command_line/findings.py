@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kafkalog.columns.check_totals import CheckTotals
+from kafkalog.columns.batches.check_totals import CheckTotals
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.other_entries import unread_entries
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.temporary_files import CLEANED, DELETED
+from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
 from kafkalog.words import counted
 
 _RANGE_COLUMNS = (

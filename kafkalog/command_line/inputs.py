@@ -11,7 +11,7 @@ import click
 
 from kafkalog.command_line.terminal import tell
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, is_asked
 from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, names_that_are_there
 
@@ -114,7 +114,7 @@ def missing_topics_explained(
     try:
         yield
     except OptionError as error:
-        from kafkalog.storage.other_entries import absent_lines
+        from kafkalog.storage.log_dir.other_entries import absent_lines
 
         deleted = [*_deleted_lines(log_dirs, set(topics) - {log.topic for log in found})]
         absent = [*absent_lines(log_dirs, found, topics, partitions)]
@@ -128,8 +128,8 @@ def missing_topics_explained(
 
 def _deleted_lines(log_dirs: Sequence[str], topics: Collection[str]) -> Iterator[str]:
     """A line for each of the topics that is there in directories which a broker has marked."""
-    from kafkalog.storage.deleted_logs import deleted_names
-    from kafkalog.storage.log_dir import input_entries
+    from kafkalog.storage.log_dir.deleted_logs import deleted_names
+    from kafkalog.storage.log_dir.log_dir import input_entries
 
     directories = [
         entry.path for path in log_dirs for entry in input_entries(path) if entry.is_directory

@@ -17,14 +17,14 @@ from importlib import import_module
 import click
 
 from kafkalog import __version__
-from kafkalog.columns.kernel_mode import prefer_stored
+from kafkalog.columns.jit.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell, tell_error
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
-from kafkalog.storage.unreadable_input import noted_unreadable
+from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.words import names_that_are_there
 
-# Each is the module kafkalog.command_line.<name>, with "_" for "-", and the function in it.
+# Each is a module in kafkalog.command_line.commands, with "_" for "-", and the function in it.
 COMMANDS = {
     "groups": "Tell consumer groups, their lag, and who is behind since when.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
@@ -68,7 +68,7 @@ class LazyCommands(click.Group):
         if name not in COMMANDS:
             return None
         function = name.replace("-", "_")
-        module = import_module(f"kafkalog.command_line.{function}")
+        module = import_module(f"kafkalog.command_line.commands.{function}")
         command: click.Command = getattr(module, function)
         return command
 

@@ -17,7 +17,7 @@ import click
 
 from kafkalog.command_line.worker_pool import Turn, WorkerPool
 from kafkalog.errors import KafkaLogError
-from kafkalog.storage.files import has_connections
+from kafkalog.storage.files.files import has_connections
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

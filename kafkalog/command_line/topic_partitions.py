@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafkalog.coordination.java_patterns import JavaPattern
-from kafkalog.coordination.topic_filters import filter_expression
+from kafkalog.coordination.zookeeper.java_patterns import JavaPattern
+from kafkalog.coordination.zookeeper.topic_filters import filter_expression
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.checkpoints import TopicPartition
 

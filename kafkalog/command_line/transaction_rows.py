@@ -13,7 +13,7 @@ from typing import Any
 from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.terminal import tell
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
-from kafkalog.coordination.transactional_ids import (
+from kafkalog.coordination.groups.transactional_ids import (
     NO_TRANSACTIONAL_ID,
     State,
     TransactionalIds,
@@ -21,7 +21,7 @@ from kafkalog.coordination.transactional_ids import (
     open_outcome,
     transaction_words,
 )
-from kafkalog.storage.absent_coordinators import (
+from kafkalog.storage.log_dir.absent_coordinators import (
     absent_coordinators,
     clusters_without_all_coordinators,
 )

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from kafkalog.command_line.parallel import in_order
-from kafkalog.spark.options import ReadOptions, read_options
-from kafkalog.spark.planning import Read, planned_groups
-from kafkalog.spark.view_reading import read_view
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.planning.planning import Read, planned_groups
+from kafkalog.views.view_reading import read_view
 
 _Result = TypeVar("_Result")
 # What is made of the batches of one task, in the process that reads them.

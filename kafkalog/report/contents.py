@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import Row
 
-from kafkalog.analysis.batch_totals import TimeGrid
+from kafkalog.analysis.partitions.batch_totals import TimeGrid
 
 Rows = Sequence[Row]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pyspark.sql import Row
 
-from kafkalog.coordination.lag_status import LagStatus
+from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import Damage, Groups, Report, Transactions
 from kafkalog.report.markup import visible
 from kafkalog.report.plot import moment

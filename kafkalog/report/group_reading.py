@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.group_generations import group_generations
-from kafkalog.analysis.lag_history import (
+from kafkalog.analysis.lag.group_generations import group_generations
+from kafkalog.analysis.lag.lag_history import (
     HistoryMoments,
     group_totals,
     lag_events,
     lag_history,
     newest_statuses,
 )
-from kafkalog.analysis.lag_series import commit_span, lag_series, rebalances
-from kafkalog.columns.commit_reach import commit_reaches, reach_words
-from kafkalog.coordination.burrow import BurrowSettings
-from kafkalog.coordination.lag_status import LagSettings
+from kafkalog.analysis.lag.lag_series import commit_span, lag_series, rebalances
+from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
 from kafkalog.report.contents import Groups
 from kafkalog.report.time_grid import grid_over
-from kafkalog.spark.lag_history_reading import with_statuses
-from kafkalog.spark.lag_views import lag_views
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.spark.jobs.lag.lag_history_reading import with_statuses
+from kafkalog.spark.jobs.lag.lag_views import lag_views
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
 # What a page has room for.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Row
 
-from kafkalog.coordination.lag_status import LagStatus
+from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import Groups, Rows, Transactions
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from pyspark.sql import Row
 
-from kafkalog.analysis.key_skew import EXACT_UP_TO
+from kafkalog.analysis.partitions.key_skew import EXACT_UP_TO
 from kafkalog.report.contents import Keys
 from kafkalog.report.figures import Figure, Series, horizontal_bars
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table, visible

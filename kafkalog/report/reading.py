@@ -10,14 +10,14 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog import __version__
-from kafkalog.analysis.batch_totals import COLUMNS as BATCH_COLUMNS
-from kafkalog.analysis.batch_totals import TimeGrid, batch_totals, summed, time_spread
-from kafkalog.analysis.damage_map import damage_map, first_ranges
-from kafkalog.analysis.key_skew import COLUMNS as KEY_COLUMNS
-from kafkalog.analysis.key_skew import key_totals
-from kafkalog.analysis.retention import retention_plan
-from kafkalog.analysis.retention_times import blocked_topics, retention_times
-from kafkalog.analysis.storage_totals import (
+from kafkalog.analysis.partitions.batch_totals import COLUMNS as BATCH_COLUMNS
+from kafkalog.analysis.partitions.batch_totals import TimeGrid, batch_totals, summed, time_spread
+from kafkalog.analysis.partitions.damage_map import damage_map, first_ranges
+from kafkalog.analysis.partitions.key_skew import COLUMNS as KEY_COLUMNS
+from kafkalog.analysis.partitions.key_skew import key_totals
+from kafkalog.analysis.partitions.retention import retention_plan
+from kafkalog.analysis.partitions.retention_times import blocked_topics, retention_times
+from kafkalog.analysis.partitions.storage_totals import (
     largest_topics,
     longest_copies,
     owners,
@@ -25,8 +25,8 @@ from kafkalog.analysis.storage_totals import (
     topic_storage,
     unserved_storage,
 )
-from kafkalog.analysis.transaction_totals import outcomes_by_topic, stable_offset_holders
-from kafkalog.analysis.transactions import stable_offset_table, transaction_report
+from kafkalog.analysis.partitions.transaction_totals import outcomes_by_topic, stable_offset_holders
+from kafkalog.analysis.partitions.transactions import stable_offset_table, transaction_report
 from kafkalog.errors import OptionError
 from kafkalog.report.contents import (
     Batches,
@@ -39,7 +39,7 @@ from kafkalog.report.contents import (
 )
 from kafkalog.report.group_reading import read_groups
 from kafkalog.report.time_grid import grid_over
-from kafkalog.spark.transaction_views import transaction_views
+from kafkalog.spark.jobs.transaction_views import transaction_views
 
 # What a page has room for; others are told in sums.
 TOPICS = 12

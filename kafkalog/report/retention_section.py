@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import Row
 
-from kafkalog.analysis.retention_times import WHEN
+from kafkalog.analysis.partitions.retention_times import WHEN
 from kafkalog.report.contents import Retention, Rows
 from kafkalog.report.figures import Figure, horizontal_bars
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table

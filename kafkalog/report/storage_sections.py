@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from pyspark.sql import Row
 
-from kafkalog.analysis.batch_totals import TimeGrid
+from kafkalog.analysis.partitions.batch_totals import TimeGrid
 from kafkalog.report.contents import Batches, Rows, Storage
 from kafkalog.report.figures import (
     Figure,

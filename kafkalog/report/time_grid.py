@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalog.analysis.batch_totals import TimeGrid
+from kafkalog.analysis.partitions.batch_totals import TimeGrid
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 # Stretches that have a name. An hour is what a log of hours to days has: see `grid_over`.

@@ -6,7 +6,7 @@ import os
 
 from kafkalog.report.contents import Report
 from kafkalog.report.page import page
-from kafkalog.storage.output_files import write_file
+from kafkalog.storage.files.output_files import write_file
 
 FILE_NAME = "report.html"
 

@@ -107,7 +107,7 @@ def make_environment(directory: Path) -> None:
     (directory / "pyvenv.cfg").write_text(settings)
     # Isolated: it is the copy that compiles, whatever the path of modules is.
     isolated = [str(directory / "bin" / "python"), "-I"]
-    subprocess.run([*isolated, "-m", "kafkalog.columns.compile_kernels"], check=True)
+    subprocess.run([*isolated, "-m", "kafkalog.inspection.compile_kernels"], check=True)
 
 
 def _copy_distribution(project: str, site: Path) -> None:

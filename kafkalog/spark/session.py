@@ -20,7 +20,7 @@ from kafkalog.resources import resource
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 from kafkalog.spark.ivy_output import without_ivy_output
 from kafkalog.spark.packing import write_zip
-from kafkalog.storage.unreadable_input import shared_variables
+from kafkalog.storage.files.unreadable_input import shared_variables
 
 # What only tables in Delta's format need; the other formats start without Delta's jar.
 _FOR_DELTA = (

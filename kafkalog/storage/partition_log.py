@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.storage.files import read_text
+from kafkalog.storage.files.files import read_text
 from kafkalog.storage.names import CLUSTER_METADATA
 
 PARTITION_METADATA = "partition.metadata"

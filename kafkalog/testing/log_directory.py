@@ -12,7 +12,7 @@ from kafkalog.format.checkpoints import TopicPartition, write_offset_checkpoint
 from kafkalog.format.log_dir_files import write_clean_shutdown
 from kafkalog.format.properties import write_properties
 from kafkalog.format.record_batch import BatchFields
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,
     CONSUMER_OFFSETS,

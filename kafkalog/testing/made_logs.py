@@ -11,12 +11,17 @@ from kafkalog.format.batch_header import BatchHeader, read_header
 from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.compaction import CleaningRound, SourceBatch, cleaned_batches, last_offsets
-from kafkalog.storage.log_settings import NEVER, LogSettings
-from kafkalog.storage.log_transactions import log_transactions
-from kafkalog.storage.log_writer import LogWriter
-from kafkalog.storage.output_files import write_file
+from kafkalog.storage.cleaning.compaction import (
+    CleaningRound,
+    SourceBatch,
+    cleaned_batches,
+    last_offsets,
+)
+from kafkalog.storage.cleaning.log_transactions import log_transactions
+from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.partition_log import PARTITION_METADATA
+from kafkalog.storage.writing.log_settings import NEVER, LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 
 # Segments end where a test says; a record is as large as it wants.
 _SETTINGS = LogSettings(segment_ms=NEVER, max_message_bytes=2**31 - 1)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import BatchFields
 from kafkalog.format.records import Record
-from kafkalog.storage.partition_output import check_partition
+from kafkalog.storage.writing.partition_output import check_partition
 from kafkalog.testing.made_logs import MadeLog
 from kafkalog.testing.made_records import (
     Clock,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 
 _PIECE_BYTES = 1 << 20
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kafkalog.errors import LogDirError
-from kafkalog.storage.entries import Entry
-from kafkalog.storage.files import is_directory, list_directory, matching_paths
-from kafkalog.storage.uris import is_remote
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import is_directory, list_directory, matching_paths
+from kafkalog.storage.files.uris import is_remote
 
 _SNAPSHOT = re.compile(r"snapshot\.(?P<zxid>[0-9a-f]{1,16})(?:\.gz|\.snappy)?")
 _LOG = re.compile(r"log\.(?P<zxid>[0-9a-f]{1,16})")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.faults import finding_of
 from kafkalog.zookeeper.log_reading import Logged, Report, all_entries, follows

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.faults import Fault, Finding
 from kafkalog.zookeeper.transaction_log import LogEntry, read_transaction_log

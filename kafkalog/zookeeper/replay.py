@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError, DataLossError
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION
 from kafkalog.zookeeper.faults import Fault, Finding, finding_of

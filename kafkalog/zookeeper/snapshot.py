@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.utf8 import decoded
 from kafkalog.zookeeper.faults import Fault, corrupt
 from kafkalog.zookeeper.jute import MOST_ITEMS

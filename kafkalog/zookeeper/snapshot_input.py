@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import cramjam
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.snappy_stream import XERIAL_HEADER
 from kafkalog.zookeeper.faults import Fault, corrupt
 

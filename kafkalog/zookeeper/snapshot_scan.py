@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION, node_digest
 from kafkalog.zookeeper.faults import Fault, corrupt
 from kafkalog.zookeeper.snapshot import Snapshot, StoredNode, TreeDigest

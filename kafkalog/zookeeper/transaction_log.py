@@ -12,7 +12,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.buffered_file import BufferedFile
 from kafkalog.zookeeper.faults import Fault, Finding, corrupt, finding_of
 from kafkalog.zookeeper.snapshot_input import LARGEST_VALUE_BYTES

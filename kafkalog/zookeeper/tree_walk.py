@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.utf8 import decoded
 from kafkalog.zookeeper.replay import TreeAt
 from kafkalog.zookeeper.snapshot import Snapshot

@@ -10,8 +10,8 @@ from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.transaction_marker import ABORT, TransactionMarker, write_marker
-from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
 from tests.broker.written_partitions import varied_records
 

@@ -19,8 +19,8 @@ from kafkalog.format.transaction_marker import (
     TransactionMarker,
     write_marker,
 )
-from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 from tests.unit.storage.log_dirs import add_meta_properties
 
 _VALUE_BYTES = 120

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kafkalog.format.segment_writer import SegmentFiles
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
 
 # The topic's id is in it: by that alone a broker knows the directory as its own.
 _KEPT = "partition.metadata"

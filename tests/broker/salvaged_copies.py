@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafkalog.columns.salvage import SalvageSettings, salvage_partition
 from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.records import Record
 from kafkalog.format.segment import read_ranges, read_segment_records, with_record_faults
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.salvaged_log_dir import finish_log_dir, salvageable
+from kafkalog.storage.writing.salvaged_log_dir import finish_log_dir, salvageable
 from tests.broker.consumed_rows import ConsumedRow, row_of
 from tests.broker.made_logs import MadeBatch, Transactions, flip, transactions
 from tests.broker.prepared_cluster import INDEX_INTERVAL_BYTES, TOPIC, Cluster

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafkalog
-from kafkalog.columns.record_metadata import COMPRESSION_NAMES
+from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.dump_report import DumpReport, parse_dump
 from tests.broker.java_tools import run_dump

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.salvage import main
-from kafkalog.columns.salvage import SalvageSettings
 from kafkalog.format.producer_snapshot import read_producer_snapshot
-from kafkalog.spark.job import ExitCode
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.salvage import SalvageSettings
+from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.kafka_server import KafkaServer

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.salvage import SalvageSettings
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.salvaged_log_dir import salvageable
+from kafkalog.inspection.partitions.salvage import SalvageSettings
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.writing.salvaged_log_dir import salvageable
 from tests.broker.consumed_rows import ConsumedRow
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka

@@ -11,29 +11,29 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.compaction_report import compaction_rows
 from kafkalog.format.batch_header import BatchHeader, read_header
 from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.cleanable import (
+from kafkalog.inspection.partitions.compaction_report import compaction_rows
+from kafkalog.storage.cleaning.cleanable import (
     CleanableLog,
     CleanablePart,
     CleanableSegment,
     cleanable_part,
 )
-from kafkalog.storage.compaction import (
+from kafkalog.storage.cleaning.compaction import (
     CleanedBatch,
     CleaningRound,
     SourceBatch,
     cleaned_batches,
     last_offsets,
 )
-from kafkalog.storage.files import modified_ms
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.log_transactions import log_transactions
-from kafkalog.storage.segment_recovery import LATEST_FORMAT
-from kafkalog.storage.topic_configs import TopicConfigs
+from kafkalog.storage.cleaning.log_transactions import log_transactions
+from kafkalog.storage.files.files import modified_ms
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.topic_configs import TopicConfigs
+from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka
 from tests.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster

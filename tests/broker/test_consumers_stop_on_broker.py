@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.recovery_account import recovery_row
 from kafkalog.format.record_batch import with_checksum
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN, find_partitions
-from kafkalog.storage.recovery import RecoverySettings
+from kafkalog.inspection.partitions.recovery_plan import recovery_row
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, find_partitions
+from kafkalog.storage.recovery.recovery import RecoverySettings
 from tests.broker.consumed_rows import FORMATTER_PROPERTIES, parse_rows
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.made_logs import MadeBatch, MadeLog, log_name

@@ -9,7 +9,7 @@ from kafkalog.format.batch_header import BatchHeader
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import Record
 from kafkalog.format.segment import FileRange, read_ranges, read_segment_records
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
 from tests.broker.broker_run import BrokerRun, WrittenAt
 from tests.broker.dump_report import DumpedRecord, DumpReport

@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkalog.columns.log_offsets import earliest_offset, latest_offset, offset_of_max_timestamp
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.logs.log_offsets import (
+    earliest_offset,
+    latest_offset,
+    offset_of_max_timestamp,
+)
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.broker.broker_run import WRITTEN, BrokerRun
 from tests.broker.marks import needs_kafka

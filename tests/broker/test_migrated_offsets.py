@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.migrate_offsets import main
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.broker.kafka_server import PRODUCED_NULL, KafkaServer
 from tests.broker.marks import needs_kafka
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkalog.coordination.zookeeper_commands import OffsetZnode, Shell, offset_commands
+from kafkalog.coordination.zookeeper.zookeeper_commands import OffsetZnode, Shell, offset_commands
 from tests.broker.marks import needs_kafka
 from tests.broker.zookeeper_server import zookeeper_server
 

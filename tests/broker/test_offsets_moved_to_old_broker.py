@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.offset_segments import end_to_go_on_from, write_commits
-from kafkalog.coordination.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.inspection.groups.offset_segments import end_to_go_on_from, write_commits
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.broker.kafka_server import free_ports
 from tests.broker.marks import needs_kafka
 from tests.broker.old_broker import old_broker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkalog.format.segment import FileRange, read_ranges, read_segment_records
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
 from tests.broker.broker_run import PRODUCED_RECORDS, PRODUCED_TOPIC, BrokerRun
 from tests.broker.consumed_rows import ConsumedRow, row_of

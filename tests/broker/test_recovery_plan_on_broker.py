@@ -11,8 +11,13 @@ import pytest
 
 from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs, with_epoch
-from kafkalog.storage.log_dir import CLEAN_SHUTDOWN
-from kafkalog.storage.recovery import LEADER_EPOCHS, RecoveryPlan, RecoverySettings, plan_recovery
+from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
+from kafkalog.storage.recovery.recovery import (
+    LEADER_EPOCHS,
+    RecoveryPlan,
+    RecoverySettings,
+    plan_recovery,
+)
 from tests.broker.kafka_server import KafkaServer, ServerError
 from tests.broker.marks import needs_kafka
 from tests.broker.planned_damages import (

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.transaction_account import transaction_rows
-from kafkalog.columns.transaction_walk import stable_offset
+from kafkalog.columns.transactions.transaction_walk import stable_offset
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.transactions import transaction_rows
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.made_logs import MadeLog
 from tests.broker.marks import needs_kafka

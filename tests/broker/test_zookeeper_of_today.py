@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import findings
 from kafkalog.zookeeper.faults import Finding

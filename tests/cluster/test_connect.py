@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.validate_checksums import main
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.broker.kafka_server import free_ports
 from tests.cluster.connect_server import ConnectServer
 from tests.conftest import ROOT

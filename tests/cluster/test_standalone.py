@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.cluster.standalone import StandaloneCluster, children, descendants, ended, kill
 from tests.conftest import ROOT
 from tests.jobs.job_runs import DAMAGED

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.spark.options import OPTION_NAMES, View
-from kafkalog.spark.write_options import WRITE_OPTION_NAMES
-from kafkalog.spark.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperView
+from kafkalog.views.options.options import OPTION_NAMES, View
+from kafkalog.views.options.write_options import WRITE_OPTION_NAMES
+from kafkalog.views.options.zookeeper_options import ZOOKEEPER_OPTION_NAMES, ZookeeperView
 from tests.conftest import ROOT
 
 DOCUMENTS = sorted(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.batch_columns import _COLUMNS
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_reader import read_batches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.records.batch_columns import _COLUMNS
+from kafkalog.columns.records.segment_reader import read_batches
 from tests.both_readers import memory_window
 from tests.golden.fixture_sets import CONSUMERS, dumped_batches, unique_segments
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.transaction_walk import stable_offset
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.columns.transactions.transaction_walk import stable_offset
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.committed_reads import COLUMNS, committed_options, committed_rows
 from tests.golden.fixture_sets import consumed, topics
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.compaction_report import compaction_rows
 from kafkalog.format.batch_header import read_header
-from kafkalog.storage.compaction import (
+from kafkalog.inspection.partitions.compaction_report import compaction_rows
+from kafkalog.storage.cleaning.compaction import (
     CleaningRound,
     SourceBatch,
     cleaned_batches,
     last_offsets,
 )
-from kafkalog.storage.log_compaction import segment_batches
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.log_transactions import log_transactions
+from kafkalog.storage.cleaning.log_compaction import segment_batches
+from kafkalog.storage.cleaning.log_transactions import log_transactions
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.topic_configs import TopicConfigs
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.topic_configs import TopicConfigs
 from tests.compactable_logs import committed_state
 from tests.golden.fixture_sets import consumed
 

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.consumer_audit_rows import audit_rows
-from kafkalog.columns.ownership_rows import znode_changes
-from kafkalog.coordination.consumer_audit import group_audit
-from kafkalog.coordination.found_cluster import FoundCluster, FoundZnode, found_cluster
-from kafkalog.coordination.ownership_history import (
+from kafkalog.coordination.zookeeper.consumer_audit import group_audit
+from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, found_cluster
+from kafkalog.coordination.zookeeper.ownership_history import (
     CREATE,
     DELETE,
     NOT_LOGGED,
@@ -24,7 +22,9 @@ from kafkalog.coordination.ownership_history import (
     OwnershipReplay,
     ZnodeChange,
 )
-from kafkalog.storage.log_dir_names import log_dir_names
+from kafkalog.inspection.zookeeper.consumer_audit_rows import audit_rows
+from kafkalog.inspection.zookeeper.ownership_rows import znode_changes
+from kafkalog.storage.log_dir.log_dir_names import log_dir_names
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import Finding
 from kafkalog.zookeeper.replay import tree_at

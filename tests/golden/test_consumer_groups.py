@@ -25,15 +25,15 @@ from kafkalog.analysis.cluster_metadata import (
     partition_leaders,
     records_in_force,
 )
-from kafkalog.analysis.commits import commits_in_effect, with_commit_status
-from kafkalog.analysis.groups import (
+from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
+from kafkalog.analysis.lag.groups import (
     group_members,
     groups,
     latest_group_records,
     member_partitions,
 )
 from kafkalog.command_line.main import kafkalog
-from kafkalog.spark.lag_views import lag_views
+from kafkalog.spark.jobs.lag.lag_views import lag_views
 from tests.golden.groups_as_told import (
     ToldLag,
     admin_groups,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.recovery_account import recovery_row
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, with_checksum, write_batch
 from kafkalog.format.records import MOST_HEADERS
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.recovery import RecoverySettings
+from kafkalog.inspection.partitions.recovery_plan import recovery_row
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.recovery.recovery import RecoverySettings
 from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
 from tests.hostile_files import batch as hostile_batch
 from tests.hostile_files import compressed

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kafkalog.schemas import table_fields
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.spark.reading import read_segment
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import topic_id
-from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.reading.reading import read_segment
 
 SETS = ("kafka44", "kafka39zk")
 Row = dict[str, Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_reader import read_byte_ranges
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.records.segment_reader import read_byte_ranges
 from tests.both_readers import by_kernels, by_reference, memory_window
 from tests.damage_oracle import batch_spans, expectation, is_covered, overlaps
 from tests.golden.fixture_sets import Segment, unique_segments

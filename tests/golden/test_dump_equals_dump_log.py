@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.command_line.dump_plan import planned
-from kafkalog.command_line.dump_request import DumpRequest
-from kafkalog.command_line.dump_run import item_pieces
+from kafkalog.command_line.dump.plan import planned
+from kafkalog.command_line.dump.request import DumpRequest
+from kafkalog.command_line.dump.run import item_pieces
 
 ENTRY = re.compile(r"baseOffset: |offset: |timestamp: |version: |producerId: ")
 RECORD = "| offset: "

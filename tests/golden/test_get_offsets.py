@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.log_offsets import (
+from kafkalog.inspection.logs.log_offsets import (
     earliest_local_offset,
     earliest_offset,
     latest_offset,

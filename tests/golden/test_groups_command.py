@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.command_line.group_sources import known_from_ms
+from kafkalog.command_line.groups.group_sources import known_from_ms
 from kafkalog.command_line.main import kafkalog
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.golden.groups_as_told import (
     ToldLag,
     ToldMember,

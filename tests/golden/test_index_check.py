@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.segment_account import segment_rows
 from kafkalog.format.indexes import read_offset_index, read_time_index, read_transaction_index
 from kafkalog.format.producer_snapshot import read_producer_snapshot
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.segments import segment_rows
+from kafkalog.storage.log_dir.log_dir import find_partitions
 
 SETS = ("kafka08", "kafka010", "kafka39zk", "kafka44", "tiered43")
 Row = dict[str, Any]

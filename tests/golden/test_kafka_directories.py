@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafkalog.coordination.kafka_directories import DIRECTORY_VIEWS, kafka_rows
-from kafkalog.coordination.znode_paths import below_root, cluster_roots
+from kafkalog.coordination.zookeeper.kafka_directories import DIRECTORY_VIEWS, kafka_rows
+from kafkalog.coordination.zookeeper.znode_paths import below_root, cluster_roots
 
 SETS = ("kafka08", "kafka010", "kafka39zk")
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kafkalog.columns.lag_account import lag_accounts
+from kafkalog.inspection.lag.lag_account import lag_accounts
 from tests.golden.fixture_sets import CONSUMERS, consumed, topics
 from tests.golden.test_get_offsets import printed
 from tests.golden.test_time_lookups import asked_time, partitions

@@ -11,8 +11,8 @@ import pytest
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.log_reader import LogReader
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_reader import LogReader
 from tests.golden.fixture_sets import CONSUMERS, consumed, topics
 from tests.golden.test_time_lookups import partitions
 

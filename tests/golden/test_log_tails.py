@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.log_offsets import log_end_offset
-from kafkalog.columns.log_tails import LogTails
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.oldest_log import is_oldest_layout
+from kafkalog.inspection.logs.log_offsets import log_end_offset
+from kafkalog.inspection.logs.log_tails import LogTails
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
 
 SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43", "unclean")
 

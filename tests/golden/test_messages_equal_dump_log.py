@@ -21,8 +21,8 @@ from kafkalog.messages.internal_records import (
     read_internal_record,
 )
 from kafkalog.messages.metadata_transactions import is_whole_snapshot, records_in_force
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.metadata_snapshots import snapshot_before
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from tests.printed_messages import LINE, as_printed
 
 # Records of internal topics in the files of each set, snapshots of the metadata included.

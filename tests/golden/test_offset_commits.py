@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from kafkalog.schemas import table_fields
-from kafkalog.spark.commit_reading import CommitsRead, read_commits
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
 
 COLUMNS = tuple(field["name"] for field in table_fields("offset_commits"))
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
 from tests.committed_reads import Row, rows_of
 from tests.golden.fixture_sets import CONSUMERS
 

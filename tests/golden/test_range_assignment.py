@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.coordination.partition_assignment import BrokerPartition, range_assignment
+from kafkalog.coordination.zookeeper.partition_assignment import BrokerPartition, range_assignment
 from tests.golden.fixture_sets import segments
 from tests.golden.test_coordinator_rows import _rows
 

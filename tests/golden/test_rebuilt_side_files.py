@@ -14,9 +14,9 @@ import pytest
 
 from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.indexes import read_time_index, read_transaction_index
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.producer_state import ProducerState
-from kafkalog.storage.side_files import SideFiles, rebuild_side_files
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.recovery.producer_state import ProducerState
+from kafkalog.storage.recovery.side_files import SideFiles, rebuild_side_files
 from tests.checked_indexes import checked
 from tests.golden.fixture_sets import Segment, unique_segments
 

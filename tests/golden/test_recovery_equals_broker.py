@@ -19,10 +19,10 @@ from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.indexes import read_transaction_index
 from kafkalog.format.leader_epochs import EpochStart, with_epoch, write_leader_epochs
 from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.producer_state import ProducerState
-from kafkalog.storage.recovery import RecoveryPlan, RecoverySettings, plan_recovery
-from kafkalog.storage.segment_recovery import recover_segment
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.recovery.producer_state import ProducerState
+from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
+from kafkalog.storage.recovery.segment_recovery import recover_segment
 from tests.golden.fixture_sets import UNCLEAN_VARIANTS
 
 # The topics were made with index.interval.bytes=1024.

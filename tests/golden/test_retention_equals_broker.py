@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.retention_account import retention_rows
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.topic_configs import read_topic_configs
+from kafkalog.inspection.partitions.retention_plan import retention_rows
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.topic_configs import read_topic_configs
 
 # The brokers ran with it, for most timestamps in the fixtures are years old.
 SERVER = "log.retention.ms=-1\n"

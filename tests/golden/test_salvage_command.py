@@ -139,7 +139,7 @@ def test_a_salvage_that_is_stopped_leaves_nothing(
         assert len(list(tmp_path.iterdir())) == 1
         os.kill(os.getpid(), number)
 
-    monkeypatch.setattr("kafkalog.columns.salvaged_logs.salvage_partition", stopped)
+    monkeypatch.setattr("kafkalog.inspection.partitions.salvaged_logs.salvage_partition", stopped)
     found, out, _ = run("salvage", DAMAGED, "--to", tmp_path / "new", "--processes", 1)
     assert (found, out) == (code, "")
     assert list(tmp_path.iterdir()) == []

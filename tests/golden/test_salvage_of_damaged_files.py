@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.salvage import SalvageSettings, salvage_partition
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.both_readers import by_reference
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.time_lookup import offset_for_time
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.logs.time_lookup import offset_for_time
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 
 # tiered43 is not among them: its earlier offsets are in the remote store.

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.transaction_account import transaction_rows
 from kafkalog.errors import CorruptDataError
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.transactions import transaction_rows
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 
 SETS = ("kafka44", "kafka39zk")

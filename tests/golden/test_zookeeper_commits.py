@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.zookeeper_commits import commit_rows, history_begin
+from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows, history_begin
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.faults import Finding
 from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.utf8 import decoded
 from kafkalog.zookeeper.digest import DIGEST_MASK, node_digest
 from kafkalog.zookeeper.snapshot import Snapshot

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.faults import Fault, Finding
 from kafkalog.zookeeper.replay import TreeAt, tree_at

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.audit_consumers import main
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.job_runs import table, written_schema
 from tests.jobs.made_ensembles import CTIME_MS, MTIME_MS, SESSION, write_ensemble
 from tests.samples import batch

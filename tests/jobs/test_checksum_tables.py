@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.golden.fixture_sets import dumped_batches, unique_segments
 from tests.golden.test_damaged_files import FOUND_WITH_INDEXES as FOUND
 from tests.jobs.job_runs import (

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.validate_checksums import main
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.job_runs import (
     DAMAGED,
     DAMAGED_BYTES,

@@ -15,9 +15,9 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from jobs.consumer_lag import main
-from kafkalog.columns.commit_reach import CommitReach
-from kafkalog.spark.job import ExitCode
-from kafkalog.spark.lag_words import lag_findings
+from kafkalog.inspection.groups.commit_reach import CommitReach
+from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.spark.jobs.lag.lag_words import lag_findings
 from tests.jobs.job_runs import table, written_schema
 from tests.jobs.made_commits import MadeCommit, write_commits, write_topic
 from tests.unit.storage.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text

@@ -1,5 +1,5 @@
 """Topics into a table, run after run. Rules: F530 to F535; what a run reads: also in
-tests/unit/storage/test_ingest_positions.py."""
+tests/unit/views/planning/test_ingest_positions.py."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from jobs.ingest_topics import build, parser
 from kafkalog.errors import StatePositionError
-from kafkalog.spark.ingest_arguments import ingest_sources
-from kafkalog.spark.ingest_table import planned_run, write_records
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.spark.jobs.tables.ingest_arguments import ingest_sources
+from kafkalog.spark.jobs.tables.ingest_table import planned_run, write_records
 from tests.golden.test_get_offsets import printed
 from tests.jobs.growing_logs import GrowingLog, write_logs
 from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, received, run_ingest

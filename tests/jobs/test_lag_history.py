@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.lag_history import main
-from kafkalog.analysis.lag_history import newest_statuses
-from kafkalog.spark.job import ExitCode
-from kafkalog.spark.lag_history_arguments import argument_duration_ms
+from kafkalog.analysis.lag.lag_history import newest_statuses
+from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.spark.jobs.lag.lag_history_arguments import argument_duration_ms
 from tests.golden.groups_as_told import told_lags
 from tests.jobs.job_runs import table, written_schema
 from tests.jobs.made_commits import MadeCommit, write_commits, write_topic

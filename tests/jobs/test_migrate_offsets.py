@@ -14,11 +14,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.migrate_offsets import main
-from kafkalog.coordination.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.format.segment import read_ranges, read_segment_records
 from kafkalog.messages.internal_records import read_internal_record
-from kafkalog.spark.job import ExitCode
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.jobs.job_runs import table, written_schema
 
 pytestmark = pytest.mark.spark

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.plan_recovery import main
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
 from tests.jobs.job_runs import table, written_schema
 from tests.spark.kafka_logs import EXAMPLES

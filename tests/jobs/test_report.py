@@ -12,12 +12,16 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from jobs.report import main
-from kafkalog.analysis.batch_totals import TimeGrid, batch_totals, summed, time_spread
-from kafkalog.analysis.damage_map import damage_map, first_ranges
-from kafkalog.analysis.key_skew import key_totals
-from kafkalog.analysis.storage_totals import longest_copies, topic_storage, unserved_storage
+from kafkalog.analysis.partitions.batch_totals import TimeGrid, batch_totals, summed, time_spread
+from kafkalog.analysis.partitions.damage_map import damage_map, first_ranges
+from kafkalog.analysis.partitions.key_skew import key_totals
+from kafkalog.analysis.partitions.storage_totals import (
+    longest_copies,
+    topic_storage,
+    unserved_storage,
+)
 from kafkalog.report.reading import ReportRequest, read_report
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.tables import table_schema
 from tests.golden.fixture_sets import CONSUMERS, consumed
 from tests.golden.groups_as_told import told_lags

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.report_transactions import main
 from kafkalog.command_line.main import kafkalog
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.broker.made_logs import write_hanging_transaction
 from tests.jobs.job_runs import table, written_schema
 

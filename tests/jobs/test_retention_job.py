@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.plan_retention import main
-from kafkalog.spark.job import ExitCode, argument_time_ms
+from kafkalog.spark.jobs.job import ExitCode, argument_time_ms
 from tests.jobs.job_runs import table, written_schema
 from tests.samples import batch
 from tests.spark.kafka_logs import write_log

@@ -13,7 +13,7 @@ from jobs.salvage import main
 from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.properties import read_properties
 from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
 from tests.samples import batch, record
 from tests.spark.kafka_logs import EXAMPLES, write_log

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.session import default_settings
 from tests.conftest import ROOT, delta_jars
 from tests.jobs.job_runs import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.golden.fixture_sets import consumed
 from tests.jobs.state_runs import State, replayed, run_state, state_in
 from tests.samples import batch

@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from jobs.reconstruct_state import main
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.conftest import ROOT
 from tests.jobs.job_runs import needs_delta, written_schema
 from tests.jobs.state_runs import run_state

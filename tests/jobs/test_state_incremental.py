@@ -14,11 +14,11 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
 from jobs.reconstruct_state import build, parser
-from kafkalog.spark.job import ExitCode
-from kafkalog.spark.state_arguments import state_options, state_settings
-from kafkalog.spark.state_sources import sources_frame, state_sources
-from kafkalog.spark.state_table import write_tables
-from kafkalog.storage.state_positions import StatePositions, incremental_run
+from kafkalog.spark.jobs.job import ExitCode
+from kafkalog.spark.jobs.tables.state_arguments import state_options, state_settings
+from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_sources
+from kafkalog.spark.jobs.tables.state_table import write_tables
+from kafkalog.views.planning.state_positions import StatePositions, incremental_run
 from tests.jobs.growing_logs import GrowingLog, write_logs
 from tests.jobs.job_runs import needs_delta, written_schema
 from tests.jobs.state_runs import State, run_state, state_in

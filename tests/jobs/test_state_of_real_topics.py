@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.analysis.state import RECORD_COLUMNS, latest_by_key
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.golden.fixture_sets import CONSUMERS, topics
 from tests.jobs.state_runs import consumed_state, run_state, state_in
 from tests.spark.kafka_logs import kafkalog_read

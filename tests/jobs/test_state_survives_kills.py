@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.growing_logs import GrowingLog, write_logs
 from tests.jobs.job_runs import needs_delta
 from tests.jobs.killed_jobs import Moment, killed_at, session_started

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.job_runs import needs_delta, written_schema
 from tests.jobs.state_runs import run_state
 from tests.spark.kafka_logs import write_log

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from jobs.verify_compaction import main
 from kafkalog.format.record_batch import write_batch
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.job_runs import table, written_schema
 from tests.samples import record
 from tests.spark.kafka_logs import EXAMPLES, write_log

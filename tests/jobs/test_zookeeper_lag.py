@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from jobs import consumer_lag, lag_history
-from kafkalog.spark.job import ExitCode
+from kafkalog.spark.jobs.job import ExitCode
 from tests.golden.test_zookeeper_commits import printed
 from tests.jobs.job_runs import table, written_schema
 

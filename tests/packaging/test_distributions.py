@@ -32,7 +32,7 @@ def files_below(folder: str) -> set[str]:
 
 
 # What becomes a module of its own.
-SHIMS = {"kafkalog/spark/discovery.py", "kafkalog/spark/zookeeper_discovery.py"}
+SHIMS = {"kafkalog/spark/source/discovery.py", "kafkalog/spark/source/zookeeper_discovery.py"}
 
 
 def test_the_wheel_holds_the_package_its_data_and_the_shims_and_nothing_else(wheel: Path) -> None:
@@ -129,8 +129,8 @@ import kafkalog, pyspark_kafkalog, pyspark_zookeeper
 from kafkalog.messages.catalog import topic_families
 from kafkalog.schemas import table_fields, table_names
 from kafkalog.spark.session import default_settings
-from kafkalog.spark.source import KafkaLogDataSource
-from kafkalog.spark.zookeeper_source import ZookeeperDataSource
+from kafkalog.spark.source.source import KafkaLogDataSource
+from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
 print(kafkalog.__file__)
 print(pyspark_kafkalog.DefaultSource is KafkaLogDataSource)
 print(pyspark_zookeeper.DefaultSource is ZookeeperDataSource)

@@ -7,14 +7,14 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.side_file_check import (
+from kafkalog.format.records import Record
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.segment_writer import write_segment
+from kafkalog.inspection.indexes.side_file_check import (
     leader_epoch_findings,
     snapshot_findings,
     topic_id_findings,
 )
-from kafkalog.format.records import Record
-from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.format.segment_writer import write_segment
 from tests.checked_indexes import checked
 from tests.damage_oracle import batch_spans
 from tests.samples import joined, segments

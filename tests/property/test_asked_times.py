@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalog.columns.time_lookup import offset_for_time
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.offset_ranges import TimestampRange
-from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.inspection.logs.time_lookup import offset_for_time
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.offset_ranges import TimestampRange
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
 from tests.committed_reads import Row, rows_of
 from tests.samples import joined, segments
 from tests.unit.columns.readings import records_table

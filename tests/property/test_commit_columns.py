@@ -10,10 +10,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.commit_rows import CommitRows
-from kafkalog.columns.coordinator_rows import group_rows
-from kafkalog.columns.record_metadata import record_schema
+from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.inspection.groups.group_metadata import group_rows
+from kafkalog.inspection.groups.offset_commits import CommitRows
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.messages.schema import ZERO_UUID
 from kafkalog.schemas import table_fields

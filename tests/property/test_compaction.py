@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import read_batch
-from kafkalog.storage.compaction import (
+from kafkalog.storage.cleaning.compaction import (
     CleaningRound,
     SourceBatch,
     cleaned_batches,
     last_offsets,
 )
-from kafkalog.storage.compaction_check import CleanedPartCheck, PlacedBatch
-from kafkalog.storage.log_transactions import log_transactions
+from kafkalog.storage.cleaning.compaction_check import CleanedPartCheck, PlacedBatch
+from kafkalog.storage.cleaning.log_transactions import log_transactions
 from tests.compactable_logs import HOUR_MS, committed_state, compactable_log
 
 _NOW_MS = 1_700_000_000_000

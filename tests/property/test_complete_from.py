@@ -1,7 +1,7 @@
 """From when on a compacted log tells every state: random logs, cleaned, against the whole ones.
 
-Rule: docs/format.md F328. The cleaning is that of kafkalog.storage.compaction, which is held
-against a real broker's in tests/broker.
+Rule: docs/format.md F328. The cleaning is that of kafkalog.storage.cleaning.compaction, which is
+held against a real broker's in tests/broker.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.complete_from import CompleteFrom, complete_from
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.compaction import CleaningRound, SourceBatch, cleaned_batches, last_offsets
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.groups.complete_from import CompleteFrom, complete_from
+from kafkalog.storage.cleaning.compaction import (
+    CleaningRound,
+    SourceBatch,
+    cleaned_batches,
+    last_offsets,
+)
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.spark.kafka_logs import write_log
 from tests.unit.storage.log_dirs import checkpoint_text

@@ -8,10 +8,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.coordination.consumer_audit import group_audit
-from kafkalog.coordination.disk_audit import Disk, DiskPartition, disk_findings
-from kafkalog.coordination.found_cluster import FoundZnode, found_cluster
-from kafkalog.coordination.ownership_history import (
+from kafkalog.coordination.zookeeper.consumer_audit import group_audit
+from kafkalog.coordination.zookeeper.disk_audit import Disk, DiskPartition, disk_findings
+from kafkalog.coordination.zookeeper.found_cluster import FoundZnode, found_cluster
+from kafkalog.coordination.zookeeper.ownership_history import (
     CREATE,
     DELETE,
     SESSION_END,

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kafkalog.columns.lag_account import LagAccounts, lag_accounts
 from kafkalog.format.batch_header import read_header
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.lag_logs import drawn_events, write_log_dir
 from tests.lag_replay import COUNTED, LagReplay, LagView, replayed

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kafkalog.columns.lag_account import LagAccounts, lag_accounts
-from kafkalog.columns.transaction_walk import stable_offset
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.log_reader import LogReader
+from kafkalog.columns.transactions.transaction_walk import stable_offset
+from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_reader import LogReader
 from tests.lag_logs import drawn_events, drawn_moments, write_log_dir
 from tests.lag_replay import COUNTED, LagReplay, LagView, replayed
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.log_reader import LogReader
-from kafkalog.storage.log_settings import LogSettings
-from kafkalog.storage.log_writer import LogWriter
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.log_reader import LogReader
+from kafkalog.storage.writing.log_settings import LogSettings
+from kafkalog.storage.writing.log_writer import LogWriter
 from tests.samples import segments
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.coordination.partition_assignment import (
+from kafkalog.coordination.zookeeper.partition_assignment import (
     Assignment,
     BrokerPartition,
     TopicPartition,
@@ -16,7 +16,7 @@ from kafkalog.coordination.partition_assignment import (
     roundrobin_assignment,
     sorted_threads,
 )
-from kafkalog.coordination.rebalancing import GroupRegistry, rebalanced_owners
+from kafkalog.coordination.zookeeper.rebalancing import GroupRegistry, rebalanced_owners
 
 NAMES = st.text("abc-_.0é\U0001f600", min_size=1, max_size=5)
 STREAMS = st.dictionaries(

@@ -13,19 +13,19 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.batch_table import FAULT, POSITION
-from kafkalog.columns.segment_batches import SegmentBatches
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_parts import parts_by_bytes, parts_by_offsets
-from kafkalog.columns.segment_reader import read_records
-from kafkalog.columns.walk_start import may_begin_at
-from kafkalog.columns.window import FileWindow
+from kafkalog.columns.batches.batch_table import FAULT, POSITION
+from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
+from kafkalog.columns.batches.walk_start import may_begin_at
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.segment_reader import read_records
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.indexes import OffsetEntry, write_offset_index
 from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.index_lookup import start_position
-from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.reading.index_lookup import start_position
+from kafkalog.storage.reading.read_plan import SegmentRead
 from tests.property.test_damage import sound_segment
 from tests.samples import joined, segments
 

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns import filled_records
+from kafkalog.columns.records import filled_records
 from kafkalog.errors import CorruptDataError, DataLossError
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.spark.reading import read_segment
-from kafkalog.storage.files import InputFile
-from kafkalog.storage.read_plan import SegmentRead
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.reading.reading import read_segment
 from kafkalog.wire.checksums import crc32c
 from tests.samples import batch
 from tests.unit.storage.log_dirs import add_meta_properties, log_name

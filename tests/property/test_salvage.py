@@ -9,8 +9,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.salvage import SalvageSettings, salvage_partition
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.both_readers import by_reference
 from tests.samples import batch, joined
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.read_around import PAGE_BYTES
+from kafkalog.storage.files.read_around import PAGE_BYTES
 from kafkalog.wire.compression import CompressionType
 from tests.both_readers import AccountRow, Row, by_kernels, by_reference
 from tests.damage_oracle import Span, batch_spans, overlaps

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.arrow_types import table_schema
-from kafkalog.columns.batch_encoder import BatchEncoder
+from kafkalog.columns.writing.batch_encoder import BatchEncoder
 from kafkalog.format.batch_header import LOG_APPEND_TIME, read_header
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record

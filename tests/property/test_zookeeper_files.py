@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.snappy_stream import compress
 from kafkalog.zookeeper.faults import Finding
 from kafkalog.zookeeper.snapshot import Snapshot, TreeDigest

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkalog.storage.file_access import FileAccess, use_file_access
+from kafkalog.storage.files.file_access import FileAccess, use_file_access
 from tests.remote.faulty_proxy import FaultyProxy
 from tests.remote.gateway import ACCESS_KEY, SECRET_KEY, Gateway
 from tests.remote.stores import Store

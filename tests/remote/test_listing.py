@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
 from tests.remote.stores import Store, needs_store
 from tests.spark.kafka_logs import EXAMPLES
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.columns.segment_batches import SegmentBatches, SegmentHeaders
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.window import FileWindow
+from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.file_access import FileAccess, use_file_access
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.file_access import FileAccess, use_file_access
+from kafkalog.storage.files.files import InputFile
 from tests.remote.stores import Store, needs_store
 
 pytestmark = needs_store

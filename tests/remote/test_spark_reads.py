@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.spark.options import View
+from kafkalog.views.options.options import View
 from tests.remote.faulty_proxy import Fault
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store

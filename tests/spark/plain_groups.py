@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkalog.columns.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.columns.table_rows import table_batch
-from kafkalog.coordination.group_records import (
+from kafkalog.coordination.groups.group_records import (
     Group,
     GroupMember,
     LatestRecords,
@@ -14,6 +13,7 @@ from kafkalog.coordination.group_records import (
     group_members,
     known_groups,
 )
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.schemas import table_fields
 
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.group_generations import group_generations
+from kafkalog.analysis.lag.group_generations import group_generations
 from tests.jobs.job_runs import written_schema
 from tests.printed_messages import LINE
 from tests.spark.group_records import frame, group_record

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.lag_history import HistoryMoments, lag_events
-from kafkalog.coordination.burrow import BurrowSettings
-from kafkalog.coordination.commit_events import EventKind
+from kafkalog.analysis.lag.lag_history import HistoryMoments, lag_events
+from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.commit_events import EventKind
 from tests.spark.group_records import commit, frame
 
 pytestmark = pytest.mark.spark

@@ -7,15 +7,15 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.lag_history import group_totals, newest_statuses, status_totals
-from kafkalog.coordination.burrow import (
+from kafkalog.analysis.lag.lag_history import group_totals, newest_statuses, status_totals
+from kafkalog.coordination.groups.burrow import (
     BurrowSettings,
     PartitionStatus,
     Rule,
     Status,
     group_status,
 )
-from kafkalog.coordination.lag_status import LagStatus, group_lag_status
+from kafkalog.coordination.groups.lag_status import LagStatus, group_lag_status
 from kafkalog.spark.tables import table_schema
 
 pytestmark = pytest.mark.spark

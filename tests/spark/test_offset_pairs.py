@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.offset_migration import offset_pairs
+from kafkalog.analysis.zookeeper.offset_migration import offset_pairs
 
 pytestmark = pytest.mark.spark
 

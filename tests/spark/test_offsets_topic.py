@@ -16,9 +16,9 @@ from kafkalog.analysis.cluster_metadata import (
     partition_leaders,
     records_in_force,
 )
-from kafkalog.analysis.offsets_partitions import absolute_hash, with_offsets_partition
-from kafkalog.spark.offsets_topic import commits_complete_from
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.analysis.lag.offsets_partitions import absolute_hash, with_offsets_partition
+from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from tests.golden.fixture_sets import dumped_batches, unique_segments
 from tests.golden.groups_as_told import told_states

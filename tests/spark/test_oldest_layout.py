@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from tests.samples import batch
 from tests.spark.kafka_logs import kafkalog_read, offsets_read, said_by_error, write_log
-from tests.unit.storage.test_oldest_log import ONE, PACKED, THREE, TWO, write_files
+from tests.unit.storage.reading.test_oldest_log import ONE, PACKED, THREE, TWO, write_files
 
 pytestmark = pytest.mark.spark
 
@@ -66,4 +66,4 @@ def test_other_views_say_what_reads_such_files(
     write_files(tmp_path / "my_topic_0", ONE)
     said = said_by_error(lambda: kafkalog_read(spark, tmp_path, view=view).collect())
     assert "UnsupportedFormatError" in said
-    assert "kafkalog.storage.oldest_log.read_oldest_file" in said
+    assert "kafkalog.storage.reading.oldest_log.read_oldest_file" in said

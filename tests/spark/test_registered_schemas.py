@@ -16,8 +16,8 @@ from kafkalog.messages.payload_formats import (
     ProtobufFormat,
     SchemaUse,
 )
-from kafkalog.spark.decoding_arguments import DecodingRequest, PayloadKind
-from kafkalog.spark.registered_schemas import RegistryChoice
+from kafkalog.spark.jobs.decoding.decoding_arguments import DecodingRequest, PayloadKind
+from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
 from tests.registry_records import reference, registered, removed
 from tests.spark.avro_jar import needs_avro
 from tests.spark.kafka_logs import write_records

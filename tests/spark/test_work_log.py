@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.spark.work_log import PLANNED, READ
+from kafkalog.views.reading.work_log import PLANNED, READ
 
 pytestmark = pytest.mark.spark
 

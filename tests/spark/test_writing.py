@@ -15,8 +15,8 @@ import kafkalog
 from kafkalog.errors import OptionError, SchemaError
 from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.spark.write_options import write_options
 from kafkalog.storage.names import LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
+from kafkalog.views.options.write_options import write_options
 from kafkalog.wire.compression import CompressionType
 from tests.golden.fixture_sets import CONSUMERS
 from tests.spark.kafka_logs import kafkalog_read, said_by_error

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError
-from kafkalog.spark.zookeeper_lag import ZookeeperLag, zookeeper_input
-from kafkalog.storage.read_directories import refuse_inside
+from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag, zookeeper_input
+from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.zookeeper.transactions import SetData
 from tests.jobs.made_ensembles import write_ensemble
 from tests.zookeeper_files import log_bytes, transaction, write_data_dir

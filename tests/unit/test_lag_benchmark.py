@@ -19,17 +19,17 @@ from benchmarks.lag_inputs import (
     offsets_partition,
     write_lag_inputs,
 )
-from kafkalog.columns.lag_account import lag_accounts
+from kafkalog.inspection.lag.lag_account import lag_accounts
 from kafkalog.messages.consumer_protocol import read_assignment
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.schemas import table_fields
-from kafkalog.spark.commit_reading import CommitsRead, read_commits
-from kafkalog.spark.options import read_options
-from kafkalog.spark.planning import planned_groups
-from kafkalog.storage.log_dir import find_partitions
-from kafkalog.storage.log_reader import LogReader
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_reader import LogReader
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
 
 SIZE = LagInput(groups=60, partitions=4, commits=60 * 4 * 5, records=40 * 550)
 

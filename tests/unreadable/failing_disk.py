@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.storage.read_around import PAGE_BYTES
+from kafkalog.storage.files.read_around import PAGE_BYTES
 
 SOURCE = Path(__file__).with_name("failing_reads.c")
 _COMPILER = shutil.which("cc") or shutil.which("gcc")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection
 
 from kafkalog.format.unreadable import UnreadableRange, UnreadableRanges
-from kafkalog.storage.read_around import PAGE_BYTES, ReadAround
+from kafkalog.storage.files.read_around import PAGE_BYTES, ReadAround
 
 REASON = os.strerror(errno.EIO)
 

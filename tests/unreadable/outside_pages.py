@@ -8,7 +8,7 @@ from pathlib import Path
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.read_around import PAGE_BYTES
+from kafkalog.storage.files.read_around import PAGE_BYTES
 from tests.damage_oracle import Span, batch_spans, overlaps
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.coordination.kafka_directories import kafka_rows
+from kafkalog.coordination.zookeeper.kafka_directories import kafka_rows
 from kafkalog.errors import KafkaLogError
 from kafkalog.format.segment import read_ranges, read_segment_records, with_record_faults
 from kafkalog.messages.avro_schemas import standalone_avro_schema

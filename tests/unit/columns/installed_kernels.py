@@ -17,14 +17,14 @@ _SETTINGS = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
 # Prints a kernel's result, and how often it was found compiled.
 USES_NUMBA = """
 import numpy as np
-from kafkalog.columns.encoding_kernels import varint_size
+from kafkalog.columns.writing.encoding_kernels import varint_size
 print(varint_size(np.int64(300)), sum(varint_size.stats.cache_hits.values()))
 """
 # Prints a kernel's result, and whether numba was needed.
 USES_STORED = """
 import sys
 import numpy as np
-from kafkalog.columns.encoding_kernels import varint_size
+from kafkalog.columns.writing.encoding_kernels import varint_size
 print(varint_size(np.int64(300)), "numba" in sys.modules)
 """
 

@@ -17,14 +17,15 @@ from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 
 import kafkalog.columns
-from kafkalog.columns.commit_rows import RECORD_COLUMNS, CommitRows
-from kafkalog.columns.compile_kernels import compile_kernels
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_reader import read_batches, read_byte_ranges, read_records
-from kafkalog.columns.time_lookup import offset_for_time
-from kafkalog.columns.window import FileWindow
+import kafkalog.inspection
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.inspection.compile_kernels import compile_kernels
+from kafkalog.inspection.groups.offset_commits import RECORD_COLUMNS, CommitRows
+from kafkalog.inspection.logs.time_lookup import offset_for_time
 from kafkalog.schemas import table_fields
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile
 from tests.both_readers import memory_window
 from tests.golden.fixture_sets import Segment, unique_segments
@@ -39,8 +40,9 @@ CONSTANTS = {"topic": "topic", "partition": 0, "file": "file", "brokerId": 0}
 def signatures() -> dict[str, int]:
     """How many signatures each kernel has been compiled for, or loaded."""
     modules = [
-        importlib.import_module(f"kafkalog.columns.{module.name}")
-        for module in pkgutil.iter_modules(kafkalog.columns.__path__)
+        importlib.import_module(module.name)
+        for package in (kafkalog.columns, kafkalog.inspection)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
     return {
         kernel.__name__: len(kernel.signatures)

@@ -13,12 +13,12 @@ import re
 import sys
 from pathlib import Path
 
-from kafkalog.columns.compile_kernels import compile_kernels
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_reader import read_records
-from kafkalog.columns.window import FileWindow
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.inspection.compile_kernels import compile_kernels
 from kafkalog.schemas import table_fields
-from kafkalog.storage.files import InputFile
+from kafkalog.storage.files.files import InputFile
 
 STATUS = Path("/proc/self/status")
 

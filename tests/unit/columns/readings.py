@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from kafkalog.columns.arrow_types import table_schema
-from kafkalog.columns.fault_details import FaultyRange
-from kafkalog.columns.segment_options import SegmentOptions
-from kafkalog.columns.segment_reader import Constants, read_byte_ranges, read_records
-from kafkalog.storage.log_bounds import ToldEnd
+from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.records.segment_reader import Constants, read_byte_ranges, read_records
+from kafkalog.storage.reading.log_bounds import ToldEnd
 from tests.both_readers import memory_window
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns import record_columns
+from kafkalog.columns.records import record_columns
 from kafkalog.format.records import MOST_HEADERS
 from tests.both_readers import by_kernels, by_reference
 from tests.hostile_files import batch, compressed, record

@@ -77,7 +77,7 @@ def test_an_error_is_one_line_and_an_exit_code(
     def fail(context: object) -> None:
         raise error
 
-    monkeypatch.setattr("kafkalog.command_line.completion.completion.invoke", fail)
+    monkeypatch.setattr("kafkalog.command_line.commands.completion.completion.invoke", fail)
     result = CliRunner().invoke(kafkalog, ["completion", "bash"])
     assert (result.exit_code, result.stdout) == (code, "")
     assert result.stderr == ("" if said is None else f"error: {said}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkalog.coordination.found_cluster import FoundCluster, FoundZnode, found_cluster
+from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, found_cluster
 
 SESSION = 0x1000
 Tree = Mapping[str, str | None]

@@ -11,7 +11,7 @@ from kafkalog.format.log_dir_files import (
     read_clean_shutdown,
     write_clean_shutdown,
 )
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.unit.storage.log_dirs import add_partition
 
 

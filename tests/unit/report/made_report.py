@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from kafkalog.analysis.batch_totals import TimeGrid
+from kafkalog.analysis.partitions.batch_totals import TimeGrid
 from kafkalog.report.contents import (
     Batches,
     Damage,

@@ -114,7 +114,7 @@ def test_room_that_a_broker_made_in_advance_is_not_gone_through_again(
     stream.trigger()
     assert stream.position == '{"orders": {"0": 4}}'
     with monkeypatch.context() as patched:
-        patched.setattr("kafkalog.columns.log_tails._walked", None)
+        patched.setattr("kafkalog.inspection.logs.log_tails._walked", None)
         stream.trigger()
     batch = write_batch([Record(4, 9, 0, b"k", b"v")], BatchFields(leader_epoch=0))
     log.log_file.write_bytes(data + batch + bytes(4096 - len(batch)))
@@ -135,7 +135,7 @@ def test_a_trigger_walks_only_what_is_new(log_dir: Path, monkeypatch: pytest.Mon
             walked.append(window.size)
             super().__init__(window, options)
 
-    monkeypatch.setattr("kafkalog.columns.log_tails.SegmentHeaders", Counted)
+    monkeypatch.setattr("kafkalog.inspection.logs.log_tails.SegmentHeaders", Counted)
     stream.trigger()
     assert walked == []
     before = log.log_file.stat().st_size

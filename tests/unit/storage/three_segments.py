@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.samples import batch
 

@@ -11,7 +11,7 @@ import pytest
 from kafkalog.errors import CorruptDataError, KafkaLogError, LogDirError, OptionError, RowError
 from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.segment import framing_fault
-from kafkalog.storage.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.testing import LogDirectory, ProducerRecord
 from kafkalog.testing.made_records import START_MS

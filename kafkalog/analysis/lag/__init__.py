@@ -1,0 +1,1 @@
+"""Groups, commits and lag as DataFrames."""

@@ -1,0 +1,220 @@
+"""Lag and status of groups over time, from view `offset_commits`. Rules: docs/format.md F330 to
+F338.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from kafkalog.analysis.lag.groups import GROUP_KEY, offset_storage
+from kafkalog.analysis.lag.lag_times import lag_times
+from kafkalog.analysis.readable import moment
+from kafkalog.analysis.sentences import sentence
+from kafkalog.coordination.groups.burrow import ERRORS as BURROW_ERRORS
+from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowSettings, Rule, Status
+from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.lag_status import ERRORS, LagStatus
+from kafkalog.schemas import table_fields
+
+_KEY = (*GROUP_KEY, "topic", "partition")
+_COMMIT, _TICK, _END = "commit", "tick", "end"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryMoments:
+    """Of which moments a history has rows, in milliseconds: of every commit or, with `every_ms`,
+    of the multiples of that; from `since_ms` on, and of `until_ms`, at which it ends. With
+    `ends_now` that is about the log as it is."""
+
+    since_ms: int
+    until_ms: int
+    ends_now: bool
+    every_ms: int | None = None
+
+
+def lag_events(commits: DataFrame, moments: HistoryMoments, burrow: BurrowSettings) -> DataFrame:
+    """What is to be judged and asked, from rows of view `offset_commits`: a row per event, with
+    what the commit in effect says, its EventKind in `kind`, and
+
+    - `event`: what it is in the table, null for what is not in it
+    - `moment_ms`: when it was; `question_ms`: the moment that the log is asked about
+    - `event_ms`: when the commit took effect
+    - `group_commit_ms`: the time of the group's last commit, of any partition
+    """
+    of_key = Window.partitionBy(*_KEY).orderBy("effective_offset")
+    moment = F.coalesce("effective_timestamp_ms", "commit_timestamp_ms", "record_timestamp_ms")
+    applied = commits.where((F.col("effect") == "applied") & (moment <= moments.until_ms))
+    # A negative offset is none: F324.
+    is_deletion = F.col("is_tombstone") | F.coalesce(F.col("committed_offset") < 0, F.lit(False))
+    rows = applied.select(
+        *("broker_id", "input_path", "record_offset", *_KEY),
+        is_deletion.alias("is_tombstone"),
+        F.when(~is_deletion, F.col("committed_offset")).alias("committed_offset"),
+        *("commit_timestamp_ms", "effective_offset", moment.alias("event_ms")),
+        F.max("commit_timestamp_ms").over(Window.partitionBy(*GROUP_KEY)).alias("group_commit_ms"),
+        F.lead(moment).over(of_key).alias("next_ms"),
+    )
+    found = rows.select("*", F.explode(_events(moments, burrow)).alias("found")).select(
+        "*", "found.*"
+    )
+    # A sample is older than the commit, of which it must not tell that the log had come so far.
+    is_older = F.col("kind") == int(EventKind.SAMPLE)
+    committed = F.when(~is_older, F.col("committed_offset"))
+    return found.withColumn("committed_offset", committed).drop("found", "next_ms", "is_tombstone")
+
+
+def _events(moments: HistoryMoments, burrow: BurrowSettings) -> Column:
+    """The events of a commit, until the next one."""
+    by_commit, here = moments.every_ms is None, F.col("event_ms")
+    deletion = F.array(_event(EventKind.DELETION, None, here))
+    commit = F.array(_event(EventKind.COMMIT, _COMMIT if by_commit else None, here))
+    # Else no time has passed since the last commit, and Burrow does not look at older ends.
+    is_older = _whole_seconds(here) > F.col("commit_timestamp_ms")
+    sampled = F.concat(F.array(_sample(here, burrow)), commit)
+    commit = F.when(is_older | F.lit(burrow.min_distance_s > 0), sampled).otherwise(commit)
+    until = F.lit(moments.until_ms).cast("long")
+    is_last = F.col("next_ms").isNull()
+    end = F.when(is_last, _ticks(F.array(until), _END, burrow, is_now=moments.ends_now))
+    later = F.coalesce(end, F.array().cast(_EVENTS))
+    if moments.every_ms is not None:
+        times = _times(moments.since_ms, moments.every_ms, until)
+        later = F.concat(_ticks(times, _TICK, burrow), later)
+    return F.when(F.col("is_tombstone"), deletion).otherwise(F.concat(commit, later))
+
+
+_EVENTS = (
+    "array<struct<kind int, event string, moment_ms bigint, question_ms bigint, is_now boolean>>"
+)
+
+
+def _event(
+    kind: EventKind,
+    event: str | None,
+    moment: Column,
+    question: Column | None = None,
+    *,
+    is_now: bool = False,
+) -> Column:
+    return F.struct(
+        F.lit(int(kind)).alias("kind"),
+        F.lit(event).cast("string").alias("event"),
+        moment.alias("moment_ms"),
+        (moment if question is None else question).alias("question_ms"),
+        F.lit(is_now).alias("is_now"),
+    )
+
+
+def _whole_seconds(time_ms: Column) -> Column:
+    """Burrow's clock."""
+    return time_ms - time_ms % MS_PER_SECOND
+
+
+def _sample(moment: Column, burrow: BurrowSettings) -> Column:
+    """The oldest of the ends that Burrow holds: they never fall, so that it is the least."""
+    held_ms = (burrow.intervals - 1) * burrow.offset_refresh_s * MS_PER_SECOND
+    return _event(EventKind.SAMPLE, None, moment, moment - held_ms)
+
+
+def _ticks(times: Column, event: str, burrow: BurrowSettings, *, is_now: bool = False) -> Column:
+    def both(moment: Column) -> Column:
+        tick = _event(EventKind.TICK, event, moment, is_now=is_now)
+        return F.array(_sample(moment, burrow), tick)
+
+    return F.flatten(F.transform(times, both))
+
+
+def _times(since_ms: int, every_ms: int, until: Column) -> Column:
+    """The multiples of `every_ms` at which the commit was in effect, before the end."""
+    begin = F.greatest(F.col("event_ms"), F.lit(since_ms))
+    first = (F.ceil(begin / every_ms) * every_ms).cast("long")
+    last = F.least(F.coalesce("next_ms", until), until) - 1
+    times = F.sequence(first, last, F.lit(every_ms).cast("long"))
+    return F.when(first <= last, times).otherwise(F.array().cast("array<bigint>"))
+
+
+def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettings) -> DataFrame:
+    """The rows of table `lag_history`, schemas/tables/lag_history.json, from events with accounts
+    and statuses."""
+    at_ms = F.col("moment_ms")
+    silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
+    expire_ms = burrow.expire_group_s * MS_PER_SECOND
+    is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
+    expired = sentence(Rule.EXPIRED.words, silent_ms, F.lit(expire_ms))
+    rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
+        {
+            "at_ms": at_ms,
+            "offset_storage": offset_storage(),
+            **lag_times(at_ms),
+            "burrow_status": F.when(is_expired, Status.NOTFOUND.value).otherwise(
+                F.col("burrow_status")
+            ),
+            "burrow_reason": F.when(is_expired, expired).otherwise(F.col("burrow_reason")),
+        }
+    )
+    return rows.select(*(field["name"] for field in table_fields("lag_history")))
+
+
+def newest_statuses(history: DataFrame) -> DataFrame:
+    """A row per group by the last rows of its partitions, the worst first: group_id, status (F338),
+    burrow_status (F332), partitions, those with an error, records left to read, the time of the
+    first of them, the last commit, and the reason of the partition that most is left of."""
+    is_error = F.col("status").isin([status.value for status in ERRORS])
+    worst = F.max_by(
+        F.struct("topic", "partition", "reason"),
+        F.struct(_severity("status"), F.coalesce("readable_records", F.lit(-1))),
+    )
+    next_record = moment(F.col("next_timestamp_ms"))
+    by_group = history.where(F.col("event") == _END).groupBy(*GROUP_KEY)
+    found = by_group.agg(
+        _worst("status", [status.value for status in ERRORS]).alias("status"),
+        _worst("burrow_status", [status.value for status in BURROW_ERRORS]).alias("burrow_status"),
+        F.count("*").alias("partitions"),
+        F.count_if(is_error).alias("errors"),
+        F.sum("readable_records").alias("readable_records"),
+        F.min(F.when(F.col("readable_records") > 0, next_record)).alias("behind_since"),
+        F.max(moment(F.col("commit_timestamp_ms"))).alias("last_commit"),
+        worst.alias("worst"),
+    )
+    return found.orderBy(_severity("status").desc(), F.desc("readable_records"), "group_id").select(
+        *("group_id", "status", "burrow_status", "partitions", "errors", "readable_records"),
+        *("behind_since", "last_commit", "worst.topic", "worst.partition", "worst.reason"),
+    )
+
+
+def group_totals(statuses: DataFrame) -> DataFrame:
+    """One row about the groups of newest_statuses: groups; warned, those with a warning or an
+    error; waiting, those without that have records left to read."""
+    is_warned = ~F.col("status").isin(LagStatus.OK.value, LagStatus.UNKNOWN.value)
+    return statuses.agg(
+        F.count("*").alias("groups"),
+        F.count_if(is_warned).alias("warned"),
+        F.count_if(~is_warned & (F.col("readable_records") > 0)).alias("waiting"),
+    )
+
+
+def _severity(status: str) -> Column:
+    """How bad a status is."""
+    order = (LagStatus.UNKNOWN.value, LagStatus.WARN.value)
+    places = F.when(F.col(status) == order[0], 1).when(F.col(status) == order[1], 2)
+    return places.when(F.col(status) == LagStatus.OK.value, 0).otherwise(3)
+
+
+def _worst(status: str, errors: list[str]) -> Column:
+    """A group's status by those of its partitions."""
+
+    def has(*values: str) -> Column:
+        return F.bool_or(F.col(status).isin(*values))
+
+    found = F.when(has(Status.NOTFOUND.value), Status.NOTFOUND.value)
+    found = found.when(has(*errors), LagStatus.ERR.value)
+    for value in (LagStatus.WARN.value, LagStatus.UNKNOWN.value):
+        found = found.when(has(value), value)
+    return found.when(F.bool_or(F.col(status).isNotNull()), LagStatus.OK.value)
+
+
+def status_totals(statuses: DataFrame) -> DataFrame:
+    """How many groups there are of each status, of the rows of newest_statuses."""
+    return statuses.groupBy("status").agg(F.count("*").alias("groups"))

@@ -1,0 +1,1 @@
+"""What ZooKeeper held, as DataFrames."""

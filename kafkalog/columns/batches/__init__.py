@@ -1,0 +1,1 @@
+"""A segment as batch tables: framing, checksums, plausible offsets, damaged ranges."""

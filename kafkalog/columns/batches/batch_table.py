@@ -1,0 +1,74 @@
+"""The batch table: a row of 64-bit integers for every range of a segment's bytes.
+
+The same account as `kafkalog.format.segment` gives, in the form kernels work on: an int64 array of
+shape (rows, WIDTH). Positions are places in the file. A row without a batch header (bytes that
+form no batch) has IS_BATCH 0 and zeros in the header's columns. UNCOMPRESSED_SIZE is 0 until the
+payload has been looked at, and so is RECORDS_COUNT -1 of compressed messages of format 0 and 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.format.batch_header import COMPRESSION_BITS, BatchHeader
+
+(
+    POSITION,
+    SIZE,
+    FAULT,
+    LEADER_EPOCH_FAULT,
+    EXPECTED_OFFSET,
+    COMPUTED_CRC,
+    IS_BATCH,
+    BASE_OFFSET,
+    LAST_OFFSET,
+    LEADER_EPOCH,
+    MAGIC,
+    CRC,
+    ATTRIBUTES,
+    BASE_TIMESTAMP,
+    MAX_TIMESTAMP,
+    PRODUCER_ID,
+    PRODUCER_EPOCH,
+    BASE_SEQUENCE,
+    RECORDS_COUNT,
+    UNCOMPRESSED_SIZE,
+) = range(20)
+WIDTH = 20
+
+
+def new_table(rows: int) -> LongArray:
+    """A table with room for `rows` rows."""
+    return np.zeros((rows, WIDTH), dtype=np.int64)
+
+
+def is_wrapper(batches: LongArray) -> BoolArray:
+    """Which are compressed messages of the old formats: their base offset is not in the header."""
+    wrappers: BoolArray = (batches[:, MAGIC] < 2) & (batches[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
+    return wrappers
+
+
+def first_offsets(batches: LongArray) -> LongArray:
+    """The first offset of each batch; where the header does not have it, the one expected."""
+    first: LongArray = np.where(
+        is_wrapper(batches), batches[:, EXPECTED_OFFSET], batches[:, BASE_OFFSET]
+    )
+    return first
+
+
+def set_header(row: LongArray, header: BatchHeader) -> None:
+    """Fill the header's columns of one row, as the scanning kernel does."""
+    row[IS_BATCH] = 1
+    row[BASE_OFFSET] = header.base_offset
+    row[LAST_OFFSET] = header.last_offset
+    row[LEADER_EPOCH] = header.leader_epoch
+    row[MAGIC] = header.magic
+    row[CRC] = header.crc
+    row[ATTRIBUTES] = header.attributes
+    row[BASE_TIMESTAMP] = header.base_timestamp_ms
+    row[MAX_TIMESTAMP] = header.max_timestamp_ms
+    row[PRODUCER_ID] = header.producer_id
+    row[PRODUCER_EPOCH] = header.producer_epoch
+    row[BASE_SEQUENCE] = header.base_sequence
+    row[RECORDS_COUNT] = header.records_count

@@ -1,0 +1,176 @@
+"""The account of a segment's bytes: view `byte_ranges`, schemas/tables/byte_ranges.json.
+
+Every byte of the file is in exactly one row: a run of sound batches, or one damaged range. A sound
+batch with an oddity has a row of its own; a hole up to the next segment, or up to where
+the log had come, is a row of length 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    EXPECTED_OFFSET,
+    FAULT,
+    IS_BATCH,
+    LAST_OFFSET,
+    LEADER_EPOCH_FAULT,
+    MAGIC,
+    POSITION,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.batches.fault_details import (
+    FaultyRange,
+    faulty_range,
+    missing_end,
+    remark,
+    segment_hole,
+)
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.format.batch_header import USED_ATTRIBUTES
+from kafkalog.format.faults import Fault
+from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.storage.reading.log_bounds import ToldEnd
+
+VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
+_TAILS = (Fault.TRUNCATED, Fault.ZEROS, Fault.GARBAGE)
+
+ByteRange = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentFacts:
+    """What is known of a segment beside its bytes."""
+
+    file_size: int
+    unreadable: UnreadableRanges
+    base_offset: int | None = None
+    next_base_offset: int | None = None
+    is_compacted: bool = False
+    told_end: ToldEnd | None = None
+
+
+class ByteRanges:
+    """Collects the ranges of one segment, chunk by chunk."""
+
+    def __init__(self, segment: SegmentFacts) -> None:
+        self._segment = segment
+        self._run: ByteRange | None = None  # sound batches, to which more may be added
+        self._tail: list[ByteRange] = []  # damage that is a tail if nothing follows
+        self._next_offset = segment.base_offset
+
+    def rows(self, table: LongArray) -> Iterator[ByteRange]:
+        """The ranges that are complete once these rows of the batch table are known."""
+        odd = np.flatnonzero(
+            (table[:, FAULT] != 0)
+            | (table[:, LEADER_EPOCH_FAULT] != 0)
+            | (table[:, ATTRIBUTES] & ~np.array(USED_ATTRIBUTES)[table[:, MAGIC]] != 0)
+        )
+        start = 0
+        for index in [*odd.tolist(), len(table)]:
+            if start < index:
+                yield from self._settled_tail(FAULTY)
+                self._extend_run(table[start:index])
+            if index < len(table):
+                yield from self._odd(table[index].tolist())
+            start = index + 1
+
+    def last_rows(self) -> Iterator[ByteRange]:
+        """What is left at the end of the file."""
+        yield from self._settled_run()
+        yield from self._settled_tail(TRAILING)
+        if self._segment.file_size == 0:
+            yield {"position": 0, "length": 0, "verdict": VALID, "batches": 0, "records": 0}
+        if self._next_offset is not None:
+            yield from self._hole(self._next_offset)
+        yield from missing_end_rows(
+            self._next_offset or 0, self._segment.file_size, self._segment.told_end
+        )
+
+    def _extend_run(self, batches: LongArray) -> None:
+        self._next_offset = int(batches[-1, LAST_OFFSET]) + 1
+        added = {
+            "length": int(batches[:, SIZE].sum()),
+            "batches": len(batches),
+            "records": int(batches[:, RECORDS_COUNT].sum()),
+        }
+        if self._run is None:
+            self._run = {
+                "position": int(batches[0, POSITION]),
+                "verdict": VALID,
+                "base_offset": int(batches[0, BASE_OFFSET]),
+                "expected_offset": int(batches[0, EXPECTED_OFFSET]),
+                **dict.fromkeys(added, 0),
+            }
+        for name, value in added.items():
+            self._run[name] += value  # type: ignore[operator]
+        self._run["last_offset"] = int(batches[-1, LAST_OFFSET])
+
+    def _odd(self, row: list[int]) -> Iterator[ByteRange]:
+        yield from self._settled_run()
+        if row[FAULT] == 0:
+            yield from self._settled_tail(FAULTY)
+            self._next_offset = row[LAST_OFFSET] + 1
+            yield _byte_range(remark(row), VALID, records=row[RECORDS_COUNT], batches=1)
+            return
+        ends_file = row[POSITION] + row[SIZE] == self._segment.file_size
+        # Without a batch, and a name that tells, nothing says that it is the end of a log.
+        is_last = self._segment.next_base_offset is None and self._next_offset is not None
+        damage = faulty_range(row, self._segment.unreadable, ends_log=ends_file and is_last)
+        if damage.fault in _TAILS:
+            self._tail.append(_byte_range(damage, FAULTY, records=0, batches=0))
+            return
+        yield from self._settled_tail(FAULTY)
+        yield _byte_range(damage, FAULTY, records=0, batches=row[IS_BATCH])
+
+    def _settled_run(self) -> Iterator[ByteRange]:
+        if self._run is not None:
+            yield self._run
+        self._run = None
+
+    def _settled_tail(self, verdict: str) -> Iterator[ByteRange]:
+        for row in self._tail:
+            yield {**row, "verdict": verdict}
+        self._tail.clear()
+
+    def _hole(self, next_offset: int) -> Iterator[ByteRange]:
+        segment = self._segment
+        hole = segment_hole(
+            next_offset,
+            segment.next_base_offset,
+            segment.file_size,
+            is_compacted=segment.is_compacted,
+        )
+        if hole is not None:
+            yield _byte_range(hole, VALID, records=0, batches=0)
+
+
+def missing_end_rows(next_offset: int, file_size: int, told: ToldEnd | None) -> Iterator[ByteRange]:
+    """A row of length 0 where a log ends at `next_offset` and had gone on further, else none."""
+    missing = missing_end(next_offset, file_size, told)
+    if missing is not None:
+        yield _byte_range(missing, VALID, records=0, batches=0)
+
+
+def _byte_range(fault: FaultyRange, verdict: str, *, records: int, batches: int) -> ByteRange:
+    return {
+        "position": fault.position,
+        "length": fault.length,
+        "verdict": verdict,
+        "severity": fault.severity.name.lower(),
+        "kind": fault.fault.label,
+        "detail": fault.detail,
+        "batches": batches,
+        "records": records,
+        "base_offset": fault.base_offset,
+        "last_offset": fault.last_offset,
+        "expected_offset": fault.expected_offset,
+        "stored_crc": fault.stored_crc,
+        "computed_crc": fault.computed_crc,
+    }

@@ -1,0 +1,1 @@
+"""Kernels: how they are compiled, and where machine code is kept."""

@@ -1,0 +1,296 @@
+"""A segment's records, and those that are damaged in it from other replicas.
+
+Rules: docs/format.md F174 and F175.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter, itemgetter
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.batches.batch_table import (
+    EXPECTED_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    POSITION,
+    SIZE,
+    first_offsets,
+)
+from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
+from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow, Window
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.reading.index_lookup import start_position
+from kafkalog.storage.reading.renamed_files import current_path
+from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
+from kafkalog.storage.reading.replicas import OffsetSpan, merged, subtract
+
+Constants = Mapping[str, str | int | None]
+# Told of the offsets that came from another replica, and of its file.
+OnFilled = Callable[[OffsetSpan, str], None]
+
+
+def read_filled_records(
+    window: Window,
+    options: SegmentOptions,
+    columns: Sequence[str],
+    constants: Constants,
+    filling: Filling,
+    on_fault: Callable[[FaultyRange], None],
+    on_filled: OnFilled,
+    *,
+    with_control_records: bool = False,
+    outcomes: TransactionOutcomes | None = None,
+) -> Generator[pa.RecordBatch, None, int]:
+    """The records of the segment as `read_records` gives them; what is missing for damage comes
+    from the other replicas, each offset once. `on_fault` hears of damage that none of them fills.
+
+    Batches next to damage, or to a gap where none should be, can lie about their offsets, which no
+    checksum covers: other replicas are asked first for them. Returns the offset after the last that
+    was found.
+    """
+    own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
+    doubtful = doubtful_positions(window, own_options, filling)
+    reading = _Reading(columns, constants, with_control_records, outcomes)
+    own = _Sound(own_options)
+    yield from own.read(window, reading, without=doubtful)
+    missing = _missing(own, options, filling)
+    end_offset = min(own.next_offset, own_options.end_offset)
+    for other in filling.others:
+        agreed = [span for span in (_below(span, other.end_offset) for span in missing) if span]
+        path = current_path(other.path) if agreed else None
+        if path is None:
+            continue
+        found = _Sound(_theirs(options, other, agreed, path))
+        yield from _read_other(found, path, other, reading, agreed)
+        filled = subtract(agreed, subtract(agreed, found.spans))
+        for span in filled:
+            on_filled(span, path)
+            end_offset = max(end_offset, span.end)
+        missing = subtract(missing, filled)
+    if len(doubtful) and missing:
+        left = _Sound(own_options)
+        yield from left.read(window, reading, only=doubtful, spans=missing)
+        missing = subtract(missing, left.spans)
+        own.add_faults(left)
+    for fault in own.unfilled(missing, window, options, filling):
+        on_fault(fault)
+    if options.next_base_offset is None:
+        return max(end_offset, filling.end_offset)
+    return end_offset
+
+
+def _missing(own: _Sound, options: SegmentOptions, filling: Filling) -> list[OffsetSpan]:
+    """The asked offsets that the segment does not have and should."""
+    start = max(options.first_offset, options.base_offset or 0)
+    end = min(options.end_offset, filling.end_offset)
+    missing = subtract([OffsetSpan(start, end)], own.spans)
+    if filling.fills_gaps:
+        return missing
+    # A cleaner leaves gaps, but none at the end of a log.
+    is_last = options.next_base_offset is None
+    return [
+        span
+        for span in missing
+        if own.faults_in(span) or (is_last and span.end == end and span.start >= own.next_offset)
+    ]
+
+
+def _below(span: OffsetSpan, end_offset: int) -> OffsetSpan | None:
+    return OffsetSpan(span.start, min(span.end, end_offset)) if span.start < end_offset else None
+
+
+def _theirs(
+    options: SegmentOptions, other: OtherSegment, spans: Sequence[OffsetSpan], path: str
+) -> SegmentOptions:
+    """How another replica's segment is read for these offsets."""
+    return replace(
+        options,
+        base_offset=other.base_offset,
+        next_base_offset=other.next_base_offset,
+        first_offset=spans[0].start,
+        end_offset=spans[-1].end,
+        start_position=start_position(path, spans[0].start),
+        next_position=None,
+    )
+
+
+def _read_other(
+    found: _Sound,
+    path: str,
+    other: OtherSegment,
+    reading: _Reading,
+    spans: Sequence[OffsetSpan],
+) -> Iterator[pa.RecordBatch]:
+    constants = {**reading.constants, "file": path, "brokerId": other.broker_id}
+    with InputFile(path) as file:
+        theirs = replace(reading, constants=constants)
+        yield from found.read(FileWindow(file), theirs, spans=spans)
+
+
+def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling) -> LongArray:
+    """Where the sound batches are that lie next to damage or, in a log that should have none, next
+    to a gap."""
+    # What lies behind the last asked batch counts as well, so that parts doubt what a whole does.
+    goes_on = options.end_offset < min(filling.own_end, filling.end_offset)
+    read = replace(options, end_offset=options.end_offset + 1) if goes_on else options
+    rows = [
+        np.column_stack((chunk.table[:, _KEPT], first_offsets(chunk.table)))
+        for chunk in SegmentBatches(window, read).chunks()
+    ]
+    if not rows:
+        return np.zeros(0, dtype=np.int64)
+    table = np.concatenate(rows)
+    is_faulty, is_gap = table[:, 1] != 0, table[:, 4] != table[:, 3]
+    last_end = table[-1, 2] + 1
+    is_cut = np.array([last_end < min(options.end_offset, filling.end_offset)])
+    is_beside = np.append(is_faulty[1:], False) | np.insert(is_faulty[:-1], 0, False)
+    if filling.fills_gaps:
+        is_beside |= is_gap | np.append(is_gap[1:], is_cut)
+    positions: LongArray = table[is_beside & ~is_faulty, 0]
+    return positions
+
+
+_KEPT = [POSITION, FAULT, LAST_OFFSET, EXPECTED_OFFSET]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is wanted of each record."""
+
+    columns: Sequence[str]
+    constants: Constants
+    with_control_records: bool
+    outcomes: TransactionOutcomes | None
+
+
+class _Sound:
+    """What was sound and what was not in one pass over a segment."""
+
+    def __init__(self, options: SegmentOptions) -> None:
+        self.spans: list[OffsetSpan] = []
+        self.next_offset = 0
+        self._options = options
+        self._faulty: list[list[int]] = []
+        # Of damage, by its position: the first offset of the next sound batch.
+        self._ends: dict[int, int] = {}
+        self._open: list[int] = []
+
+    def read(
+        self,
+        window: Window,
+        reading: _Reading,
+        *,
+        without: LongArray | None = None,
+        only: LongArray | None = None,
+        spans: Sequence[OffsetSpan] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of the segment's sound batches; of batches but those at some positions, or
+        of those only; with these offsets only, if any are given."""
+        options = self._options
+        records = RecordColumns(
+            options,
+            reading.columns,
+            reading.constants,
+            with_control_records=reading.with_control_records,
+            outcomes=reading.outcomes,
+            by_headers=options.check_crcs,
+        )
+        asked = [OffsetSpan(options.first_offset, options.end_offset)] if spans is None else spans
+        batches = SegmentBatches(window, options)
+        for chunk in batches.chunks():
+            table = chunk.table
+            self._note_ends(table)
+            if without is not None:
+                table = table[~np.isin(table[:, POSITION], without)]
+            if only is not None:
+                table = table[np.isin(table[:, POSITION], only)]
+            if spans is None:
+                yield from records.batches(replace(chunk, table=table))
+                self._note(table, asked[0])
+                continue
+            for span, part in _parts(table, asked):
+                records.limit(span.start, span.end)
+                yield from records.batches(replace(chunk, table=part))
+                self._note(part, span)
+        self.next_offset = batches.next_offset
+        self.spans = merged(self.spans)
+
+    def _note_ends(self, table: LongArray) -> None:
+        """What damage may have held shows only by the sound batch behind it."""
+        if not self._open and not table[:, FAULT].any():
+            return
+        for row, first_offset in zip(table.tolist(), first_offsets(table).tolist(), strict=True):
+            if row[FAULT]:
+                self._open.append(row[POSITION])
+                self._ends[row[POSITION]] = LARGEST_OFFSET
+            else:
+                self._ends.update(dict.fromkeys(self._open, first_offset))
+                self._open.clear()
+
+    def _note(self, table: LongArray, asked: OffsetSpan) -> None:
+        faulty = table[:, FAULT] != 0
+        self._faulty += table[faulty].tolist()
+        sound = table[~faulty]
+        ends = np.minimum(sound[:, LAST_OFFSET] + 1, asked.end)
+        starts = np.maximum(first_offsets(sound), asked.start)
+        # What follows each other is one span from the start: there can be millions of batches.
+        begins = np.flatnonzero(np.append(True, starts[1:] != ends[:-1])[: len(starts)])
+        lasts = np.append(begins[1:] - 1, len(ends) - 1)[: len(begins)]
+        self.spans += map(OffsetSpan, starts[begins].tolist(), ends[lasts].tolist())
+
+    def add_faults(self, other: _Sound) -> None:
+        """Count the damage that another pass over the same file found."""
+        self._faulty = sorted((*self._faulty, *other._faulty), key=itemgetter(POSITION))
+
+    def faults_in(self, span: OffsetSpan) -> bool:
+        """Whether damage lies where these offsets are missing."""
+        number = bisect_left(self._faulty, span.start, key=itemgetter(EXPECTED_OFFSET))
+        return number < len(self._faulty) and self._faulty[number][EXPECTED_OFFSET] <= span.end
+
+    def unfilled(
+        self,
+        missing: Sequence[OffsetSpan],
+        window: Window,
+        options: SegmentOptions,
+        filling: Filling,
+    ) -> Iterator[FaultyRange]:
+        """The damage where offsets are still missing or, behind all that is known, may be."""
+        is_last = options.next_base_offset is None
+        for row in self._faulty:
+            expected = row[EXPECTED_OFFSET]
+            # Without an entry its header is sound, and the records are not.
+            end_offset = self._ends.get(row[POSITION], row[LAST_OFFSET] + 1)
+            number = bisect_right(missing, expected, key=attrgetter("end"))
+            is_missing = number < len(missing) and missing[number].start < end_offset
+            is_behind = filling.end_offset <= expected < options.end_offset
+            is_behind = is_behind and options.is_first_to_tell(expected)
+            if is_missing or (is_behind and not filling.end_is_known):
+                ends_file = row[POSITION] + row[SIZE] == window.size
+                yield faulty_range(row, window.unreadable, ends_log=ends_file and is_last)
+
+
+def _parts(table: LongArray, spans: Sequence[OffsetSpan]) -> Iterator[tuple[OffsetSpan, LongArray]]:
+    """Of each span the rows of the sound batches that reach into it. Both are in order."""
+    sound = table[table[:, FAULT] == 0]
+    if not len(sound):
+        return
+    firsts, lasts = first_offsets(sound), sound[:, LAST_OFFSET]
+    number = bisect_right(spans, int(firsts[0]), key=attrgetter("end"))
+    while number < len(spans) and spans[number].start <= lasts[-1]:
+        span = spans[number]
+        begin = int(np.searchsorted(lasts, span.start, side="left"))
+        end = int(np.searchsorted(firsts, span.end, side="left"))
+        if begin < end:
+            yield span, sound[begin:end].copy()
+        number += 1

@@ -1,0 +1,49 @@
+"""One batch of a file, decoded by itself: what is asked of a batch whose header is not enough."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.arrays import integers
+from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import MemoryWindow
+from kafkalog.columns.jit.compiled import IntArray, LongArray
+from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.format.batch_header import COMPRESSION_BITS, FIRST_BYTES, MAGIC_POSITION
+
+_COLUMNS = ("offset", "timestampMs", "timestampType")
+
+
+class BatchRecords(NamedTuple):
+    """Of a batch's records, control records too: offsets, timestamps in milliseconds (-1 for none)
+    and their types (0 CreateTime, 1 LogAppendTime, -1 for none). At least one record."""
+
+    offsets: LongArray
+    timestamps_ms: LongArray
+    timestamp_types: IntArray
+
+
+def is_message_set(batch: bytes) -> bool:
+    """Whether these are the bytes of a compressed message of format 0 or 1. F43."""
+    # Their attributes come after the magic.
+    return (
+        len(batch) > FIRST_BYTES
+        and batch[MAGIC_POSITION] < 2
+        and bool(batch[FIRST_BYTES] & COMPRESSION_BITS)
+    )
+
+
+def batch_records(batch: bytes) -> BatchRecords | None:
+    """The records in a batch's bytes; None if it is damaged, or has none."""
+    data = np.frombuffer(bytearray(batch), dtype=np.uint8)
+    faults: list[FaultyRange] = []
+    read = read_records(
+        MemoryWindow(data), SegmentOptions(), _COLUMNS, {}, faults.append, with_control_records=True
+    )
+    found = [[integers(batch.column(name)).copy() for name in _COLUMNS] for batch in read]
+    if faults or not found:
+        return None
+    return BatchRecords(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))

@@ -1,0 +1,40 @@
+"""The sound batches of a partition, each as its own bytes, for the rules in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kafkalog.columns.batches.batch_table import FAULT, POSITION, SIZE
+from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.storage.cleaning.compaction_check import PlacedBatch
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.partition_log import SegmentFile
+
+
+def sound_batches(segments: Sequence[SegmentFile]) -> Iterator[PlacedBatch]:
+    """The batches whose checksum, offsets and records are right, in the order of the log."""
+    for segment in segments:
+        options = SegmentOptions.of(segment)
+        with InputFile(segment.path) as file:
+            for chunk in judged_chunks(SegmentBatches(FileWindow(file), options), options):
+                for row in chunk.table[chunk.table[:, FAULT] == 0].tolist():
+                    data = batch_bytes(chunk, row)
+                    yield PlacedBatch(data, segment.path, row[POSITION])
+
+
+def judged_chunks(batches: SegmentBatches, options: SegmentOptions) -> Iterator[Chunk]:
+    """The segment's chunks, with the faults that only show when records are read."""
+    records = RecordColumns(options, (), {}, with_control_records=True)
+    for chunk in batches.chunks():
+        for _ in records.batches(chunk):
+            pass  # only what it finds out about the batches is of interest
+        yield chunk
+
+
+def batch_bytes(chunk: Chunk, row: list[int]) -> bytes:
+    """The bytes of the range that a row of the chunk's table is about."""
+    start = row[POSITION] - chunk.data_position
+    return chunk.data[start : start + row[SIZE]].tobytes()

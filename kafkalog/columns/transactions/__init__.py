@@ -1,0 +1,1 @@
+"""Transactions in batch tables: markers, outcomes, the last stable offset."""

@@ -1,0 +1,223 @@
+"""The transactions of a partition, from its batch headers. Rules: docs/format.md F210 to F215."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_TIMESTAMP,
+    FAULT,
+    IS_BATCH,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    POSITION,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    SIZE,
+    first_offsets,
+)
+from kafkalog.columns.batches.fault_details import faulty_range
+from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.transactions.transaction_markers import is_transactional, marker_of
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import CONTROL_BIT, DELETE_HORIZON_BIT, LOG_APPEND_TIME_BIT
+from kafkalog.format.faults import Severity
+from kafkalog.format.producer_snapshot import ProducerEntry
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.log_snapshots import newest_snapshot, snapshot_entries
+from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.transactions import OpenTransactions, Transaction, last_stable_offset
+
+
+class TransactionWalk:
+    """Follows the transactions of a log from `start_offset` on, where `entries` were its producers.
+
+    Payloads are not read unless checksums are to be checked. Iterate over `ended()` once. Then
+    `still_open` are those without a marker, `log_end` is the offset after the last sound batch,
+    `damages` are the places where a marker may be hidden, and `ends_damaged` says that there is
+    damage behind that batch.
+    """
+
+    def __init__(
+        self,
+        log: PartitionLog,
+        start_offset: int = 0,
+        entries: Sequence[ProducerEntry] = (),
+        *,
+        check_crcs: bool = False,
+    ) -> None:
+        self._log = log
+        self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
+        self._start_offset = start_offset
+        self.still_open = OpenTransactions(entries)
+        self.log_end = log_bounds(log, EndRule.LOG_END).start_offset
+        self.damages: list[CorruptDataError] = []
+        self.ends_damaged = False
+
+    def ended(self) -> Iterator[Transaction]:
+        """The transactions that have a marker, in the order of their markers."""
+        for segment in self._log.segments:
+            follower = segment.next_base_offset
+            if follower is not None and follower <= self._start_offset:
+                continue
+            with opened(segment.path) as file:
+                batches = self._walk_class(FileWindow(file), SegmentOptions.of(segment))
+                for chunk in batches.chunks():
+                    yield from self._in_table(file, chunk.table)
+                    self._note_damage(file, segment, chunk.table)
+            self.log_end = max(self.log_end, batches.next_offset)
+
+    def _in_table(self, file: InputFile, table: LongArray) -> Iterator[Transaction]:
+        wanted = is_transactional(table, control=False) | is_transactional(table, control=True)
+        wanted &= table[:, LAST_OFFSET] >= self._start_offset
+        for row in table[wanted].tolist():
+            if not row[ATTRIBUTES] & CONTROL_BIT:
+                self._add_data(file, row)
+            else:
+                try:
+                    marker = marker_of(file, row)
+                except CorruptDataError as error:
+                    self.damages.append(_located(file, row, error.fault, error.detail))
+                    continue
+                if marker is not None:
+                    ended = self.still_open.end(
+                        row[PRODUCER_ID], row[PRODUCER_EPOCH], row[BASE_OFFSET], marker
+                    )
+                    ended.marker_file = file.path
+                    yield ended
+
+    def _add_data(self, file: InputFile, row: list[int]) -> None:
+        found = self.still_open.of(row[PRODUCER_ID], row[PRODUCER_EPOCH])
+        if found.first_offset is None:
+            found.first_offset, found.file = row[BASE_OFFSET], file.path
+            found.first_timestamp_ms = _first_timestamp(row)
+        found.producer_epoch = row[PRODUCER_EPOCH]
+        found.last_offset = row[LAST_OFFSET]
+        found.last_timestamp_ms = row[MAX_TIMESTAMP]
+        found.batches += 1
+        found.records += row[RECORDS_COUNT]
+        found.bytes += row[SIZE]
+
+    def _note_damage(self, file: InputFile, segment: SegmentFile, table: LongArray) -> None:
+        # Without its checksum only an end before its beginning tells that a header is damaged.
+        is_sound = (table[:, FAULT] == 0) & (table[:, LAST_OFFSET] >= first_offsets(table))
+        last_sound = int(np.flatnonzero(is_sound).max(initial=-1))
+        if last_sound >= 0:
+            self.ends_damaged = False
+        for number in np.flatnonzero(~is_sound).tolist():
+            row = table[number].tolist()
+            is_damage = not row[FAULT] or self._is_damage(file, segment, row)
+            self.ends_damaged |= is_damage and number > last_sound
+
+    def _is_damage(self, file: InputFile, segment: SegmentFile, row: list[int]) -> bool:
+        ends_log = row[POSITION] + row[SIZE] == file.size and segment.next_base_offset is None
+        fault = faulty_range(row, file.unreadable, ends_log=ends_log)
+        if fault.severity < Severity.ERROR:
+            return False
+        self.damages.append(_located(file, row, fault.fault.label, fault.detail))
+        return True
+
+
+def _located(file: InputFile, row: list[int], fault: str, detail: str) -> CorruptDataError:
+    # Zeros, garbage and unreadable bytes have no offset.
+    base_offset = row[BASE_OFFSET] if row[IS_BATCH] else None
+    return CorruptDataError(
+        fault, detail, position=row[POSITION], path=file.path, base_offset=base_offset
+    )
+
+
+def _first_timestamp(row: list[int]) -> int:
+    """Of the first record, as far as a header tells: the base timestamp can be something else."""
+    has_no_base = row[ATTRIBUTES] & (LOG_APPEND_TIME_BIT | DELETE_HORIZON_BIT)
+    return row[MAX_TIMESTAMP if has_no_base else BASE_TIMESTAMP]
+
+
+@dataclass(frozen=True, slots=True)
+class StableOffset:
+    """The last stable offset of a log, and what keeps it from `end_offset`.
+
+    That is the high watermark, or the log end where `high_watermark` is None, not being known.
+    `holders` are the open transactions, the oldest first. `damage` is the first place behind the
+    newest sound snapshot that may hide the end of one. `ends_damaged` says that headers show damage
+    at the end of the log: it may have gone on.
+    """
+
+    offset: int
+    end_offset: int
+    high_watermark: int | None
+    holders: tuple[Transaction, ...] = ()
+    damage: CorruptDataError | None = None
+    ends_damaged: bool = False
+
+    @property
+    def read_end(self) -> int:
+        """Up to where committed records are read: where nothing but damage keeps from the end, as
+        far as everybody reads, so that the damage is told or another replica has what it hides."""
+        if self.offset < self.end_offset or not self.ends_damaged:
+            return self.offset
+        return LARGEST_OFFSET if self.high_watermark is None else self.high_watermark
+
+
+def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> StableOffset:
+    """The last stable offset of a log: from the newest sound producer snapshot and the batch
+    headers behind it, or from all headers if there is no snapshot (F214). To look for damage takes
+    another pass with checksums where a transaction is open."""
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    if not log.segments:
+        return StableOffset(start, start, high_watermark)
+    entries = None if high_watermark is None else snapshot_entries(log, high_watermark)
+    if high_watermark is not None and entries is not None:
+        # A clean shutdown left the producers as they are at the end.
+        return _stable(start, high_watermark, high_watermark, OpenTransactions(entries), [], None)
+    # Behind a snapshot from before the log begins, markers have gone with their segments; one from
+    # above the high watermark has forgotten what ended there.
+    first, last = (log.segments[number].base_offset or 0 for number in (0, -1))
+    last = last if high_watermark is None else min(last, high_watermark)
+    taken = newest_snapshot(log, first, last)
+    offset, entries = taken or (0, [])
+    walk = TransactionWalk(log, offset, entries)
+    above = [
+        ended
+        for ended in walk.ended()
+        if high_watermark is not None and (ended.marker_offset or 0) >= high_watermark
+    ]
+    end = walk.log_end if high_watermark is None else min(high_watermark, walk.log_end)
+    is_held = looks_for_damage and walk.still_open.by_producer
+    damage = _first_damage(log, offset) if is_held else None
+    stable = _stable(start, end, high_watermark, walk.still_open, above, damage)
+    return replace(stable, ends_damaged=walk.ends_damaged)
+
+
+def _first_damage(log: PartitionLog, start_offset: int) -> CorruptDataError | None:
+    """What checksums tell of the place where the end of an open transaction may be."""
+    walk = TransactionWalk(log, start_offset, check_crcs=True)
+    for _ in walk.ended():
+        if walk.damages:
+            break
+    return walk.damages[0] if walk.damages else None
+
+
+def _stable(
+    start: int,
+    end: int,
+    high_watermark: int | None,
+    still_open: OpenTransactions,
+    above: list[Transaction],
+    damage: CorruptDataError | None,
+) -> StableOffset:
+    holders = sorted(still_open.by_producer.values(), key=lambda found: found.first_offset or 0)
+    offset = max(start, last_stable_offset(end, still_open, above))
+    return StableOffset(offset, max(start, end), high_watermark, tuple(holders), damage)

@@ -1,0 +1,1 @@
+"""Arrow columns as batches and segments."""

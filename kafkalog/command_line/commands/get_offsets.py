@@ -1,0 +1,255 @@
+"""`kafkalog get-offsets`: what kafka-get-offsets answers, from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkalog.command_line.inputs import (
+    LOG_DIRS_MEANING,
+    bytes_in,
+    log_dirs_argument,
+)
+from kafkalog.command_line.parallel import in_order, processes_for, processes_option
+from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
+
+if TYPE_CHECKING:
+    from kafkalog.format.checkpoints import TopicPartition
+    from kafkalog.storage.partition_log import PartitionLog
+    from kafkalog.storage.reading.replica_reads import ReplicaSet
+
+# kafka-get-offsets takes these numbers for the words.
+_NUMBERS = {
+    "-1": "latest",
+    "-2": "earliest",
+    "-3": "max-timestamp",
+    "-4": "earliest-local",
+    "-5": "latest-tiered",
+}
+_COLUMNS = ("topic", "partition", "offset")
+_Question = Callable[["ReplicaSet"], int | None]
+_Row = tuple[str | None, int | None, int]
+_Answer = tuple[_Row | None, str | None]
+
+_EPILOG = f"""\
+{LOG_DIRS_MEANING}
+Give the log directories of all brokers for all partitions; of replicas the best one answers.
+A partition without an answer has no line, as with kafka-get-offsets.
+
+\b
+Examples:
+  kafkalog get-offsets /var/lib/kafka/data
+  kafkalog get-offsets /var/lib/kafka/data --time earliest --exclude-internal-topics
+  kafkalog get-offsets /var/lib/kafka/data --time 2026-11-21T12:00:00Z --topic 'shop.*'
+  kafkalog get-offsets /var/lib/kafka/data --topic-partitions 'orders:0-2,clicks:5'
+"""
+
+
+@click.command("get-offsets", epilog=_EPILOG)
+@log_dirs_argument
+@click.option(
+    "--time",
+    "time",
+    metavar="TIME",
+    default="latest",
+    show_default=True,
+    help="latest, earliest, max-timestamp, earliest-local, latest-tiered (of tiered storage that "
+    "is given); or the first record that is as late as a time such as 2026-11-21T12:00:00Z, "
+    f"{TIMES_ALLOWED}.",
+)
+@click.option("--topic", metavar="REGEX", help="Only topics whose whole name this matches.")
+@click.option("--partitions", metavar="N,…", help="Only these partitions.")
+@click.option(
+    "--topic-partitions",
+    metavar="PATTERN,…",
+    help="Only what one of these patterns means: a topic's regular expression and, behind a colon, "
+    "N, N-M (without M), N- or -M; either may be left out.",
+)
+@click.option(
+    "--exclude-internal-topics", is_flag=True, help="Without __consumer_offsets and the like."
+)
+@table_format_option
+@processes_option
+def get_offsets(
+    log_dirs: Sequence[str],
+    time: str,
+    topic: str | None,
+    partitions: str | None,
+    topic_partitions: str | None,
+    exclude_internal_topics: bool,
+    table_format: str,
+    processes: int | None,
+) -> None:
+    """Print offsets of partitions: topic:partition:offset, a line each."""
+    from kafkalog.inspection.logs.replica_facts import replica_sets
+    from kafkalog.storage.log_dir.other_entries import absent_partitions
+    from kafkalog.storage.names import INTERNAL_TOPICS
+
+    question, is_tiered = _question(time)
+    is_chosen = _choice(topic, partitions, topic_partitions)
+    excluded = INTERNAL_TOPICS if exclude_internal_topics else frozenset()
+    logs = _logs(log_dirs, is_tiered=is_tiered)
+    present = [
+        (key, replicas)
+        for replicas in replica_sets([log for log in logs if log.is_live])
+        if (key := replicas.best.topic_partition) is not None and key[0] not in excluded
+    ]
+    if not is_tiered:
+        answered = {key for key, _ in present}
+        _tell_absent(
+            absent_partitions(log_dirs, logs),
+            lambda key: is_chosen(key) and key[0] not in excluded and key not in answered,
+        )
+    if not present:
+        are_files = logs and not any(log.is_live for log in logs)
+        advice = "; give log directories, not files" if are_files else ""
+        raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for{advice}")
+    found = [replicas for key, replicas in present if is_chosen(key)]
+    if not found:
+        asked = {
+            "--topic": topic,
+            "--topic-partitions": topic_partitions,
+            "--partitions": partitions,
+        }
+        option, text = next((name, text) for name, text in asked.items() if text is not None)
+        held = names_that_are_there([text.partition(":")[0]], {key[0] for key, _ in present})
+        raise OptionError(option, text, f"what matches a partition of the topics there: {held}")
+    # In the tool's order: by name, in which 10 comes before 2.
+    found.sort(key=lambda replicas: replicas.best.name)
+    processes = processes_for(bytes_in([replicas.best for replicas in found]), processes)
+    answers = in_order(lambda replicas: _answer(replicas, question), found, processes=processes)
+    rows = _told(answers)
+    if table_format != "text":
+        write_table(_COLUMNS, rows, table_format)
+        return
+    for name, partition, offset in rows:
+        say(f"{name}:{partition}:{offset}")
+
+
+def _tell_absent(
+    absent: Iterable[tuple[str, list[TopicPartition]]], is_asked: Callable[[TopicPartition], bool]
+) -> None:
+    from kafkalog.storage.log_dir.other_entries import absent_line
+
+    for path, keys in absent:
+        names = [f"{topic}-{partition}" for topic, partition in filter(is_asked, keys)]
+        if names:
+            tell(absent_line(path, names))
+
+
+def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
+    """The row of a partition, if it has one, and what is known to be lost behind its end."""
+    from kafkalog.columns.batches.fault_details import lost_end
+    from kafkalog.inspection.logs.log_offsets import log_end_offset
+
+    best = replicas.best
+    offset = question(replicas)
+    row = None if offset is None else (best.topic, best.partition, offset)
+    lost = lost_end(best, log_end_offset(best, check_crcs=False))
+    yield row, None if lost is None else str(lost)
+
+
+def _told(answers: Iterable[_Answer]) -> Iterator[_Row]:
+    """The rows; what is lost is told on stderr."""
+    for row, lost in answers:
+        if lost is not None:
+            tell(lost)
+        if row is not None:
+            yield row
+
+
+def _question(text: str) -> tuple[_Question, bool]:
+    """What is asked of a partition, and whether of its tiered storage."""
+    from kafkalog.inspection.logs import log_offsets
+
+    def of_best(function: Callable[[PartitionLog], int]) -> _Question:
+        return lambda replicas: function(replicas.best)
+
+    def earliest_local(replicas: ReplicaSet) -> int | None:
+        log = _on_disk(replicas.best)
+        return None if log is None else log_offsets.earliest_local_offset(log)
+
+    def max_timestamp(replicas: ReplicaSet) -> int | None:
+        log = _on_disk(replicas.best)
+        found = None if log is None else log_offsets.offset_of_max_timestamp(log)
+        return None if found is None else found.offset
+
+    questions: dict[str, _Question] = {
+        "latest": of_best(log_offsets.latest_offset),
+        "earliest": of_best(log_offsets.earliest_offset),
+        "max-timestamp": max_timestamp,
+        "earliest-local": earliest_local,
+        "latest-tiered": of_best(lambda log: log_offsets.log_end_offset(log) - 1),
+    }
+    word = _NUMBERS.get(text, text)
+    if word in questions:
+        return questions[word], word == "latest-tiered"
+    try:
+        timestamp_ms = given_time_ms(text, tell)
+    except ValueError as error:
+        raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
+    return lambda replicas: _offset_for_time(replicas, timestamp_ms), False
+
+
+def _on_disk(log: PartitionLog) -> PartitionLog | None:
+    """The log without what is in tiered storage; None where nothing of it is on a disk."""
+    if log.tiered_topic_id is None:
+        return log
+    segments = tuple(segment for segment in log.segments if not segment.is_cut)
+    return replace(log, segments=segments) if segments else None
+
+
+def _offset_for_time(replicas: ReplicaSet, timestamp_ms: int) -> int | None:
+    from kafkalog.inspection.logs.log_offsets import earliest_local_offset, latest_offset
+    from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
+
+    start = earliest_local_offset(replicas.best)
+    offset = offset_for_time_in_replicas(replicas, start, timestamp_ms)
+    # What is not on all replicas no consumer can fetch.
+    is_there = offset is not None and offset < latest_offset(replicas.best)
+    return offset if is_there else None
+
+
+def _choice(
+    topic: str | None, partitions: str | None, topic_partitions: str | None
+) -> Callable[[tuple[str, int]], bool]:
+    from kafkalog.command_line.topic_partitions import chosen_by_patterns, topic_pattern
+
+    if topic_partitions is not None:
+        if topic is not None or partitions is not None:
+            allowed = "nothing, where --topic or --partitions are given"
+            raise OptionError("--topic-partitions", topic_partitions, allowed)
+        return chosen_by_patterns("--topic-partitions", topic_partitions)
+    pattern = None if topic is None else topic_pattern("--topic", topic)
+    numbers = None if partitions is None else _numbers(partitions)
+
+    def is_chosen(key: tuple[str, int]) -> bool:
+        is_asked = numbers is None or key[1] in numbers
+        return is_asked and (pattern is None or pattern.matches(key[0]))
+
+    return is_chosen
+
+
+def _numbers(text: str) -> set[int]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise OptionError("--partitions", text, "numbers, separated by commas")
+    return {int(part) for part in parts}
+
+
+def _logs(log_dirs: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
+    """The logs on disks, or those in tiered storage."""
+    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.storage.reading.oldest_log import is_oldest_layout
+
+    if is_tiered:
+        # By itself: a log's own directory goes on where its tiered storage ends.
+        found = [log for path in log_dirs for log in find_partitions([path], strict=False)]
+        return [log for log in found if log.tiered_topic_id is not None]
+    found = find_partitions(log_dirs, strict=False)
+    return [log for log in found if not is_oldest_layout(log)]

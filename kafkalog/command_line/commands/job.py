@@ -1,0 +1,84 @@
+"""`kafkalog job`: the Spark jobs that come with the package (docs/decisions/0021)."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Sequence
+
+import click
+
+from kafkalog.exit_codes import ExitCode
+from kafkalog.resources import resource
+
+# `kafkalog.spark.jobs.job` shows it in a job's help.
+_STARTED_AS = "kafkalog job"
+
+_EPILOG = """\
+\b
+Jobs:
+{jobs}
+
+\b
+Examples:
+  kafkalog job validate_checksums /var/lib/kafka/data --output /tmp/checked --format parquet
+  kafkalog job consumer_lag --help
+  spark-submit --master yarn $(kafkalog job --spark-submit consumer_lag) LOG_DIR --output DIR
+
+\b
+Jobs need Java 17. Their tables, arguments and exit codes: docs/reference/jobs.md.
+"""
+
+
+def job_titles() -> dict[str, str]:
+    """The jobs that there are, by name, with what each says of itself in its first line."""
+    files = sorted(resource("jobs").iterdir(), key=lambda entry: entry.name)
+    titles: dict[str, str] = {}
+    for file in files:
+        if file.name.endswith(".py"):
+            with file.open(encoding="utf-8") as text:
+                titles[file.name.removesuffix(".py")] = text.readline().strip('"\n')
+    return titles
+
+
+def _epilog(titles: dict[str, str]) -> str:
+    width = max(map(len, titles))
+    return _EPILOG.format(
+        jobs="\n".join(f"  {name:{width}}  {title}" for name, title in titles.items())
+    )
+
+
+_TITLES = job_titles()
+
+
+@click.command(
+    epilog=_epilog(_TITLES),
+    # What stands behind the job's name is the job's.
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--spark-submit",
+    "is_for_submit",
+    is_flag=True,
+    help="Run nothing: print what to put behind spark-submit, kafkalog's settings and the file.",
+)
+@click.argument("name", type=click.Choice(list(_TITLES)), metavar="NAME")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
+    """Run the Spark job NAME with its own ARGUMENTS."""
+    if is_for_submit:
+        settings = resource("conf", "spark-defaults.conf")
+        click.echo(" ".join(["--properties-file", str(settings), _path(name), *arguments]))
+        return ExitCode.DONE
+    return run_job_file(name, arguments)
+
+
+def run_job_file(name: str, arguments: Sequence[str]) -> int:
+    """Run a job in this process; its exit code."""
+    sys.argv = [f"{_STARTED_AS} {name}", *arguments]
+    code: int = runpy.run_path(_path(name))["main"](arguments)
+    return code
+
+
+def _path(name: str) -> str:
+    return str(resource("jobs", f"{name}.py"))

@@ -1,0 +1,197 @@
+"""`kafkalog salvage`: a new log directory with all that is sound in a damaged one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkalog.command_line.broker_options import config_options, index_interval_option
+from kafkalog.command_line.findings_table import (
+    show_option,
+    table_rows,
+    write_findings,
+    write_verdict,
+)
+from kafkalog.command_line.inputs import (
+    LOG_DIRS_MEANING,
+    bytes_in,
+    chosen_logs,
+    log_dirs_argument,
+    new_log_dir_option,
+    partition_options,
+)
+from kafkalog.command_line.parallel import in_order, processes_for, processes_option
+from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from kafkalog.inspection.partitions.salvage import SalvageSettings
+    from kafkalog.storage.partition_log import PartitionLog
+
+_LOST, _SALVAGED = "lost_ranges", "salvage"
+_TEXT_COLUMNS = {
+    _LOST: (
+        *("topic", "partition", "kind", "length", "first_offset", "last_offset"),
+        *("file", "position", "detail"),
+    ),
+    _SALVAGED: (
+        *("topic", "partition", "records", "kept_bytes", "lost_bytes", "doubtful_batches"),
+        *(
+            "log_start_offset",
+            "log_end_offset",
+            "broker_starts",
+            "topic_id",
+            "directory",
+            "start_error",
+        ),
+    ),
+}
+_Row = Mapping[str, Any]
+
+_EPILOG = f"""\
+{LOG_DIRS_MEANING}
+Give one log directory, or partitions of one. The new directory has every sound batch under its old
+offset, and what a broker needs beside them. It is there when all is written, and not before: what
+is stopped on the way leaves nothing. Exit code 1 says that something was lost. How to put it in
+place: docs/recovery.md.
+
+\b
+Examples:
+  kafkalog salvage /mnt/damaged/kafka-logs --to /mnt/new/kafka-logs
+  kafkalog salvage /mnt/damaged/kafka-logs --to /mnt/new/kafka-logs --topic orders
+  kafkalog salvage /mnt/damaged/kafka-logs --to /mnt/new/kafka-logs --format json > lost.json
+"""
+
+
+@click.command(epilog=_EPILOG)
+@log_dirs_argument
+@new_log_dir_option
+@partition_options
+@click.option(
+    "--compact",
+    is_flag=True,
+    help="Compact the topics whose cleanup.policy is known to have compact: by "
+    "--server-properties, by --topic-config, or because brokers create them so.",
+)
+@click.option(
+    "--compact-topics",
+    metavar="TOPIC,...",
+    default="",
+    help="Compact these topics, whatever their cleanup.policy is.",
+)
+@click.option(
+    "--keep-doubtful",
+    is_flag=True,
+    help="Keep batches whose checksum is right although their offset, which is then set right, or "
+    "their count of records contradicts what is there.",
+)
+@config_options
+@index_interval_option("the new indexes")
+@click.option(
+    "--partitions",
+    "table",
+    flag_value=_SALVAGED,
+    default=_LOST,
+    help="A row per partition, instead of one per range that is not in the new directory.",
+)
+@show_option("rows")
+@table_format_option
+@processes_option
+def salvage(
+    log_dirs: Sequence[str],
+    target: str,
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    table: str,
+    show: int,
+    table_format: str,
+    processes: int | None,
+    **asked: Any,
+) -> ExitCode:
+    """Write a new log directory with all that is sound in LOG_DIR; a broker opens it."""
+    from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
+    from kafkalog.schemas import table_fields
+    from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
+
+    logs = chosen_logs(log_dirs, topics, partitions)
+    _refuse_inputs(log_dirs, logs, target)
+    absent = [*absent_lines(log_dirs, logs, topics, partitions)]
+    chosen = salvageable(logs)
+    rows = _salvaged(chosen, target, _settings(chosen, **asked), processes)
+    left_out = () if topics or partitions else left_out_lines(logs)
+    for line in (*absent, *left_out):
+        tell(line)
+    totals = SalvageTotals.of(rows)
+    shown = rows if table == _SALVAGED else [lost for row in rows for lost in lost_rows(row)]
+    is_text = table_format == "text"
+    names = _TEXT_COLUMNS[table] if is_text else [each["name"] for each in table_fields(table)]
+    cells = table_rows(shown, names, table_format)
+    write_findings(names, cells, table_format, show=show, noun="row")
+    return write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)
+
+
+def _refuse_inputs(log_dirs: Sequence[str], logs: list[PartitionLog], target: str) -> None:
+    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
+
+    inputs = [entry for log_dir in log_dirs for entry in input_entries(log_dir)]
+    refuse_inside("--to", target, directories_read(inputs, logs))
+
+
+def _settings(
+    logs: list[PartitionLog],
+    *,
+    compact: bool,
+    compact_topics: str,
+    keep_doubtful: bool,
+    server_properties: str | None,
+    topic_config: str | None,
+    index_interval_bytes: int,
+) -> SalvageSettings:
+    from kafkalog.inspection.partitions.salvage import SalvageSettings
+    from kafkalog.storage.writing.salvaged_log_dir import compacted_topics, refuse_doubtful
+    from kafkalog.views.options.config_files import topic_configs
+
+    named = compact_topics.split(",") if compact_topics else []
+    configs = topic_configs(topic_config, server_properties)
+    compacted = compacted_topics(logs, named, configs, by_policy=compact)
+    refuse_doubtful(keeps_doubtful=keep_doubtful, compacts=bool(compacted))
+    return SalvageSettings(
+        time.time_ns() // 1_000_000,
+        index_interval_bytes,
+        compacted=compacted,
+        keeps_doubtful=keep_doubtful,
+    )
+
+
+def _salvaged(
+    logs: list[PartitionLog], target: str, settings: SalvageSettings, processes: int | None
+) -> list[_Row]:
+    """Write the new directory; the rows of table `salvage`."""
+    from kafkalog.columns.table_rows import table_batch
+    from kafkalog.inspection.partitions.salvaged_logs import finish_salvage, salvaged_log
+    from kafkalog.storage.files.whole_directory import whole_directory
+
+    size = bytes_in(logs)
+    with whole_directory(target, os.fsync) as scratch, progress_bar(size, "salvaging") as bar:
+
+        def rows_of(log: PartitionLog) -> Iterator[_Row]:
+            row = salvaged_log(log, scratch, target, settings)
+            yield from table_batch(_SALVAGED, [row], {}).to_pylist()
+
+        found = in_order(
+            rows_of,
+            logs,
+            processes=processes_for(size, processes),
+            on_done=lambda log: bar.update(bytes_in([log])),
+        )
+        with closing(found):
+            rows = list(found)
+        finish_salvage(logs[0].log_dir.path, scratch, rows)
+    return rows

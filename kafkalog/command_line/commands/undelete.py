@@ -1,0 +1,155 @@
+"""`kafkalog undelete`: what a broker has deleted and not removed yet, under its own name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkalog.command_line.findings_table import table_rows, write_verdict
+from kafkalog.command_line.inputs import new_log_dir_option, partition_option
+from kafkalog.command_line.parallel import in_order, processes_for, processes_option
+from kafkalog.command_line.terminal import progress_bar, table_format_option, write_table
+from kafkalog.errors import OptionError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.words import counted, names_that_are_there, size_text
+
+if TYPE_CHECKING:
+    from kafkalog.storage.log_dir.deleted_logs import DeletedLog
+
+_COLUMNS = (
+    *("topic", "partition", "topic_id", "segments", "deleted_segments", "start_offset"),
+    *("end_offset", "bytes", "source"),
+)
+_ALL_COLUMNS = (*_COLUMNS, "unreadable_bytes", "left_out")
+_Row = Mapping[str, Any]
+
+_EPILOG = """\
+\b
+DIR is a broker's log directory, or one of its directories that end in -delete
+or -stray. Stop the broker first, by kill -9, and do not start it: it removes
+.deleted files when it starts, and all of them a minute after they were renamed.
+
+Partitions' directories that end in -delete or -stray are copied to NEW_LOG_DIR under their plain
+names, and so are segments that end in .deleted, also those of a topic that is in use, together with
+its other segments; those whose offsets are in another segment are left out and named, with exit
+code 1. What is read is not changed. What to do then: docs/undelete.md.
+
+\b
+Examples:
+  kafkalog undelete /var/lib/kafka/data --topic orders --to /mnt/new/kafka-logs
+  kafkalog undelete /var/lib/kafka/data --topic orders --partition 3 --to /mnt/new/kafka-logs
+"""
+
+
+@click.command(epilog=_EPILOG)
+@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@click.option("--topic", metavar="TOPIC", required=True, help="The topic's whole name.")
+@new_log_dir_option
+@partition_option("Only this partition; repeatable.")
+@click.option(
+    "--topic-id", metavar="ID", help="Of several topics that had this name, the one with this id."
+)
+@click.option(
+    "--new-topic-id",
+    metavar="ID",
+    help="Write this id into partition.metadata: that of a topic that was created anew.",
+)
+@table_format_option
+@processes_option
+def undelete(
+    directory: str,
+    topic: str,
+    target: str,
+    partitions: Sequence[int],
+    topic_id: str | None,
+    new_topic_id: str | None,
+    table_format: str,
+    processes: int | None,
+) -> ExitCode:
+    """Bring back what a broker has deleted of a topic in DIR and not removed yet."""
+    from kafkalog.storage.log_dir.deleted_logs import deleted_logs, one_incarnation
+    from kafkalog.storage.log_dir.read_directories import refuse_inside
+
+    refuse_inside("--to", target, [directory])
+    _refuse_no_id("--new-topic-id", new_topic_id)
+    source = os.path.abspath(directory)
+    logs = _of_partitions(deleted_logs(source, topic), partitions)
+    chosen = one_incarnation(logs, topic_id)
+    rows = _undeleted(chosen, target, new_topic_id, processes)
+    columns = _COLUMNS if table_format == "text" else _ALL_COLUMNS
+    write_table(columns, table_rows(rows, columns, table_format), table_format)
+    if table_format == "text":
+        for line in (line for row in rows for line in row["left_out"]):
+            click.echo(f"left out: {line}")
+    has_findings = any(row["left_out"] or row["unreadable_bytes"] for row in rows)
+    return write_verdict(_verdict(rows, topic, target), table_format, has_findings=has_findings)
+
+
+def _refuse_no_id(option: str, topic_id: str | None) -> None:
+    from kafkalog.errors import CorruptDataError
+    from kafkalog.format.partition_metadata import read_topic_id, write_topic_id
+
+    try:
+        if topic_id is not None:
+            read_topic_id(write_topic_id(topic_id))
+    except CorruptDataError:
+        allowed = "an id of 22 characters, as kafka-topics --describe shows it"
+        raise OptionError(option, topic_id, allowed) from None
+
+
+def _of_partitions(logs: list[DeletedLog], partitions: Sequence[int]) -> list[DeletedLog]:
+    there = {log.partition for log in logs}
+    missing = sorted(set(partitions) - there)
+    if missing:
+        names = names_that_are_there([*map(str, missing)], [*map(str, there)])
+        raise OptionError("--partition", ",".join(map(str, missing)), f"what is there: {names}")
+    return [log for log in logs if not partitions or log.partition in partitions]
+
+
+def _undeleted(
+    logs: list[DeletedLog], target: str, topic_id: str | None, processes: int | None
+) -> list[_Row]:
+    """Write the new directory; a row for each partition."""
+    from kafkalog.inspection.partitions.undeleted_logs import undeleted_log
+    from kafkalog.storage.files.files import list_directory
+    from kafkalog.storage.files.whole_directory import whole_directory
+    from kafkalog.storage.writing.salvaged_log_dir import copy_properties
+
+    sizes = {log.path: sum(entry.size for entry in list_directory(log.path)) for log in logs}
+    size = sum(sizes.values())
+    with whole_directory(target, os.fsync) as scratch, progress_bar(size, "copying") as bar:
+
+        def rows_of(log: DeletedLog) -> Iterator[_Row]:
+            yield undeleted_log(log, scratch, topic_id)
+
+        found = in_order(
+            rows_of,
+            logs,
+            processes=processes_for(size, processes),
+            on_done=lambda log: bar.update(sizes[log.path]),
+        )
+        with closing(found):
+            rows = list(found)
+        copy_properties(os.path.dirname(logs[0].path), scratch)
+    return rows
+
+
+def _verdict(rows: Sequence[_Row], topic: str, target: str) -> str:
+    segments = sum(row["segments"] for row in rows)
+    words = (
+        f"{counted(len(rows), 'partition')} of {topic} with {counted(segments, 'segment')}, "
+        f"{size_text(sum(row['bytes'] for row in rows))}, in {target}"
+    )
+    unreadable = sum(row["unreadable_bytes"] for row in rows)
+    if unreadable:
+        words += f"; UNREADABLE: {counted(unreadable, 'byte')}, zeros there"
+    left_out = sum(len(row["left_out"]) for row in rows)
+    if left_out:
+        words += f"; {counted(left_out, 'file')} left out"
+    if any(row["topic_id"] is None for row in rows):
+        words += "; no topic id (partition.metadata), without which a broker sets it aside as stray"
+    return f"{words}; kafkalog check {target} says whether it is sound"

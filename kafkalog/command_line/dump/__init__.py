@@ -1,0 +1,1 @@
+"""What `kafkalog dump` reads, in which order, and where it writes."""

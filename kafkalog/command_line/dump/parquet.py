@@ -1,0 +1,128 @@
+"""Batches or records of a dump as a Parquet file, with the columns of the views of these names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import BinaryIO
+
+import pyarrow as pa
+from pyarrow.parquet import ParquetWriter
+
+from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.record_metadata import record_schema
+from kafkalog.columns.records.segment_reader import read_batches, read_records
+from kafkalog.command_line.dump.plan import Item, LogItem, planned
+from kafkalog.command_line.dump.request import DumpRequest
+from kafkalog.command_line.dump.run import (
+    Progress,
+    ended,
+    opened_output,
+    record_filter,
+)
+from kafkalog.command_line.parallel import in_order, processes_for
+from kafkalog.command_line.terminal import progress_bar, tell
+from kafkalog.exit_codes import ExitCode
+from kafkalog.format.faults import Severity
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.schemas import table_fields
+from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.words import counted
+
+# Rows as Arrow's own stream, and what was found on the way.
+_Part = tuple[pa.RecordBatch | None, tuple[str, ...]]
+
+
+def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
+    """Write what is asked for to the output file. Raises what reading files raises."""
+    items = planned(request)
+    progress = Progress()
+    size = sum(item.size for item in items)
+    left = LARGEST_OFFSET if request.limit is None else request.limit
+    parts = in_order(
+        partial(_parts, request=request),
+        items,
+        processes=processes_for(size, request.processes) if request.limit is None else 1,
+        on_done=lambda item: bar.update(item.size),
+    )
+    with (
+        opened_output(request, [item.path for item in items]) as output,
+        _writer(output, _schema(request)) as writer,
+        progress_bar(size) as bar,
+    ):
+        for rows, findings in parts:
+            if rows is not None:
+                written = rows.slice(0, left)
+                writer.write_batch(written)
+                left -= len(written)
+                progress.rows += len(written)
+            for finding in findings:
+                tell(finding)
+            progress.findings += len(findings)
+            if not left:
+                break
+    parts.close()
+    tell(_written_words(progress.rows, request))
+    return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def _writer(output: BinaryIO, schema: pa.Schema) -> ParquetWriter:
+    """Without the least and the largest of keys and values: copies of a value as large as a batch
+    may be would take most of the memory."""
+    bytes_of_records = ("key", "value", "headers")
+    named = [name for name in schema.names if name not in bytes_of_records]
+    return ParquetWriter(output, schema, compression="zstd", write_statistics=named)
+
+
+def _written_words(rows: int, request: DumpRequest) -> str:
+    if request.is_deep:
+        return f"{counted(rows, 'record')} written to {request.output}"
+    return f"{counted(rows, 'batch')} written to {request.output}; --deep writes records"
+
+
+def _columns(request: DumpRequest) -> tuple[str, ...]:
+    names = tuple(
+        str(field["name"]) for field in table_fields("records" if request.is_deep else "batches")
+    )
+    if request.is_deep and not request.payloads:
+        return tuple(name for name in names if name not in ("key", "value", "headers"))
+    return names
+
+
+def _schema(request: DumpRequest) -> pa.Schema:
+    columns = _columns(request)
+    return record_schema(columns) if request.is_deep else table_schema("batches", columns)
+
+
+def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
+    """The rows of a file, or of a part of it."""
+    if not isinstance(item, LogItem):
+        return
+    read, columns = item.read, _columns(request)
+    options = SegmentOptions.of_read(read, timestamps=request.timestamps)
+    keep = record_filter(request)
+    constants = {
+        "topic": read.topic,
+        "partition": read.partition,
+        "file": read.path,
+        "brokerId": read.broker_id,
+    }
+    found: list[str] = []
+
+    def on_fault(fault: FaultyRange) -> None:
+        if fault.severity > Severity.INFORMATION:
+            place = f"{read.path}: position {fault.position}, {fault.length} bytes"
+            found.append(f"{place}: {fault.fault.label}: {fault.detail}")
+
+    with opened(read.path) as file:
+        window = FileWindow(file)
+        if request.is_deep:
+            for records in read_records(window, options, columns, constants, on_fault):
+                yield (records if keep is None else keep(records)), ()
+        else:
+            for batches in read_batches(window, options, columns, constants):
+                yield batches, ()
+    yield None, tuple(found)

@@ -1,0 +1,283 @@
+"""Which files a dump is of, in which order, and which of them are told in parts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kafkalog.columns.batches.segment_parts import parts_by_bytes
+from kafkalog.command_line.dump.request import DumpRequest
+from kafkalog.command_line.dump.side_files import KNOWN, kind_of
+from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
+from kafkalog.command_line.parallel import processes_for
+from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import list_directory, matching_entries
+from kafkalog.storage.files.uris import absolute_path
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
+from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
+from kafkalog.storage.partition_log import PartitionLog, is_asked
+from kafkalog.storage.reading.index_lookup import start_position
+from kafkalog.storage.reading.offset_ranges import OffsetRange
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
+
+_SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
+_BOOTSTRAP = "bootstrap.checkpoint"
+# What one process tells at a time: its text is mostly less than a process holds until its turn,
+# compressed five times or not.
+_PART_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class LogItem:
+    """A log file, or a part of one: `heading` stands above the first part, and batches up to the
+    one at `told_position` are in the parts before."""
+
+    read: SegmentRead
+    heading: str
+    told_position: int = -1
+
+    @property
+    def size(self) -> int:
+        return self.read.size
+
+    @property
+    def path(self) -> str:
+        return self.read.path
+
+
+@dataclass(frozen=True)
+class SideItem:
+    """A file beside logs."""
+
+    path: str
+    size: int
+
+
+Item = LogItem | SideItem
+# By the directory or the log file that was given.
+_Logs = Mapping[str, list[PartitionLog]]
+
+
+def planned(request: DumpRequest) -> list[Item]:
+    """The files under the paths, in the order in which they are told; one that is asked for twice,
+    by itself and with its directory, is told once.
+
+    Raises LogDirError for a path that is not there or a file that is none of Kafka's, OptionError
+    where nothing is left of what was asked for.
+    """
+    entries = {path: _entries(path) for path in request.paths}
+    logs = _logs(request, [entry for found in entries.values() for entry in found])
+    named = _logs_of_files([entry.path for found in entries.values() for entry in found])
+    items: list[Item] = []
+    before: set[str] = set()
+    for path in request.paths:
+        found = list(_under(path, entries[path], {**logs, **named}, request))
+        items += [item for item in found if item.path not in before]
+        before.update(item.path for item in found)
+    if not items:
+        raise OptionError("PATH", ", ".join(request.paths), "paths with a file to dump")
+    return items
+
+
+def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
+    """Raise OptionError for an output that is one of the files, by whatever name, that lies in a
+    directory that is read, or that is named like a file of Kafka's."""
+    output = request.output or ""
+    given = [entry for path in request.paths for entry in matching_entries(path)]
+    read = [*files, *(entry.path for entry in given if not entry.is_directory)]
+    partitions = {os.path.dirname(path) for path in read}
+    directories = {path for path in partitions if partition_name(os.path.basename(path))}
+    directories.update(entry.path for entry in given if entry.is_directory)
+    refuse_inputs("--output", output, read)
+    refuse_inside("--output", output, sorted(directories), what="file")
+    target = os.path.realpath(output)
+    if _is_known(target):
+        name = os.path.basename(target)
+        raise OptionError("--output", output, f"a file with another name: {name} is one of Kafka's")
+
+
+def _is_known(path: str) -> bool:
+    """Whether a file's name is one that dump reads."""
+    name = os.path.basename(path)
+    is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == _BOOTSTRAP
+    return is_snapshot or _is_log(path) or kind_of(path) is not None
+
+
+def _entries(path: str) -> list[Entry]:
+    entries = matching_entries(path)
+    if not entries:
+        raise LogDirError(f"{path}: there is no such file or directory")
+    return entries
+
+
+def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
+    """The logs in each directory, of the asked topics and partitions."""
+    directories = dict.fromkeys(entry.path for entry in entries if entry.is_directory)
+    found = {path: find_partitions([path], strict=False) for path in directories}
+    all_logs = [log for logs in found.values() for log in logs]
+    if request.topics or request.partitions:
+        named = _logs_of_files([entry.path for entry in entries if not entry.is_directory])
+        all_logs += [log for logs in named.values() for log in logs]
+    asked = request.topics, request.partitions
+    with missing_topics_explained([*directories], all_logs, *asked):
+        chosen = with_topics(all_logs, *asked)
+    paths = {log.path for log in chosen}
+    return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
+
+
+def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -> Iterator[Item]:
+    is_glob = [entry.path for entry in entries] != [absolute_path(path)]
+    for entry in entries:
+        if entry.is_directory:
+            yield from _of_directory(entry, logs[entry.path], request)
+        elif (item := _of_file(entry, logs, request, is_named=not is_glob)) is not None:
+            yield from item
+        elif not is_glob:
+            raise LogDirError(
+                f"{entry.path}: no file that dump knows by its name: <offset>.log, "
+                f"<offset>-<epoch>.checkpoint, {', '.join(KNOWN)}"
+            )
+
+
+def _of_directory(directory: Entry, logs: list[PartitionLog], request: DumpRequest) -> list[Item]:
+    """Logs first: batches and records are what is looked for, and what a limit counts."""
+    found = _all_of_directory(directory, logs, request)
+    return sorted(found, key=lambda item: isinstance(item, SideItem))
+
+
+def _all_of_directory(
+    directory: Entry, logs: list[PartitionLog], request: DumpRequest
+) -> Iterator[Item]:
+    is_some = bool(request.topics or request.partitions)
+    if not is_some and directory.path not in [log.path for log in logs]:
+        yield from _files_beside(directory.path, request)
+    for log in logs:
+        reads = {read.path: read for read in _reads(log, request)}
+        if log.tiered_topic_id is not None:
+            for read in reads.values():
+                yield from _parts_of(read)
+            continue
+        files = list_directory(log.path)
+        named = _logs_of_files(file.path for file in files if any_base_offset(file.name) is None)
+        for file in files:
+            if file.path in reads:
+                yield from _parts_of(reads[file.path])
+            elif any_base_offset(file.name) is None and not file.is_directory:
+                yield from _of_file(file, named, request) or ()
+
+
+def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
+    files = [file for file in list_directory(directory) if not file.is_directory]
+    logs = _logs_of_files(file.path for file in files)
+    for file in files:
+        yield from _of_file(file, logs, request) or ()
+
+
+def _of_file(
+    file: Entry, logs: _Logs, request: DumpRequest, *, is_named: bool = False
+) -> list[Item] | None:
+    """What is told of a file, `logs` being those of log files, None for a name that is not known.
+    `is_named`: it was given by its own path, so that in a table its rows do not come unasked among
+    those of logs."""
+    path, size = file.path, file.size
+    if _is_log(path):
+        chosen = those_of(logs.get(path, ()), request.topics, request.partitions)
+        return [item for log in chosen for read in _reads(log, request) for item in _parts_of(read)]
+    if _SNAPSHOT.fullmatch(file.name) or file.name == _BOOTSTRAP:
+        is_left_out = request.asks_for_some or (request.is_table and not is_named)
+        if is_left_out or not _is_asked_beside(path, request):
+            return []
+        return [LogItem(_snapshot_read(path, size), _heading(file.name))]
+    if kind_of(path) is not None:
+        is_left_out = request.asks_for_some or request.is_table
+        return [] if is_left_out or not _is_asked_beside(path, request) else [SideItem(path, size)]
+    return None
+
+
+def _is_log(path: str) -> bool:
+    name = os.path.basename(path)
+    return any_base_offset(name) is not None or name.endswith(".kafka")
+
+
+def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
+    """The log of each log file, with nothing but that file. A directory is listed once."""
+    by_directory: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        if _is_log(path):
+            by_directory[os.path.dirname(path)].append(path)
+    found: dict[str, list[PartitionLog]] = defaultdict(list)
+    for files in by_directory.values():
+        for log in find_partitions(files, strict=False):
+            for segment in log.segments:
+                found[segment.path].append(replace(log, segments=(segment,)))
+    return found
+
+
+def _is_asked_beside(path: str, request: DumpRequest) -> bool:
+    name = partition_name(os.path.basename(os.path.dirname(path)))
+    topic, partition = (None, None) if name is None else (name.topic, name.partition)
+    return is_asked(topic, partition, request.topics, request.partitions)
+
+
+def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:
+    """The segments of a log that can hold asked offsets, none in parts."""
+    for read in _reads(log, request):
+        yield LogItem(read, _heading(os.path.basename(read.path)))
+
+
+def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
+    """The segments that can hold asked offsets; those below the log's start as well, for they are
+    there until they are deleted."""
+    if is_oldest_layout(log):
+        raise UnsupportedFormatError(
+            f"{log.path} has files of Kafka 0.7's layout, which kafka-dump-log does not know "
+            "either: view records of the Spark source reads them"
+        )
+    asked = OffsetRange(request.first_offset, request.end_offset)
+    for read in segment_reads(log, asked):
+        begins = start_position(read.path, read.first_offset) if read.first_offset else 0
+        yield replace(read, start_position=begins)
+
+
+def _snapshot_read(path: str, size: int) -> SegmentRead:
+    """A snapshot of KRaft's metadata, whose offsets are counted from 0 whatever its name says."""
+    name = partition_name(os.path.basename(os.path.dirname(path)))
+    topic = CLUSTER_METADATA if name is None else name.topic
+    return SegmentRead(
+        path=path,
+        topic=topic,
+        partition=0 if name is None else name.partition,
+        base_offset=None,
+        next_base_offset=None,
+        size=size,
+        first_offset=0,
+        end_offset=LARGEST_OFFSET,
+    )
+
+
+def _parts_of(read: SegmentRead) -> Iterator[LogItem]:
+    """As many for each process, so that none is left with the last one."""
+    processes = processes_for(read.size, None)
+    count = processes * max(-(-read.size // (_PART_BYTES * processes)), 1)
+    heading = _heading(os.path.basename(read.path))
+    before = -1
+    for part in parts_by_bytes(read, max(-(-read.size // count), 1)):
+        yield LogItem(part, heading, before)
+        heading, before = "", part.next_position or -1
+
+
+def _heading(name: str) -> str:
+    snapshot = _SNAPSHOT.fullmatch(name)
+    if snapshot is not None:
+        return f"Snapshot end offset: {int(snapshot['offset'])}, epoch: {int(snapshot['epoch'])}"
+    if name == _BOOTSTRAP:
+        return "KRaft bootstrap snapshot"
+    base_offset = any_base_offset(name)
+    return "" if base_offset is None else f"Log starting offset: {base_offset}"

@@ -1,0 +1,231 @@
+"""What `kafkalog dump` does with its plan: files become text on several processes, in order."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, BinaryIO
+
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.command_line.dump import side_files as dump_side_files
+from kafkalog.command_line.dump.plan import Item, LogItem, planned, refuse_outputs
+from kafkalog.command_line.dump.request import DumpRequest
+from kafkalog.command_line.parallel import Text, processes_for, written_in_order
+from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
+from kafkalog.errors import CorruptDataError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
+from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece, RecordFilter
+from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
+from kafkalog.inspection.dump.text_lines import TextFormat
+from kafkalog.storage.files.output_files import given_file, is_written_directly
+from kafkalog.storage.log_dir.read_directories import refuse_inputs
+from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.words import counted, printable
+
+
+@dataclass
+class Progress:
+    """How much has been told."""
+
+    rows: int = 0
+    findings: int = 0
+
+
+def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
+    """Dump what is asked for. Raises what reading files raises."""
+    items = planned(request)
+    progress = Progress()
+    paths = [item.path for item in items]
+    with opened_output(request, paths) as output, _bar(items, request) as bar:
+        output.write(csv_header(request))
+        for findings in _written(items, request, output, bar.update):
+            tell_beside(findings, request)
+            progress.findings += len(findings)
+    return ended(progress, fail_on_findings=fail_on_findings)
+
+
+def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
+    """The exit code, and a line about damage if there was any."""
+    if progress.findings:
+        tell(f"{counted(progress.findings, 'damaged range')} passed over")
+    return ExitCode.FINDINGS if fail_on_findings and progress.findings else ExitCode.DONE
+
+
+@contextmanager
+def opened_output(
+    request: DumpRequest, files: Iterable[str], *, grows: bool = False
+) -> Iterator[BinaryIO]:
+    """Where the dump of these files goes; one that `grows` is in its place from the start.
+
+    Raises OptionError for a file that is read, that lies in a directory that is read, or that
+    cannot be written.
+    """
+    if request.output is None:
+        refuse_inputs("stdout", "/dev/stdout", files)
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    refuse_outputs(request, files)
+    if os.path.isfile(request.output) and not is_written_directly(request.output):
+        tell(f"{request.output}: written anew, in place of the file that is there")
+    with given_file("--output", request.output, at_once=grows) as file:
+        yield file
+
+
+def _bar(items: list[Item], request: DumpRequest) -> AbstractContextManager[Any]:
+    # A bar would stand in the middle of what is shown.
+    is_shown = request.output is not None or not sys.stdout.isatty()
+    return progress_bar(sum(item.size for item in items), hidden=not is_shown)
+
+
+def _written(
+    items: list[Item], request: DumpRequest, output: BinaryIO, on_bytes: Callable[[int], None]
+) -> Iterator[tuple[str, ...]]:
+    """The findings, each when the text around it is written."""
+    if request.limit is not None:
+        for piece in _limited(items, request, request.limit):
+            output.write(for_people(piece, request))
+            yield piece.findings
+        return
+    told = written_in_order(
+        partial(_texts, request=request),
+        items,
+        output,
+        processes=processes_for(sum(item.size for item in items), request.processes),
+        on_done=lambda item: on_bytes(item.size),
+    )
+    with closing(told):
+        yield from told
+
+
+def _texts(item: Item, request: DumpRequest) -> Iterator[tuple[Text, tuple[str, ...]]]:
+    for piece in item_pieces(item, request):
+        yield for_people(piece, request), piece.findings
+
+
+def _limited(items: list[Item], request: DumpRequest, limit: int) -> Iterator[Piece]:
+    """One after the other: only then is it known how many are left."""
+    left = limit
+    for item in items:
+        for piece in item_pieces(item, replace(request, limit=left)):
+            left -= piece.rows
+            yield piece
+        if not left:
+            return
+
+
+def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
+    """The text of one file, or of a part of it."""
+    is_text = request.output_format == "text"
+    if isinstance(item, LogItem):
+        if is_text and item.told_position < 0:
+            yield heading(item)
+        options = SegmentOptions.of_read(item.read, timestamps=request.timestamps)
+        with opened(item.read.path) as file:
+            window = FileWindow(file)
+            dump = log_dump(item, request, window, options, told_position=item.told_position)
+            yield from dump.pieces()
+        return
+    if is_text:
+        yield Piece(_encoded(f"Dumping {printable(item.path)}\n"))
+    try:
+        for text in dump_side_files.texts(item.path, as_json=not is_text):
+            yield Piece(text)
+    except CorruptDataError as error:
+        said = printable(f"Found invalid bytes in {error}")
+        yield Piece(_encoded(f"{said}\n") if is_text else b"", findings=(said,))
+
+
+def heading(item: LogItem) -> Piece:
+    """What stands above a log file's text."""
+    below = f"{item.heading}\n" if item.heading else ""
+    return Piece(_encoded(f"Dumping {printable(item.read.path)}\n{below}"))
+
+
+def log_dump(
+    item: LogItem,
+    request: DumpRequest,
+    window: FileWindow,
+    segment: SegmentOptions,
+    *,
+    told_position: int,
+    is_growing: bool = False,
+) -> LogDump:
+    """How the file is dumped."""
+    read = item.read
+    return LogDump(
+        window,
+        segment,
+        DumpedFile(read.path, read.topic, read.partition),
+        dump_options(request),
+        decoded_topic=read.topic if _is_internal(read.topic) else None,
+        told_position=told_position,
+        is_growing=is_growing,
+    )
+
+
+def _is_internal(topic: str | None) -> bool:
+    # All of Kafka's own topics begin so; the messages of the others need not be read from a file.
+    if topic is None or not topic.startswith("__"):
+        return False
+    from kafkalog.messages.catalog import topic_families
+
+    return topic in topic_families()
+
+
+def dump_options(request: DumpRequest) -> DumpOptions:
+    """What is shown of them."""
+    some = DumpOptions() if request.limit is None else DumpOptions(most_rows=request.limit)
+    return replace(
+        some,
+        text_format=TextFormat(request.output_format),
+        is_deep=request.is_deep,
+        payloads=request.payloads,
+        decodes=request.decodes,
+        show_secrets=request.show_secrets,
+        keep=record_filter(request),
+    )
+
+
+def record_filter(request: DumpRequest) -> RecordFilter | None:
+    """Which records are kept, of those that are read; None where all are."""
+    if request.key is None:
+        return None if request.timestamps is None else lambda records: records
+    from kafkalog.inspection.dump.record_search import wanted_records
+
+    return wanted_records(request.key, None)
+
+
+def csv_header(request: DumpRequest) -> bytes:
+    """The first line of CSV."""
+    if request.output_format != "csv":
+        return b""
+    names = RECORD_CSV if request.payloads else RECORD_CSV_WITHOUT_PAYLOADS
+    return _encoded(",".join(names if request.is_deep else BATCH_CSV) + "\n")
+
+
+def for_people(piece: Piece, request: DumpRequest) -> Text:
+    """The text; findings in red on a terminal."""
+    if not piece.findings or request.output is not None or not is_coloured(sys.stdout):
+        return piece.text
+    text = bytes(piece.text)
+    for finding in piece.findings:
+        text = text.replace(_encoded(finding), _encoded(styled(finding, fg="red")), 1)
+    return text
+
+
+def tell_beside(findings: tuple[str, ...], request: DumpRequest) -> None:
+    """Findings on stderr where the text has no place for them."""
+    if request.output_format == "csv":
+        for finding in findings:
+            tell(finding)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

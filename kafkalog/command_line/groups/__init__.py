@@ -1,0 +1,1 @@
+"""What `kafkalog groups` reads and prints."""

@@ -1,0 +1,226 @@
+"""What the files under log directories say of consumer groups, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from kafkalog.command_line.cluster_metadata import cluster_metadata
+from kafkalog.command_line.parallel import in_order
+from kafkalog.command_line.views import Reduction, reduced_view, view_options
+from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic, offsets_partitions
+from kafkalog.coordination.groups.group_records import (
+    Group,
+    GroupKey,
+    GroupMember,
+    LatestRecords,
+    Record,
+    TopicPartition,
+    assigned_partitions,
+    group_key,
+    group_members,
+    known_groups,
+)
+from kafkalog.errors import LogDirError
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
+from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
+from kafkalog.messages.cluster_metadata import ClusterMetadata
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.topic_directories import topic_directories
+from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
+
+# Where the rest is, of clusters with old consumers.
+IN_ZOOKEEPER = (
+    "groups that commit to ZooKeeper are in its files: kafkalog job consumer_lag --zookeeper DIR"
+)
+_Result = TypeVar("_Result")
+_RECORD_COLUMNS = (
+    *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
+    *("record_offset", "record_timestamp_ms", "is_tombstone", "reason", "epoch"),
+    *("validated_topology_epoch", "protocol_type", "protocol", "state_timestamp_ms"),
+    *("member_state", "instance_id", "client_id", "client_host", "subscribed_topics"),
+    *("subscribed_topic_regex", "server_assignor", "assigned", "members"),
+)
+
+
+class CompleteLog(NamedTuple):
+    """From when on a partition of `__consumer_offsets` has all that counted."""
+
+    internal_partition: int | None
+    complete_from_ms: int | None
+    damaged_ranges: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The paths, how many processes read, and who hears how many bytes have been read."""
+
+    log_dirs: Sequence[str]
+    processes: int
+    on_done: Callable[[int], None] = lambda size: None
+
+
+@dataclass(frozen=True)
+class GroupSources:
+    """Groups, their members, the commits in effect as rows of view `offset_commits` with
+    has_open_commit, who has which partition, who leads the partitions of `__consumer_offsets`,
+    names of topics by their ids, and what judges commits; `logs` are all under the paths."""
+
+    logs: list[PartitionLog]
+    groups: dict[GroupKey, Group]
+    members: list[GroupMember]
+    commits: dict[tuple[GroupKey, TopicPartition], Record]
+    assigned: dict[tuple[GroupKey, TopicPartition], GroupMember]
+    coordinators: dict[int, int]
+    topic_names: dict[str, str]
+    judge: CommitJudge
+
+
+def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
+    """All logs under the paths. Raises LogDirError where there is no partition of
+    `__consumer_offsets`."""
+    logs = find_partitions(log_dirs, strict=False)
+    if not any(log.topic == CONSUMER_OFFSETS for log in logs):
+        raise LogDirError(
+            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
+            f"groups commit to; give the log directories of all brokers ({IN_ZOOKEEPER})"
+        )
+    return logs
+
+
+def bytes_to_read(logs: Sequence[PartitionLog]) -> int:
+    """How many bytes `group_sources` and `complete_logs` will say that they have read."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    return 3 * sum(segment.size for log in offsets_logs for segment in log.segments)
+
+
+def group_sources(
+    reading: Reading, logs: list[PartitionLog], *, at_ms: int | None, retention_ms: int
+) -> GroupSources:
+    """Read what the logs say, of now or of a moment."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    commits = _commits(reading, offsets_logs, at_ms)
+    latest = _latest_records(reading, offsets_logs, at_ms)
+    metadata = cluster_metadata(reading.log_dirs, logs, at_ms)
+    topics = _known_topics(logs, metadata)
+    members = group_members(latest)
+    groups = known_groups(latest, {key for key, _ in commits})
+    names = {topic.topic_id: topic.topic for topic in topics if topic.topic_id is not None}
+    coordinators = metadata.leaders_of(CONSUMER_OFFSETS)
+    partitions = {
+        log.log_dir.cluster_id: {
+            each.partition
+            for each in offsets_logs
+            if each.log_dir.cluster_id == log.log_dir.cluster_id and each.partition is not None
+        }
+        | coordinators.keys()
+        for log in offsets_logs
+    }
+    return GroupSources(
+        logs,
+        groups,
+        members,
+        commits,
+        assigned_partitions(members, names),
+        coordinators,
+        names,
+        CommitJudge(groups, members, topics, offsets_partitions(groups, partitions), retention_ms),
+    )
+
+
+def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[CompleteLog]:
+    """How far back the commits of each partition reach."""
+
+    def reach(log: PartitionLog) -> Iterator[CompleteLog]:
+        _, time_ms, damaged_ranges = complete_from(log)
+        yield CompleteLog(log.partition, time_ms, damaged_ranges)
+
+    asked = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    return list(
+        in_order(
+            reach,
+            asked,
+            processes=reading.processes,
+            on_done=lambda log: reading.on_done(sum(each.size for each in log.segments)),
+        )
+    )
+
+
+def deleted_topics(log_dirs: Sequence[str], logs: list[PartitionLog]) -> set[str]:
+    """The topics that are known to be deleted by now, and not to have been made anew."""
+    topics = _known_topics(logs, cluster_metadata(log_dirs, logs, None))
+    living = {topic.topic for topic in topics if not topic.is_deleted}
+    return {topic.topic for topic in topics} - living
+
+
+def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
+    """The time of the first thing that `__consumer_offsets` has, None where it has nothing."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    times = (first_timestamp_ms(log) for log in offsets_logs)
+    return min((time for time in times if time is not None), default=None)
+
+
+def _commits(
+    reading: Reading, logs: list[PartitionLog], at_ms: int | None
+) -> dict[tuple[GroupKey, TopicPartition], Record]:
+    def in_effect(batches: Iterator[pa.RecordBatch]) -> Iterator[list[dict[str, Any]]]:
+        kept = CommitsInEffect(at_ms)
+        for batch in batches:
+            kept.add(batch)
+        yield list(kept.rows())
+
+    found = _read(reading, logs, "offset_commits", COMMIT_COLUMNS, in_effect)
+    return {
+        (group_key(row), (row["topic"], row["partition"])): row for rows in found for row in rows
+    }
+
+
+def _latest_records(reading: Reading, logs: list[PartitionLog], at_ms: int | None) -> list[Record]:
+    def latest(batches: Iterator[pa.RecordBatch]) -> Iterator[list[Record]]:
+        kept = LatestRecords(at_ms)
+        for batch in batches:
+            for row in batch.to_pylist():
+                kept.add(row)
+        yield kept.records()
+
+    kept = LatestRecords(at_ms)
+    for records in _read(reading, logs, "group_metadata", _RECORD_COLUMNS, latest):
+        for record in records:
+            kept.add(record)
+    return kept.records()
+
+
+def _read(
+    reading: Reading,
+    logs: list[PartitionLog],
+    view: str,
+    columns: tuple[str, ...],
+    reduce: Reduction[_Result],
+) -> Iterator[_Result]:
+    return reduced_view(
+        view_options(reading.log_dirs, view, subscribe=CONSUMER_OFFSETS),
+        columns,
+        reduce,
+        processes=reading.processes,
+        found=logs,
+        on_done=reading.on_done,
+    )
+
+
+def _known_topics(logs: Sequence[PartitionLog], metadata: ClusterMetadata) -> list[KnownTopic]:
+    by_directory = [
+        KnownTopic(each.cluster_id, each.topic, each.topic_id, each.is_deleted)
+        for each in set(topic_directories(logs))
+        if each.topic is not None
+    ]
+    cluster_ids = {log.log_dir.cluster_id for log in logs if log.topic == CLUSTER_METADATA}
+    by_metadata = [
+        KnownTopic(cluster_id, name, topic_id, topic_id in metadata.deleted)
+        for cluster_id in cluster_ids
+        for topic_id, name in metadata.names.items()
+    ]
+    return [*by_directory, *by_metadata]

@@ -1,0 +1,180 @@
+"""The tables of `kafkalog groups`, with the columns that kafka-consumer-groups has, and more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import click
+
+from kafkalog.command_line.groups.group_sources import GroupSources
+from kafkalog.command_line.groups.lag_rows import LagRow
+from kafkalog.command_line.terminal import write_table
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, Record
+from kafkalog.inspection.lag.lag_columns import LAG_PARTS
+from kafkalog.words import age_text, time_text
+
+_OFFSETS = (
+    *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
+    *("consumer_id", "host", "client_id"),
+)
+_VERBOSE = ("behind_since_ms", "time_lag_ms", "committed_at_ms", "commit_status", *LAG_PARTS)
+_STATES = ("group", "coordinator_id", "assignment_strategy", "state", "members", "type")
+_MEMBERS = ("group", "consumer_id", "group_instance_id", "host", "client_id", "partitions")
+_LAGGING_VERBOSE = (
+    *("group", "topic", "partition", "to_read", "behind_since_ms", "time_lag_ms", "lost"),
+    *("damaged", "committed_at_ms", "commit_status", "consumer_id", "host", "client_id"),
+)
+_LAGGING = (
+    *("group", "to_read", "behind_since_ms", "time_lag_ms", "partitions_behind", "lost"),
+    *("damaged", "last_commit_ms", "state", "members"),
+)
+# Any of these makes a group one that is told by --lagging.
+_BEHIND_PARTS = ("readable_records", "below_log_start", "damaged")
+_TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"), time_text)
+_TEXTS = {**_TIMES, "time_lag_ms": age_text}
+
+
+def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
+    """A row per group, of any type."""
+    rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
+    write_table(("group", "type"), rows, table_format)
+
+
+def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
+    """A row per group."""
+    rows = [
+        (
+            key.group_id,
+            sources.coordinators.get(key.internal_partition or 0),
+            group.assignor,
+            group.state,
+            group.members,
+            group.group_type,
+        )
+        for key, group in _in_order(sources, groups)
+    ]
+    write_table(_STATES, rows, table_format)
+
+
+def _in_order(
+    sources: GroupSources, groups: Collection[GroupKey]
+) -> Iterable[tuple[GroupKey, Group]]:
+    for key in sorted(groups, key=lambda key: key.group_id):
+        yield key, sources.groups[key]
+
+
+def write_members(
+    sources: GroupSources, groups: Collection[GroupKey], table_format: str, *, verbose: bool
+) -> None:
+    """A row per member."""
+    more = ("current_epoch", "assignment") if verbose else ()
+    members = sorted(sources.members, key=lambda member: (member.group.group_id, member.member_id))
+    rows = [
+        (
+            member.group.group_id,
+            member.member_id,
+            member.instance_id,
+            member.client_host,
+            member.client_id,
+            sum(len(each["partitions"]) for each in member.assigned or ()),
+            *((member.member_epoch, _assignment(member, sources.topic_names)) if verbose else ()),
+        )
+        for member in members
+        if member.group in groups
+    ]
+    write_table((*_MEMBERS, *more), rows, table_format)
+
+
+def _assignment(member: GroupMember, names: dict[str, str]) -> str:
+    """As the tool writes it: `orders:0,1;clicks:3`."""
+
+    def topic(each: Record) -> str:
+        return str(each["topic"] or names.get(each["topic_id"] or "", each["topic_id"]))
+
+    parts = sorted((topic(each), sorted(each["partitions"])) for each in member.assigned or ())
+    return ";".join(f"{name}:{','.join(map(str, numbers))}" for name, numbers in parts)
+
+
+def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -> None:
+    """A row per group, topic and partition; where a commit only waits for the end of its
+    transaction the tool has none."""
+    names = (*_OFFSETS, *(_VERBOSE if verbose else ()))
+    values = [
+        (*_offsets(row), *(_more(row) if verbose else ()))
+        for row in rows
+        if verbose or row.committed_offset is not None or row.member is not None
+    ]
+    write_table(names, values, table_format, texts=_TEXTS)
+
+
+def _offsets(row: LagRow) -> tuple[object, ...]:
+    account = row.account
+    return (
+        *(row.group.group_id, row.topic, row.partition, row.committed_offset),
+        *(account["high_watermark"], account["lag"], *_member(row)),
+    )
+
+
+def _member(row: LagRow) -> tuple[str | None, str | None, str | None]:
+    """Who has the partition."""
+    who = row.member
+    return (who.member_id, who.client_host, who.client_id) if who else (None, None, None)
+
+
+def _more(row: LagRow) -> tuple[object, ...]:
+    committed_ms = row.commit and row.commit["commit_timestamp_ms"]
+    parts = (row.account[name] for name in LAG_PARTS)
+    return (row.behind_since_ms, row.time_lag_ms, committed_ms, row.status, *parts)
+
+
+def write_lagging(
+    sources: GroupSources, rows: Sequence[LagRow], table_format: str, *, verbose: bool
+) -> None:
+    """A row per group that is behind, has lost records or may not get some for damage, or per
+    partition that it is so in; who has waited longest first."""
+    behind = [
+        row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
+    ]
+    if not behind and table_format == "text":
+        click.echo("no group is known to be behind" if sources.groups else "no group is known")
+        return
+    names = _LAGGING_VERBOSE if verbose else _LAGGING
+    if verbose:
+        found = [_lagging_partition(row) for row in behind]
+    else:
+        by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
+        for row in behind:
+            by_group[row.group].append(row)
+        found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
+    since = names.index("behind_since_ms")
+    found.sort(key=lambda values: (values[since] is None, values[since], values[0]))
+    write_table(names, found, table_format, texts=_TEXTS)
+
+
+def _lagging_partition(row: LagRow) -> tuple[Any, ...]:
+    return (
+        *(row.group.group_id, row.topic, row.partition, row.account["readable_records"]),
+        *(row.behind_since_ms, row.time_lag_ms),
+        *(row.account["below_log_start"], row.account["damaged"]),
+        *(row.commit and row.commit["commit_timestamp_ms"], row.status),
+        *_member(row),
+    )
+
+
+def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[Any, ...]:
+    since = [row.behind_since_ms for row in rows if row.behind_since_ms is not None]
+    lags = [row.time_lag_ms for row in rows if row.time_lag_ms is not None]
+    return (
+        group.key.group_id,
+        sum(row.account["readable_records"] for row in rows),
+        min(since, default=None),
+        max(lags, default=None),
+        sum(row.is_behind for row in rows),
+        sum(row.account["below_log_start"] for row in rows),
+        sum(row.account["damaged"] for row in rows),
+        max(row.commit["commit_timestamp_ms"] for row in rows if row.commit is not None),
+        group.state,
+        group.members,
+    )

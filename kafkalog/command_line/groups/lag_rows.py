@@ -1,0 +1,117 @@
+"""The lag of groups on one machine: a row per group, topic and partition.
+
+Rules: docs/format.md F310 to F317 and F327.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from kafkalog.command_line.groups.group_sources import GroupSources
+from kafkalog.command_line.parallel import in_order
+from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
+from kafkalog.coordination.groups.group_records import GroupKey, GroupMember, Record, TopicPartition
+from kafkalog.inspection.lag.lag_columns import with_accounts
+from kafkalog.inspection.logs.replica_facts import best_logs
+
+_Place = tuple[GroupKey, TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class LagRow:
+    """What a group has committed for a partition, None without, the account of its lag (columns of
+    table `consumer_lag`), the status of the commit, and the member that has the partition."""
+
+    group: GroupKey
+    topic: str
+    partition: int
+    commit: Record | None
+    account: Mapping[str, Any]
+    status: str
+    member: GroupMember | None
+    at_ms: int
+
+    @property
+    def committed_offset(self) -> int | None:
+        return None if self.commit is None else self.commit["committed_offset"]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether somebody may go on from the commit, and its log is there."""
+        return self.status in COUNTED and self.account["lag"] is not None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something left to read, of a commit that counts."""
+        return self.is_counted and self.account["readable_records"] > 0
+
+    @property
+    def behind_since_ms(self) -> int | None:
+        """The time of the first record that is left, None where that is not known."""
+        next_ms: int | None = self.account["next_timestamp_ms"]
+        return next_ms
+
+    @property
+    def is_ahead_of_time(self) -> bool:
+        """Whether that record has a timestamp that is still to come."""
+        return self.behind_since_ms is not None and self.behind_since_ms > self.at_ms
+
+    @property
+    def time_lag_ms(self) -> int | None:
+        """The age of the first record that is left; None where that is not known. F315"""
+        left = [self.account[name] for name in ("readable_records", "in_tiered_storage", "damaged")]
+        if None in left:
+            return None
+        if not sum(left):
+            return 0
+        return None if self.behind_since_ms is None else self.at_ms - self.behind_since_ms
+
+
+def lag_rows(
+    sources: GroupSources,
+    places: Sequence[_Place],
+    *,
+    as_of: int | None,
+    at_ms: int,
+    read_committed: bool,
+    processes: int,
+) -> Iterator[LagRow]:
+    """The rows of these groups and partitions, now or `as_of` a moment, ages being those at
+    `at_ms`."""
+    paths = {log.topic_partition: log.path for log in best_logs(sources.logs)}
+    by_log: dict[TopicPartition, list[_Place]] = defaultdict(list)
+    for place in places:
+        by_log[place[1]].append(place)
+
+    def accounts(item: tuple[TopicPartition, list[_Place]]) -> Iterator[list[dict[str, Any]]]:
+        key, asked = item
+        commits = [sources.commits.get(place) for place in asked]
+        offsets = [None if commit is None else commit["committed_offset"] for commit in commits]
+        rows = {"committed_offset": pa.array(offsets, pa.int64())}
+        if as_of is not None:
+            rows["at_ms"] = pa.array([as_of] * len(asked), pa.int64())
+        table = with_accounts(
+            pa.table(rows),
+            paths.get(key),
+            read_committed=read_committed,
+            at=None if as_of is None else "at_ms",
+        )
+        yield table.to_pylist()
+
+    items = list(by_log.items())
+    for (key, asked), found in zip(
+        items, in_order(accounts, items, processes=processes), strict=True
+    ):
+        for place, account in zip(asked, found, strict=True):
+            commit = sources.commits.get(place)
+            high_watermark = account["high_watermark"]
+            status = NO_COMMIT
+            if commit is not None:
+                status = sources.judge.status(commit, place[0], high_watermark, at_ms)
+            member = sources.assigned.get(place)
+            yield LagRow(place[0], *key, commit, account, status, member, at_ms)

@@ -1,0 +1,1 @@
+"""What `kafkalog ls` reads and prints."""

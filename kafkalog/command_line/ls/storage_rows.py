@@ -1,0 +1,58 @@
+"""What logs hold and what they take, segment by segment, read by several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.command_line.parallel import in_order
+from kafkalog.inspection.partitions.segment_storage import Storage, segment_storage
+from kafkalog.storage.log_dir.other_entries import side_bytes
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+
+_Item = tuple[PartitionLog, SegmentFile]
+
+
+class StoredLog(NamedTuple):
+    """A log, what is beside its segments in bytes, and what each of its segments holds."""
+
+    log: PartitionLog
+    side_bytes: int
+    segments: list[tuple[SegmentFile, Storage]]
+
+
+def storage_rows(
+    logs: Sequence[PartitionLog],
+    *,
+    is_quick: bool,
+    is_deep: bool,
+    processes: int,
+    on_done: Callable[[int], None],
+) -> list[StoredLog]:
+    """All logs in their order: by names and sizes only if that is to be quick, else by headers, and
+    with all payloads if asked. `on_done` hears how many bytes have been looked at. Segments that
+    vanish meanwhile are left out; of Kafka 0.7's layout sizes are told only."""
+
+    def storage(item: _Item) -> Iterator[Storage | None]:
+        log, segment = item
+        if is_quick or is_oldest_layout(log):
+            yield Storage(segment.size, batches=0, records=None)
+            return
+        try:
+            yield segment_storage(segment, decompress=is_deep)
+        except FileNotFoundError:
+            yield None
+
+    items = [(log, segment) for log in logs for segment in log.segments]
+    found: dict[int, list[tuple[SegmentFile, Storage]]] = {id(log): [] for log in logs}
+    results = in_order(
+        storage,
+        items,
+        processes=1 if is_quick else processes,
+        on_done=lambda item: on_done(item[1].size),
+    )
+    for (log, segment), result in zip(items, results, strict=True):
+        if result is not None:
+            found[id(log)].append((segment, result))
+    return [StoredLog(log, side_bytes(log), found[id(log)]) for log in logs]

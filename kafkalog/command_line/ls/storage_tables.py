@@ -1,0 +1,129 @@
+"""The tables of `kafkalog ls`: by topic, by partition, by segment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from kafkalog.command_line.ls.storage_rows import StoredLog
+from kafkalog.command_line.terminal import write_table
+from kafkalog.inspection.partitions.segment_storage import Storage, summed
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.words import size_text, time_text
+
+_HELD = (
+    "records",
+    "control_records",
+    "batches",
+    "first_timestamp_ms",
+    "max_timestamp_ms",
+    "codecs",
+)
+_NAMES = {
+    "topics": ("topic", "partitions", "segments", "size", "side_bytes"),
+    "partitions": (
+        *("topic", "partition", "broker_id", "segments", "size", "side_bytes"),
+        *("start_offset", "end_offset"),
+    ),
+    "segments": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
+}
+_PLACE = {"topics": (), "partitions": ("directory",), "segments": ("file",)}
+# What only headers tell.
+_BY_HEADERS = ("end_offset", "first_offset", "last_offset", *_HELD)
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "size": size_text,
+    "side_bytes": size_text,
+    "first_timestamp_ms": time_text,
+    "max_timestamp_ms": time_text,
+    "ratio": lambda ratio: f"{ratio:.2f}",
+}
+
+_Row = dict[str, object]
+
+
+def write_storage(
+    logs: Sequence[StoredLog], table: str, table_format: str, *, is_quick: bool, is_deep: bool
+) -> None:
+    """Write one of the tables: topics, partitions or segments."""
+    names = (*_NAMES[table], *_HELD, *(("ratio",) if is_deep else ()), *_PLACE[table])
+    if is_quick:
+        names = tuple(name for name in names if name not in _BY_HEADERS)
+    rows = list(_ROWS[table](logs))
+    for row in rows:
+        codecs = row["codecs"]
+        if table_format != "json" and isinstance(codecs, dict):
+            row["codecs"] = _codecs_text(codecs)
+    write_table(names, [[row[name] for name in names] for row in rows], table_format, texts=_TEXTS)
+
+
+def _codecs_text(codecs: dict[str, int]) -> str | None:
+    """The codecs by the bytes they have, with their shares if there are several."""
+    total = sum(codecs.values())
+    ordered = sorted(codecs, key=lambda name: -codecs[name])
+    if len(ordered) < 2:
+        return "".join(ordered) or None
+    return ", ".join(f"{name} {codecs[name] / total:.0%}" for name in ordered)
+
+
+def _held(storage: Storage) -> _Row:
+    return {
+        "size": storage.size,
+        "records": storage.records,
+        "control_records": storage.control_records,
+        "batches": storage.batches,
+        "first_timestamp_ms": storage.first_timestamp_ms,
+        "max_timestamp_ms": storage.max_timestamp_ms,
+        "codecs": storage.codec_bytes,
+        "ratio": storage.ratio,
+    }
+
+
+def _topics(logs: Sequence[StoredLog]) -> Iterator[_Row]:
+    by_topic: dict[str | None, list[StoredLog]] = defaultdict(list)
+    for stored in logs:
+        by_topic[stored.log.topic].append(stored)
+    for topic, found in by_topic.items():
+        storages = [storage for stored in found for _, storage in stored.segments]
+        yield {
+            "topic": topic,
+            "partitions": len({stored.log.partition for stored in found}),
+            "segments": len(storages),
+            "side_bytes": sum(stored.side_bytes for stored in found),
+            **_held(summed(storages)),
+        }
+
+
+def _partitions(logs: Sequence[StoredLog]) -> Iterator[_Row]:
+    for stored in logs:
+        storage = summed([found for _, found in stored.segments])
+        start = log_bounds(stored.log, EndRule.LOG_END).start_offset
+        last = storage.last_offset
+        yield {
+            "topic": stored.log.topic,
+            "partition": stored.log.partition,
+            "broker_id": stored.log.log_dir.broker_id,
+            "segments": len(stored.segments),
+            "side_bytes": stored.side_bytes,
+            "start_offset": start,
+            "end_offset": start if last is None else max(start, last + 1),
+            "directory": stored.log.path,
+            **_held(storage),
+        }
+
+
+def _segments(logs: Sequence[StoredLog]) -> Iterator[_Row]:
+    for stored in logs:
+        for segment, storage in stored.segments:
+            yield {
+                "topic": stored.log.topic,
+                "partition": stored.log.partition,
+                "base_offset": segment.base_offset,
+                "first_offset": storage.first_offset,
+                "last_offset": storage.last_offset,
+                "file": segment.path,
+                **_held(storage),
+            }
+
+
+_ROWS = {"topics": _topics, "partitions": _partitions, "segments": _segments}

@@ -1,0 +1,262 @@
+"""Groups and their members as their coordinators have them, by plain values: rows of view
+`group_metadata`, of all partitions of `__consumer_offsets` at once or of one. Rules: docs/format.md
+F320 to F322.
+
+`kafkalog.analysis.lag.groups` does the same for DataFrames; the tests hold both against what
+brokers said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+# Record types that tell the same of classic, consumer, share and streams groups.
+GROUP_RECORDS = (2, 3, 11, 17)
+MEMBER_RECORDS = (5, 10, 19)
+TARGET_RECORDS = (6, 12, 20)
+CURRENT_ASSIGNMENT_RECORDS = (8, 14, 22)
+CLASSIC_RECORD, REGEX_RECORD, TOPOLOGY_RECORD = 2, 16, 23
+# What members of a group that assigns on the broker ask for is the group's assignor; of those that
+# ask for none, this.
+DEFAULT_ASSIGNOR = "uniform"
+_STREAMS_STABLE, _STABLE = 1, 0
+
+Record = Mapping[str, Any]
+TopicPartition = tuple[str, int]
+
+
+class GroupKey(NamedTuple):
+    """What a group is known by; there is no internal_partition of groups in ZooKeeper."""
+
+    cluster_id: str | None
+    internal_partition: int | None
+    group_id: str
+
+
+class GroupMember(NamedTuple):
+    """A member of a group. `subscribed_topics` is None where they cannot be read, `assigned` has
+    topics by their names or ids with their partitions, and is None in streams groups."""
+
+    group: GroupKey
+    group_type: str
+    member_id: str
+    instance_id: str | None
+    client_id: str | None
+    client_host: str | None
+    member_epoch: int | None = None
+    member_state: int | None = None
+    server_assignor: str | None = None
+    subscribed_topics: frozenset[str] | None = None
+    assigned: Sequence[Record] | None = None
+
+
+class Group(NamedTuple):
+    """A group; its state is None where its record cannot be read."""
+
+    key: GroupKey
+    group_type: str | None
+    state: str | None
+    protocol_type: str | None
+    assignor: str | None
+    state_timestamp_ms: int | None
+    members: int
+    is_simple: bool
+
+
+class LatestRecords:
+    """Takes records in any order and keeps of each key the last one, of those written up to a
+    moment if one is given, tombstones among them."""
+
+    def __init__(self, at_ms: int | None = None) -> None:
+        self._at_ms = at_ms
+        self._latest: dict[tuple[object, ...], Record] = {}
+
+    def add(self, record: Record) -> None:
+        """Take a row of view `group_metadata`."""
+        if record["group_id"] is None or record["record_type"] is None:
+            return
+        written_ms = record["record_timestamp_ms"]
+        if self._at_ms is not None and (written_ms is None or written_ms > self._at_ms):
+            return
+        is_regex = record["record_type"] == REGEX_RECORD
+        expression = record["subscribed_topic_regex"] if is_regex else None
+        key = (group_key(record), record["record_type"], record["member_id"], expression)
+        known = self._latest.get(key)
+        if known is None or known["record_offset"] < record["record_offset"]:
+            self._latest[key] = record
+
+    def records(self) -> list[Record]:
+        """What is kept."""
+        return list(self._latest.values())
+
+
+def group_key(row: Record) -> GroupKey:
+    """The group that a row is about."""
+    return GroupKey(row["cluster_id"], row["internal_partition"], row["group_id"])
+
+
+def group_members(latest: Iterable[Record]) -> list[GroupMember]:
+    """The members of all groups; those of classic groups are those of the last generation."""
+    live = [record for record in latest if not record["is_tombstone"]]
+    return [*_classic_members(live), *_other_members(live)]
+
+
+def _classic_members(live: Iterable[Record]) -> Iterator[GroupMember]:
+    for record in live:
+        if record["record_type"] != CLASSIC_RECORD:
+            continue
+        for member in record["members"] or ():
+            topics = member["subscribed_topics"]
+            yield GroupMember(
+                group=group_key(record),
+                group_type=record["group_type"],
+                member_id=member["member_id"],
+                instance_id=member["group_instance_id"],
+                client_id=member["client_id"],
+                client_host=member["client_host"],
+                subscribed_topics=None if topics is None else frozenset(topics),
+                assigned=member["assigned"],
+            )
+
+
+def _other_members(live: Sequence[Record]) -> Iterator[GroupMember]:
+    """Of consumer, share and streams groups, from a record of who a member is and one of what it
+    has."""
+    has = {
+        (group_key(record), record["member_id"]): record
+        for record in live
+        if record["record_type"] in CURRENT_ASSIGNMENT_RECORDS
+    }
+    matched = {
+        (group_key(record), record["subscribed_topic_regex"]): record["subscribed_topics"] or ()
+        for record in live
+        if record["record_type"] == REGEX_RECORD
+    }
+    for who in live:
+        if who["record_type"] not in MEMBER_RECORDS:
+            continue
+        key = group_key(who)
+        current = has.get((key, who["member_id"]), {})
+        names = who["subscribed_topics"]
+        by_regex = matched.get((key, who["subscribed_topic_regex"]), ())
+        yield GroupMember(
+            group=key,
+            group_type=who["group_type"],
+            member_id=who["member_id"],
+            instance_id=who["instance_id"],
+            client_id=who["client_id"],
+            client_host=who["client_host"],
+            member_epoch=current.get("epoch"),
+            member_state=current.get("member_state"),
+            server_assignor=who["server_assignor"],
+            subscribed_topics=None if names is None else frozenset((*names, *by_regex)),
+            assigned=current.get("assigned"),
+        )
+
+
+def known_groups(
+    latest: Iterable[Record],
+    committing: Collection[GroupKey],
+    default_assignor: str = DEFAULT_ASSIGNOR,
+) -> dict[GroupKey, Group]:
+    """The groups that there are records of, and those that are `committing`: a group that only
+    commits is known by nothing else. What has nothing but tombstones is Dead."""
+    records = list(latest)
+    members: dict[GroupKey, list[GroupMember]] = defaultdict(list)
+    for member in group_members(records):
+        members[member.group].append(member)
+    by_group: dict[GroupKey, list[Record]] = {key: [] for key in committing}
+    for record in records:
+        by_group.setdefault(group_key(record), []).append(record)
+    return {
+        key: _group(key, found, members[key], key in committing, default_assignor)
+        for key, found in by_group.items()
+    }
+
+
+def _group(
+    key: GroupKey,
+    records: Sequence[Record],
+    members: Sequence[GroupMember],
+    is_committing: bool,
+    default_assignor: str,
+) -> Group:
+    live = [record for record in records if not record["is_tombstone"]]
+    kinds = [record for record in live if record["record_type"] in GROUP_RECORDS]
+    if not kinds:
+        last = max(records, key=lambda record: int(record["record_offset"]), default=None)
+        last_type = None if last is None else last["group_type"]
+        if is_committing:
+            return Group(key, "classic", "Empty", None, None, None, len(members), is_simple=True)
+        return Group(key, last_type, "Dead", None, None, None, len(members), is_simple=False)
+    kind = max(kinds, key=lambda record: int(record["record_offset"]))
+    # What has committed but never joined has a record with an empty protocol type at times.
+    protocol_type = kind["protocol_type"] or None
+    is_classic = kind["group_type"] == "classic" and kind["reason"] is None
+    return Group(
+        key,
+        kind["group_type"],
+        _state(kind, live, members),
+        protocol_type,
+        _assignor(kind, members, default_assignor),
+        kind["state_timestamp_ms"],
+        len(members),
+        is_simple=is_classic and protocol_type is None,
+    )
+
+
+def _state(kind: Record, live: Sequence[Record], members: Sequence[GroupMember]) -> str | None:
+    """The state by the rules of the group's type, F321 and F322."""
+    if kind["reason"] is not None:
+        return None
+    if not members:
+        return "Empty"
+    if kind["group_type"] in ("classic", "share"):
+        return "Stable"
+    is_streams = kind["group_type"] == "streams"
+    topology = _largest(live, (TOPOLOGY_RECORD,), "epoch")
+    validated = _largest(live, GROUP_RECORDS, "validated_topology_epoch")
+    if is_streams and (topology is None or topology != validated):
+        return "NotReady"
+    target = _largest(live, TARGET_RECORDS, "epoch")
+    if kind["epoch"] is not None and kind["epoch"] > (target or 0):
+        return "Assigning"
+    stable = _STREAMS_STABLE if is_streams else _STABLE
+    has_come = all(
+        member.member_state == stable and member.member_epoch == target for member in members
+    )
+    return "Stable" if has_come and target is not None else "Reconciling"
+
+
+def _largest(live: Iterable[Record], types: Collection[int], column: str) -> int | None:
+    found = [record[column] for record in live if record["record_type"] in types]
+    return max((number for number in found if number is not None), default=None)
+
+
+def _assignor(kind: Record, members: Sequence[GroupMember], default: str) -> str | None:
+    """What most members ask for; of several the first by its name: which one a broker takes is
+    open."""
+    if kind["group_type"] == "classic":
+        protocol: str | None = kind["protocol"] if members else None
+        return protocol
+    if kind["group_type"] != "consumer":
+        return None
+    asked = Counter(each.server_assignor for each in members if each.server_assignor is not None)
+    return min(asked, key=lambda name: (-asked[name], name), default=default)
+
+
+def assigned_partitions(
+    members: Iterable[GroupMember], topic_names: Mapping[str, str]
+) -> dict[tuple[GroupKey, TopicPartition], GroupMember]:
+    """Which member has a partition; topic ids become names by `topic_names`, and what those do not
+    name is left out. Of several members that claim one, as happens where one has died, the last by
+    its id is named."""
+    found: dict[tuple[GroupKey, TopicPartition], GroupMember] = {}
+    for member in sorted(members, key=lambda member: member.member_id):
+        for each in member.assigned or ():
+            topic = each["topic"] or topic_names.get(each["topic_id"] or "")
+            for partition in each["partitions"] if topic else ():
+                found[member.group, (str(topic), partition)] = member
+    return found

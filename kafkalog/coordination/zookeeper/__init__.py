@@ -1,0 +1,1 @@
+"""What Kafka and its old consumers keep in ZooKeeper."""

@@ -1,0 +1,1 @@
+"""The text that `kafkalog dump` prints, and the search of `kafkalog find`."""

@@ -1,0 +1,273 @@
+"""A log file as text: its batches, what is in them, and what is damaged, each at its place.
+
+Rules: docs/command-line.md F580 to F585.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import integers
+from kafkalog.columns.batches.batch_table import (
+    FAULT,
+    IS_BATCH,
+    LAST_OFFSET,
+    POSITION,
+    SIZE,
+    first_offsets,
+)
+from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
+from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import Window
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.records.record_columns import OUTPUT_BYTES, RecordColumns
+from kafkalog.format.faults import Severity
+from kafkalog.inspection.dump.dump_lines import BatchLines, DumpedFile
+from kafkalog.inspection.dump.dump_records import RECORD_COLUMNS, RecordLines
+from kafkalog.inspection.dump.text_lines import ByteColumn, TextFormat, escaped_text, of_texts
+
+RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Piece(NamedTuple):
+    """Some text of a dump, valid until the next piece is asked for: how many batches or records
+    are told in it, and which findings."""
+
+    text: bytes | memoryview
+    rows: int = 0
+    findings: tuple[str, ...] = ()
+
+
+class _Told(NamedTuple):
+    """What is written of rows of a table, a text each, and the findings among it."""
+
+    texts: ByteColumn
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DumpOptions:
+    """What a dump shows: `most_rows` records, or batches without `is_deep`. `keep` are the records
+    to show where not all are; batches without one of these are left out then."""
+
+    text_format: TextFormat = TextFormat.TEXT
+    is_deep: bool = False
+    payloads: bool = True
+    decodes: bool = True
+    show_secrets: bool = False
+    most_rows: int = 2**63 - 1
+    keep: RecordFilter | None = field(default=None, compare=False)
+
+
+class LogDump:
+    """Dumps one log file, or that part of it which begins behind the batch at `told_position` and
+    ends with the one at the segment's `next_position`."""
+
+    def __init__(
+        self,
+        window: Window,
+        segment: SegmentOptions,
+        file: DumpedFile,
+        options: DumpOptions,
+        *,
+        decoded_topic: str | None = None,
+        told_position: int = -1,
+        is_growing: bool = False,
+    ) -> None:
+        self._window = window
+        self._begins_behind = self._told_position = told_position
+        self._is_growing = is_growing
+        self.told_offset = segment.first_offset - 1
+        self._left = options.most_rows
+        self._segment = segment
+        self._file = file
+        self._options = options
+        self._batch_lines = BatchLines(file, options.text_format)
+        self._record_lines = RecordLines(
+            file,
+            options.text_format,
+            payloads=options.payloads,
+            decoded_topic=decoded_topic if options.decodes else None,
+            show_secrets=options.show_secrets,
+        )
+        self._records = RecordColumns(segment, RECORD_COLUMNS, {}, with_control_records=True)
+        self._tells_batches = not (options.is_deep and options.text_format is TextFormat.CSV)
+
+    def pieces(self) -> Iterator[Piece]:
+        """The text, in the order of the file."""
+        for chunk in SegmentBatches(self._window, self._segment).chunks():
+            if not self._left:
+                return
+            owned = replace(chunk, table=self._owned(chunk.table))
+            if not len(owned.table):
+                continue
+            self._note(owned.table)
+            if self._options.is_deep:
+                yield from self._deep(owned)
+            else:
+                yield self._shallow(owned.table)
+
+    @property
+    def told_position(self) -> int:
+        """Where the last sound batch that has been told begins; `told_offset` is its last offset.
+        Another dump goes on behind it."""
+        return self._told_position
+
+    def _note(self, table: LongArray) -> None:
+        sound = table[table[:, FAULT] == 0]
+        if len(sound):
+            self._told_position = int(sound[-1, POSITION])
+            self.told_offset = int(sound[-1, LAST_OFFSET])
+
+    def _owned(self, table: LongArray) -> LongArray:
+        """The rows that are told: those that begin in this part and can hold what is asked; where
+        the file is growing, not what may be a batch that is being written."""
+        count = len(table)
+        ends = int(table[-1, POSITION] + table[-1, SIZE])
+        if self._is_growing and ends == self._window.size:
+            while count and table[count - 1, FAULT]:
+                count -= 1
+        owned: LongArray = table[:count][self._is_owned(table[:count])]
+        return owned
+
+    def _is_owned(self, table: LongArray) -> BoolArray:
+        segment = self._segment
+        owned = table[:, POSITION] > self._begins_behind
+        if segment.next_position is not None:
+            owned &= table[:, POSITION] <= segment.next_position
+        is_asked = table[:, LAST_OFFSET] >= segment.first_offset
+        is_asked &= first_offsets(table) < segment.end_offset
+        is_owned: BoolArray = owned & (is_asked | (table[:, FAULT] != 0))
+        return is_owned
+
+    def _deep(self, chunk: Chunk) -> Iterator[Piece]:
+        table = chunk.table
+        told = 0  # of these rows all is told but the fault of the last one
+        for records in self._records.batches(chunk):
+            kept = records if self._options.keep is None else self._options.keep(records)
+            kept = kept.slice(0, self._left)
+            if not len(kept):
+                continue
+            self._left -= len(kept)
+            rows = _rows_of(table, integers(kept.column("position")))
+            last = int(rows[-1]) + 1
+            before = self._told(table, told, last, rows)
+            borders = np.zeros(len(rows) + 1, dtype=np.int64)
+            borders[1:] = before.texts.borders[np.maximum(rows + 1 - told, 0)]
+            texts = ByteColumn(before.texts.data, borders, np.zeros(len(rows), dtype=np.int64))
+            if _is_large(kept):
+                for text in self._record_lines.pieces(kept, texts):
+                    yield Piece(text)
+                yield Piece(b"", len(kept), before.findings)
+            else:
+                lines = self._record_lines.lines(kept, texts)
+                yield Piece(_bytes(lines), len(kept), before.findings)
+            told = last
+            # The next ones take their place.
+            del records, kept
+        if self._left:
+            yield self._end(table, told, np.zeros(0, dtype=np.int64))
+
+    def _shallow(self, table: LongArray) -> Piece:
+        batches = np.flatnonzero(table[:, IS_BATCH])
+        if len(batches) > self._left:
+            table = table[: batches[self._left - 1] + 1]
+        self._left -= min(len(batches), self._left)
+        piece = self._end(table, 0, np.arange(len(table)))
+        return piece._replace(rows=int((table[:, IS_BATCH] == 1).sum()))
+
+    def _end(self, table: LongArray, told: int, rows: LongArray) -> Piece:
+        """What is left to be said of a table."""
+        left = self._told(table, told, len(table), rows)
+        text, findings = self._fault(table[-1].tolist())
+        told_text = _bytes(left.texts)
+        return Piece(bytes(told_text) + text if text else told_text, 0, left.findings + findings)
+
+    def _told(self, table: LongArray, told: int, last: int, rows: LongArray) -> _Told:
+        """What is said of table[told:last]: of each row the fault of the one before, and the batch.
+        Where not all records are kept, only the batches that `rows` name."""
+        shown = (table[told:last, IS_BATCH] == 1) & self._tells_batches
+        if self._options.keep is not None:
+            is_named = np.zeros(len(table), dtype=np.bool_)
+            is_named[rows] = True
+            shown &= is_named[told:last]
+        lines = self._batch_lines.lines(table[told:last][shown])
+        sizes = np.zeros(last - told + 1, dtype=np.int64)
+        sizes[1:][shown] = np.diff(lines.borders)
+        texts = ByteColumn(lines.data, np.cumsum(sizes), np.zeros(last - told, dtype=np.int64))
+        if not table[max(told - 1, 0) : max(last - 1, 0), FAULT].any():
+            return _Told(texts, ())
+        pieces: list[bytes] = []
+        found: list[str] = []
+        for row in range(told, last):
+            fault, findings = self._fault(table[row - 1].tolist()) if row else (b"", ())
+            begin, end = texts.borders[row - told : row - told + 2].tolist()
+            pieces.append(fault + texts.data[begin:end].tobytes())
+            found += findings
+        return _Told(of_texts(pieces), tuple(found))
+
+    def _fault(self, row: list[int]) -> tuple[bytes, tuple[str, ...]]:
+        """What is said of a row's fault, if it has one, and whether it counts as a finding."""
+        if not row[FAULT]:
+            return b"", ()
+        ends_file = row[POSITION] + row[SIZE] == self._window.size
+        ends_log = ends_file and self._segment.next_base_offset is None
+        fault = faulty_range(row, self._window.unreadable, ends_log=ends_log)
+        said = _fault_text(fault, self._file.path, ends_file=ends_file)
+        findings = (said,) if fault.severity > Severity.INFORMATION else ()
+        text_format = self._options.text_format
+        if text_format is TextFormat.TEXT:
+            return f"{said}\n".encode("utf-8", "surrogateescape"), findings
+        if text_format is TextFormat.CSV:
+            return b"", findings
+        front = self._file.in_front("fault", text_format)
+        return f"{front}{_fault_json(fault)}\n".encode("utf-8", "surrogateescape"), findings
+
+
+def _is_large(records: pa.RecordBatch) -> bool:
+    """Whether it is one record of more bytes than a line is made of at once."""
+    return len(records) == 1 and records.nbytes > OUTPUT_BYTES
+
+
+def _bytes(column: ByteColumn) -> memoryview:
+    return memoryview(column.data[: column.borders[-1]])  # type: ignore[arg-type]
+
+
+def _rows_of(table: LongArray, positions: LongArray) -> LongArray:
+    """The row of each record's batch, by where that begins."""
+    is_first = np.ones(len(positions), dtype=np.bool_)
+    np.not_equal(positions[1:], positions[:-1], out=is_first[1:])
+    first = np.flatnonzero(is_first)
+    rows = np.searchsorted(table[:, POSITION], positions[first])
+    return np.repeat(rows, np.diff(first, append=len(positions)))
+
+
+def _fault_text(fault: FaultyRange, path: str, *, ends_file: bool) -> str:
+    place = f"the end of {os.path.basename(path)}, " if ends_file else f"{os.path.basename(path)}, "
+    return escaped_text(
+        f"Found {fault.length} invalid bytes at {place}position: {fault.position} "
+        f"{fault.fault.label}: {fault.detail}",
+        TextFormat.TEXT,
+    )
+
+
+def _fault_json(fault: FaultyRange) -> str:
+    told = {
+        "position": fault.position,
+        "size": fault.length,
+        "fault": fault.fault.label,
+        "severity": fault.severity.name.lower(),
+        "detail": fault.detail,
+        "expectedOffset": fault.expected_offset,
+        "baseOffset": fault.base_offset,
+        "lastOffset": fault.last_offset,
+    }
+    return "," + json.dumps(told, ensure_ascii=False, separators=(",", ":"))[1:]

@@ -1,0 +1,80 @@
+"""What control records and records of internal topics say, as byte columns of a dump.
+
+Most logs have neither: what reads them is imported where there is one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT
+from kafkalog.inspection.dump.text_lines import (
+    ByteColumn,
+    TextFormat,
+    escaped,
+    of_pieces,
+    spread,
+)
+
+_TOMBSTONE = "<DELETE>"
+
+
+def control_texts(
+    key: ByteColumn, value: ByteColumn, is_control: LongArray, text_format: TextFormat
+) -> ByteColumn:
+    """What control records say; nothing in the rows of others."""
+    rows = np.flatnonzero(is_control).tolist()
+    if not rows:
+        return spread({}, len(is_control))
+    from kafkalog.messages.dump_text import control_json, control_text
+    from kafkalog.messages.internal_records import read_control_record
+
+    say = control_text if text_format is TextFormat.TEXT else control_json
+    pieces = {
+        row: say(read_control_record(_bytes_at(key, row), _bytes_at(value, row))).encode()
+        for row in rows
+    }
+    said = spread(pieces, len(is_control))
+    return said if text_format is TextFormat.JSON else escaped(said, text_format)
+
+
+def message_columns(
+    topic: str,
+    payloads: tuple[ByteColumn, ByteColumn],
+    text_format: TextFormat,
+    *,
+    show_secrets: bool,
+) -> tuple[ByteColumn, ByteColumn]:
+    """Keys and values of an internal topic as JSON, not escaped yet. What cannot be read stays as
+    it is, a value that may hold what is secret is left out."""
+    from kafkalog.messages.dump_text import dumped_key, dumped_value
+    from kafkalog.messages.internal_records import read_internal_record
+
+    state = IS_JSON if text_format is TextFormat.JSON else IS_TEXT
+    told: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
+    for row in range(len(payloads[0].states)):
+        raw = _bytes_at(payloads[0], row), _bytes_at(payloads[1], row)
+        record = read_internal_record(topic, *raw)
+        if record.reason is not None:
+            is_shown = show_secrets or not record.may_hold_secrets
+            told.append(((raw[0], IS_TEXT), (raw[1] if is_shown else None, IS_TEXT)))
+            continue
+        value = dumped_value(record, show_secrets=show_secrets)
+        if record.is_tombstone and text_format is TextFormat.TEXT:
+            value = _TOMBSTONE
+        has_form = record.key is not None
+        told_key = (_encoded(dumped_key(record)), state) if has_form else (raw[0], IS_TEXT)
+        told.append((told_key, (_encoded(value), state)))
+    keys, values = (of_pieces(side) for side in zip(*told, strict=True))
+    return keys, values
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _bytes_at(column: ByteColumn, row: int) -> bytes | None:
+    if column.states[row] == IS_NULL:
+        return None
+    return column.data[column.borders[row] : column.borders[row + 1]].tobytes()

@@ -1,0 +1,220 @@
+"""Looking for records by their key or value in one segment, and what could hide them there.
+
+Rule: docs/command-line.md F587.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import integers
+from kafkalog.columns.batches.batch_table import (
+    BASE_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    POSITION,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.batches.fault_details import (
+    FaultyRange,
+    faulty_range,
+    missing_end,
+    segment_hole,
+)
+from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.columns.transactions.transaction_markers import is_transactional
+from kafkalog.columns.transactions.transaction_outcomes import transaction_outcomes
+from kafkalog.columns.transactions.transaction_walk import StableOffset, stable_offset
+from kafkalog.format.faults import Fault, Severity
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.log_bounds import told_end
+from kafkalog.storage.reading.replicas import OffsetSpan
+
+_COLUMNS = ("offset", "timestampMs", "position", "key", "value")
+Wanted = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Visibility(StrEnum):
+    """Whether consumers see a record. One behind an open transaction those of committed records do
+    not, before that has ended."""
+
+    VISIBLE = "visible"
+    ABORTED = "aborted"
+    OPEN = "open transaction"
+    BEHIND_OPEN = "behind open transaction"
+    ABOVE = "above high watermark"
+    UNKNOWN = "unknown"
+    DELETED = "below log start"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRecord:
+    """A record that was looked for; `value_size` is None for a tombstone, `batch` is the row of its
+    batch in the batch table. What became of its transaction `judged_records` tells."""
+
+    offset: int
+    timestamp_ms: int
+    position: int
+    value_size: int | None
+    visibility: Visibility
+    path: str
+    batch: LongArray
+
+
+@dataclass
+class SegmentSearch:
+    """What was looked through. `found` are the newest matches, `matches` is how many there are;
+    offsets are from `first_offset` up to, not including, `end_offset`, of sound batches."""
+
+    size: int
+    first_offset: int | None = None
+    end_offset: int | None = None
+    records: int = 0
+    matches: int = 0
+    found: list[FoundRecord] = field(default_factory=list)
+    damages: list[FaultyRange] = field(default_factory=list)
+
+
+def wanted_records(key: bytes | None, contained: bytes | None) -> Wanted:
+    """Records with exactly this key, and these bytes in their value."""
+
+    def kept(records: pa.RecordBatch) -> pa.RecordBatch:
+        if key is not None:
+            is_key = pc.equal(records.column("key"), pa.scalar(key, pa.binary()))
+            records = records.filter(is_key)
+        if contained is not None:
+            records = records.filter(pc.match_substring(records.column("value"), contained))
+        return records
+
+    return kept
+
+
+def search_segment(
+    log: PartitionLog, segment: SegmentFile, file: InputFile, wanted: Wanted, most: int
+) -> SegmentSearch:
+    """Look through a segment, its checksums checked; of the matches the newest `most` are kept."""
+    search = SegmentSearch(size=file.size)
+    options = SegmentOptions.of(segment)
+    records = RecordColumns(options, _COLUMNS, {})
+    newest: deque[FoundRecord] = deque(maxlen=most)
+    batches = SegmentBatches(FileWindow(file), options)
+    for chunk in batches.chunks():
+        table = chunk.table
+        for batch in records.batches(chunk):
+            search.records += len(batch)
+            for found in _found(wanted(batch), log.log_start, segment.path, table):
+                search.matches += 1
+                newest.append(found)
+        _note(search, chunk, file.size, is_last=segment.next_base_offset is None)
+    missing = _missing(log, segment, file.size, batches.next_offset)
+    search.damages += [missing] if missing else []
+    search.found = list(newest)
+    return search
+
+
+def _missing(
+    log: PartitionLog, segment: SegmentFile, size: int, next_offset: int
+) -> FaultyRange | None:
+    """Offsets behind the last batch of a segment that had records, and are in no file."""
+    if segment.next_base_offset is None:
+        return missing_end(next_offset, size, told_end(log))
+    # From a log that is cleaned they may have been removed: that it is compacted is told anyway.
+    if log.is_compacted:
+        return None
+    return segment_hole(next_offset, segment.next_base_offset, size, is_compacted=False)
+
+
+def _found(
+    records: pa.RecordBatch, log_start: int, path: str, table: LongArray
+) -> Iterator[FoundRecord]:
+    if not len(records):
+        return
+    sizes = pc.binary_length(records.column("value")).to_pylist()
+    numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
+    for offset, timestamp_ms, position, size in zip(*numbers, sizes, strict=True):
+        seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
+        row = int(np.searchsorted(table[:, POSITION], position))
+        batch = table[row].copy()
+        yield FoundRecord(offset, timestamp_ms, position, size, seen, path, batch)
+
+
+def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:
+    table = chunk.table
+    sound = table[table[:, FAULT] == 0]
+    if len(sound):
+        if search.first_offset is None:
+            # Of a wrapper of the old formats the header has the last offset only.
+            search.first_offset = (
+                int(sound[0, LAST_OFFSET]) + 1 - max(int(sound[0, RECORDS_COUNT]), 1)
+            )
+        search.end_offset = int(sound[-1, LAST_OFFSET]) + 1
+    for row in table[table[:, FAULT] != 0].tolist():
+        ends_log = is_last and row[POSITION] + row[SIZE] == size
+        damage = faulty_range(row, chunk.unreadable, ends_log=ends_log)
+        if damage.severity > Severity.INFORMATION:
+            search.damages.append(damage)
+
+
+def judged_records(log: PartitionLog, found: Sequence[FoundRecord]) -> list[FoundRecord]:
+    """Records of a log, in the order of their offsets, with what consumers see of them."""
+    if not found or not log.is_live:
+        return list(found)
+    table = np.stack([record.batch for record in found])
+    stable = stable_offset(log, looks_for_damage=False)
+    is_in_transaction = is_transactional(table, control=False)
+    asked = OffsetSpan(int(table[0, BASE_OFFSET]), int(table[-1, LAST_OFFSET]) + 1)
+    logs = [(log, LARGEST_OFFSET)]
+    with transaction_outcomes(logs, asked, stable.end_offset, check_crcs=True) as outcomes:
+        aborted = outcomes.is_aborted(table, asked.start, stable.offset)
+    unknown = table[:, FAULT] == Fault.TRANSACTION
+    opened_at = {each.producer_id: each.first_offset for each in stable.holders}
+    return [
+        replace(
+            record,
+            visibility=_visibility(
+                record,
+                stable,
+                opened_at.get(int(table[row, PRODUCER_ID])) if is_in_transaction[row] else None,
+                is_aborted=bool(aborted[row]),
+                is_unknown=bool(unknown[row]),
+            ),
+        )
+        for row, record in enumerate(found)
+    ]
+
+
+def _visibility(
+    record: FoundRecord,
+    stable: StableOffset,
+    opened_at: int | None,
+    *,
+    is_aborted: bool,
+    is_unknown: bool,
+) -> Visibility:
+    """`opened_at` is where the transaction begins that the record's producer has open, if it has
+    one and the record is of a transaction."""
+    if record.visibility is Visibility.DELETED:
+        return record.visibility
+    if stable.high_watermark is not None and record.offset >= stable.high_watermark:
+        return Visibility.ABOVE
+    if record.offset >= stable.offset:
+        is_open = opened_at is not None and record.offset >= opened_at
+        return Visibility.OPEN if is_open else Visibility.BEHIND_OPEN
+    if is_aborted:
+        return Visibility.ABORTED
+    return Visibility.UNKNOWN if is_unknown else Visibility.VISIBLE

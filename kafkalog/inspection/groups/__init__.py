@@ -1,0 +1,1 @@
+"""Consumer groups and internal topics as columns."""

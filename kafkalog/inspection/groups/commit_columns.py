@@ -1,0 +1,236 @@
+"""Offset commits outside of transactions as columns of view `offset_commits`, no record of them
+becoming a Python object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import (
+    Constant,
+    binaries,
+    booleans,
+    chosen,
+    fixed_width,
+    integers,
+    laid_out,
+    record_batch,
+)
+from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
+from kafkalog.columns.records.record_metadata import IS_CONTROL
+from kafkalog.coordination.groups.offset_commits import CommitKey, Effect
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.groups.commit_kernels import (
+    COMMIT,
+    COMMIT_TIMESTAMP,
+    COMMIT_WIDTH,
+    COMMITTED_OFFSET,
+    EXPIRE_TIMESTAMP,
+    GROUP,
+    GROUP_SIZE,
+    KIND,
+    LEADER_EPOCH,
+    METADATA,
+    METADATA_SIZE,
+    PARTITION,
+    TOMBSTONE,
+    TOPIC,
+    TOPIC_ID,
+    TOPIC_SIZE,
+    VERSION,
+    gather_parts,
+    scan_commits,
+)
+
+_UUID_BYTES, _UUID_CHARACTERS = 16, 22
+_BASE64 = np.frombuffer(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", dtype=np.uint8
+)
+
+
+class Commits:
+    """The records of an Arrow batch of `__consumer_offsets`, scanned.
+
+    `is_plain` tells those that are commits or tombstones outside of transactions and were
+    understood; `is_special` those that somebody else has to look at. The others are no commits.
+    """
+
+    def __init__(self, records: pa.RecordBatch) -> None:
+        self.records = records
+        self.key_data, key_ends, has_key = binaries(records.column("key"))
+        self.value_data, value_ends, has_value = binaries(records.column("value"))
+        self.numbers = np.zeros((records.num_rows, COMMIT_WIDTH), dtype=np.int64)
+        scan_commits(
+            self.key_data, key_ends, has_key, self.value_data, value_ends, has_value, self.numbers
+        )
+        self.offsets = integers(records.column("offset"))
+        kind = self.numbers[:, KIND]
+        is_control = booleans(records.column(IS_CONTROL))
+        is_transactional = booleans(records.column("isTransactional"))
+        is_known = (kind == COMMIT) | (kind == TOMBSTONE)
+        self.is_plain: BoolArray = is_known & ~is_transactional & ~is_control
+        self.is_special: BoolArray = is_control | (~self.is_plain & (kind != 0))
+
+    def key(self, row: int) -> CommitKey:
+        """What a plain record commits an offset for."""
+        numbers = self.numbers[row]
+        group, topic = (
+            self.key_data[numbers[begin] : numbers[begin] + numbers[begin + 1]].tobytes().decode()
+            for begin in (GROUP, TOPIC)
+        )
+        return CommitKey(group, topic, int(numbers[PARTITION]))
+
+    def is_tombstone(self, row: int) -> bool:
+        """Whether a plain record deletes a commit."""
+        return bool(self.numbers[row, KIND] == TOMBSTONE)
+
+
+class CommitColumns:
+    """Makes the given columns of view `offset_commits` of plain records: all are applied, at their
+    own offset. `constants` are columns with one value for the whole partition."""
+
+    def __init__(
+        self,
+        high_watermark: int | None,
+        constants: Mapping[str, str | int | None],
+        columns: tuple[str, ...],
+    ) -> None:
+        self._high_watermark = high_watermark
+        self._schema = table_schema("offset_commits", columns)
+        # What is neither known of the partition nor built is null.
+        self._constants = {
+            field.name: Constant(constants.get(field.name), field.type)
+            for field in self._schema
+            if field.name not in _BUILDERS and field.name != "is_confirmed"
+        }
+
+    def batch(self, commits: Commits) -> pa.RecordBatch:
+        """The plain records, in their order."""
+        rows = np.flatnonzero(commits.is_plain)
+        columns = {name: constant.of(len(rows)) for name, constant in self._constants.items()}
+        for field in self._schema:
+            if field.name == "is_confirmed":
+                columns[field.name] = self._is_confirmed(commits.offsets[rows])
+            elif field.name in _BUILDERS:
+                columns[field.name] = _BUILDERS[field.name](commits, rows)
+        return record_batch(columns, self._schema, len(rows))
+
+    def _is_confirmed(self, offsets: LongArray) -> pa.Array:
+        known = self._high_watermark
+        if known is None:
+            return pa.nulls(len(offsets), pa.bool_())
+        return fixed_width(offsets < known, pa.bool_())
+
+
+_Builder = Callable[[Commits, LongArray], pa.Array]
+
+
+def _carried(name: str) -> _Builder:
+    """A column of view `records`."""
+
+    def build(commits: Commits, rows: LongArray) -> pa.Array:
+        column = commits.records.column(name)
+        if len(rows) == len(column):
+            return column
+        return column.take(fixed_width(rows, pa.int64()))
+
+    return build
+
+
+def _key_number(commits: Commits, rows: LongArray) -> pa.Array:
+    return fixed_width(commits.numbers[rows, PARTITION], pa.int32())
+
+
+def _value_number(column: int, data_type: pa.DataType, *, has_null: bool = False) -> _Builder:
+    def build(commits: Commits, rows: LongArray) -> pa.Array:
+        values = commits.numbers[rows, column]
+        nulls = commits.numbers[rows, KIND] == TOMBSTONE
+        if has_null:
+            nulls |= values == NO_VALUE
+        return fixed_width(np.where(nulls, 0, values), data_type, nulls)
+
+    return build
+
+
+def _key_text(begin: int, size: int) -> _Builder:
+    def build(commits: Commits, rows: LongArray) -> pa.Array:
+        numbers = commits.numbers
+        return _texts(commits.key_data, numbers[rows, begin], numbers[rows, size], None)
+
+    return build
+
+
+def _metadata(commits: Commits, rows: LongArray) -> pa.Array:
+    nulls = commits.numbers[rows, KIND] == TOMBSTONE
+    sizes = np.where(nulls, 0, commits.numbers[rows, METADATA_SIZE])
+    return _texts(commits.value_data, commits.numbers[rows, METADATA], sizes, nulls)
+
+
+def _texts(
+    data: ByteArray, begins: LongArray, sizes: LongArray, nulls: BoolArray | None
+) -> pa.Array:
+    ends = np.zeros(len(sizes) + 1, dtype=np.int32)
+    np.cumsum(sizes, out=ends[1:])
+    target = np.empty(max(int(ends[-1]), 1), dtype=np.uint8)
+    gather_parts(data, begins, ends, target)
+    return laid_out(ends, target, pa.string(), nulls)
+
+
+def _topic_ids(commits: Commits, rows: LongArray) -> pa.Array:
+    """As Kafka prints them: base64 for URLs, 22 characters (F193)."""
+    places = commits.numbers[rows, TOPIC_ID]
+    nulls = (commits.numbers[rows, KIND] == TOMBSTONE) | (places == NO_VALUE)
+    ends = np.zeros(len(rows) + 1, dtype=np.int32)
+    np.cumsum(np.where(nulls, 0, _UUID_CHARACTERS), out=ends[1:])
+    # Of 16 bytes, 18 make 6 groups of 3, each of 4 characters; the last two are padding.
+    ids = np.zeros((int((~nulls).sum()), 18), dtype=np.int64)
+    ids[:, :_UUID_BYTES] = commits.value_data[places[~nulls][:, None] + np.arange(_UUID_BYTES)]
+    groups = ids[:, 0::3] << 16 | ids[:, 1::3] << 8 | ids[:, 2::3]
+    digits = groups[:, :, None] >> np.array([18, 12, 6, 0]) & 63
+    target = _BASE64[digits.reshape(len(ids), 24)[:, :_UUID_CHARACTERS]].reshape(-1)
+    return laid_out(ends, target, pa.string(), nulls)
+
+
+def _record_timestamp(commits: Commits, rows: LongArray) -> pa.Array:
+    values = integers(commits.records.column("timestampMs"))[rows]
+    return fixed_width(values, pa.int64(), values == NO_VALUE)
+
+
+def _is_tombstone(commits: Commits, rows: LongArray) -> pa.Array:
+    return fixed_width(commits.numbers[rows, KIND] == TOMBSTONE, pa.bool_())
+
+
+def _is_transactional(commits: Commits, rows: LongArray) -> pa.Array:
+    return fixed_width(np.zeros(len(rows), dtype=bool), pa.bool_())
+
+
+def _effect(commits: Commits, rows: LongArray) -> pa.Array:
+    return chosen([Effect.APPLIED.value], np.zeros(len(rows), dtype=np.int32))
+
+
+# Columns that differ from record to record.
+_BUILDERS: dict[str, _Builder] = {
+    "broker_id": _carried("brokerId"),
+    "file": _carried("file"),
+    "record_offset": _carried("offset"),
+    "record_timestamp_ms": _record_timestamp,
+    "group_id": _key_text(GROUP, GROUP_SIZE),
+    "topic": _key_text(TOPIC, TOPIC_SIZE),
+    "partition": _key_number,
+    "is_tombstone": _is_tombstone,
+    "committed_offset": _value_number(COMMITTED_OFFSET, pa.int64()),
+    "leader_epoch": _value_number(LEADER_EPOCH, pa.int32(), has_null=True),
+    "metadata": _metadata,
+    "commit_timestamp_ms": _value_number(COMMIT_TIMESTAMP, pa.int64()),
+    "expire_timestamp_ms": _value_number(EXPIRE_TIMESTAMP, pa.int64(), has_null=True),
+    "topic_id": _topic_ids,
+    "version": _value_number(VERSION, pa.int16()),
+    "is_transactional": _is_transactional,
+    "effect": _effect,
+    "effective_offset": _carried("offset"),
+    "effective_timestamp_ms": _record_timestamp,
+}

@@ -1,0 +1,219 @@
+"""Kernels that find the parts of offset commits in the keys and values of `__consumer_offsets`.
+
+They know what coordinators write and nothing else: whatever differs in any way is told as UNSURE
+and is for the interpreter of messages to read. Rules: docs/format.md F185 to F188.
+"""
+
+from __future__ import annotations
+
+from kafkalog.columns.jit.compiled import (
+    BoolArray,
+    ByteArray,
+    IntArray,
+    LongArray,
+    copy_bytes,
+    kernel,
+)
+from kafkalog.columns.jit.integers import big_endian, signed_16, signed_32
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.messages.internal_records import LARGEST_RECORD
+
+# What a record is.
+OTHER, COMMIT, TOMBSTONE, UNSURE = range(4)
+
+# The columns of the array that `scan_commits` fills: what the record is, where parts of the key
+# and the value lie, and the numbers in them. TOPIC_ID is where it lies, -1 without one.
+(
+    KIND,
+    GROUP,
+    GROUP_SIZE,
+    TOPIC,
+    TOPIC_SIZE,
+    PARTITION,
+    VERSION,
+    COMMITTED_OFFSET,
+    LEADER_EPOCH,
+    METADATA,
+    METADATA_SIZE,
+    COMMIT_TIMESTAMP,
+    EXPIRE_TIMESTAMP,
+    TOPIC_ID,
+) = range(14)
+COMMIT_WIDTH = 14
+
+_LEGACY_TYPE, _TYPE = 0, 1
+_LATEST_VERSION = 4
+_TOPIC_ID_BYTES = 16
+
+
+@kernel
+def _is_ascii(data: ByteArray, begin: int, end: int) -> bool:
+    bits = 0
+    for index in range(begin, end):
+        bits |= int(data[index])
+    return bits < 0x80
+
+
+@kernel
+def _place_text(
+    data: ByteArray, position: int, end: int, numbers: LongArray, row: int, column: int
+) -> int:
+    """Note a string with its length in two bytes; the position behind it, -1 if unsure."""
+    if position < 0 or position + 2 > end:
+        return NO_VALUE
+    size = signed_16(data, position)
+    begin = position + 2
+    if size < 0 or begin + size > end or not _is_ascii(data, begin, begin + size):
+        return NO_VALUE
+    numbers[row, column] = begin
+    numbers[row, column + 1] = size
+    return begin + size
+
+
+@kernel
+def _place_compact_text(
+    data: ByteArray, position: int, end: int, numbers: LongArray, row: int, column: int
+) -> int:
+    """The same for a length in one or two bytes of a variable-length integer, one more than it."""
+    if position >= end:
+        return NO_VALUE
+    size = int(data[position])
+    begin = position + 1
+    if size >= 0x80:
+        if begin >= end or data[begin] >= 0x80:
+            return NO_VALUE
+        size = (size & 0x7F) | (int(data[begin]) << 7)
+        begin += 1
+    size -= 1
+    if size < 0 or begin + size > end or not _is_ascii(data, begin, begin + size):
+        return NO_VALUE
+    numbers[row, column] = begin
+    numbers[row, column + 1] = size
+    return begin + size
+
+
+@kernel
+def _scan_key(data: ByteArray, begin: int, end: int, numbers: LongArray, row: int) -> bool:
+    """Note group, topic and partition; False if unsure."""
+    position = _place_text(data, begin + 2, end, numbers, row, GROUP)
+    position = _place_text(data, position, end, numbers, row, TOPIC)
+    if position < 0 or position + 4 > end:
+        return False
+    numbers[row, PARTITION] = signed_32(data, position)
+    return True
+
+
+@kernel
+def _scan_value(
+    data: ByteArray, begin: int, end: int, latest_version: int, numbers: LongArray, row: int
+) -> bool:
+    """Note what the value of a commit says; False if unsure."""
+    numbers[row, LEADER_EPOCH] = numbers[row, EXPIRE_TIMESTAMP] = NO_VALUE
+    numbers[row, TOPIC_ID] = NO_VALUE
+    if begin + 14 > end:
+        return False
+    version = signed_16(data, begin)
+    if version < 0 or version > latest_version:
+        return False
+    numbers[row, VERSION] = version
+    numbers[row, COMMITTED_OFFSET] = big_endian(data, begin + 2, 8)
+    position = begin + 10
+    if version >= 3:
+        numbers[row, LEADER_EPOCH] = signed_32(data, position)
+        position += 4
+    if version >= 4:
+        position = _place_compact_text(data, position, end, numbers, row, METADATA)
+    else:
+        position = _place_text(data, position, end, numbers, row, METADATA)
+    if position < 0 or position + 8 > end:
+        return False
+    numbers[row, COMMIT_TIMESTAMP] = big_endian(data, position, 8)
+    position += 8
+    if version == 1:
+        if position + 8 > end:
+            return False
+        numbers[row, EXPIRE_TIMESTAMP] = big_endian(data, position, 8)
+    return version < 4 or _scan_topic_id(data, position, end, numbers, row)
+
+
+@kernel
+def _scan_topic_id(data: ByteArray, position: int, end: int, numbers: LongArray, row: int) -> bool:
+    """Note the only tagged field there is, or that there is none; False if unsure."""
+    if position >= end or data[position] > 1:
+        return False
+    if data[position] == 0:
+        return True
+    begin = position + 3
+    if begin + _TOPIC_ID_BYTES > end or data[begin - 2] or data[begin - 1] != _TOPIC_ID_BYTES:
+        return False
+    for index in range(begin, begin + _TOPIC_ID_BYTES):
+        if data[index]:
+            numbers[row, TOPIC_ID] = begin
+    return True
+
+
+@kernel
+def _kind(
+    key_data: ByteArray,
+    key_begin: int,
+    key_end: int,
+    value_data: ByteArray,
+    value_begin: int,
+    value_end: int,
+    has_value: bool,
+    numbers: LongArray,
+    row: int,
+) -> int:
+    """What a record with a key is."""
+    if key_end - key_begin + value_end - value_begin > LARGEST_RECORD:
+        return UNSURE
+    if key_end - key_begin < 2:
+        return OTHER
+    record_type = signed_16(key_data, key_begin)
+    if record_type != _LEGACY_TYPE and record_type != _TYPE:
+        return OTHER
+    if not _scan_key(key_data, key_begin, key_end, numbers, row):
+        return UNSURE
+    if not has_value:
+        return TOMBSTONE
+    latest = _LATEST_VERSION if record_type == _TYPE else 0
+    if not _scan_value(value_data, value_begin, value_end, latest, numbers, row):
+        return UNSURE
+    return COMMIT
+
+
+@kernel
+def scan_commits(
+    key_data: ByteArray,
+    key_ends: IntArray,
+    has_key: BoolArray,
+    value_data: ByteArray,
+    value_ends: IntArray,
+    has_value: BoolArray,
+    numbers: LongArray,
+) -> None:
+    """Fill a row of COMMIT_WIDTH numbers for each record. `ends` have one element more than there
+    are records: where the first begins."""
+    for row in range(numbers.shape[0]):
+        numbers[row, KIND] = OTHER
+        if has_key[row]:
+            numbers[row, KIND] = _kind(
+                key_data,
+                key_ends[row],
+                key_ends[row + 1],
+                value_data,
+                value_ends[row],
+                value_ends[row + 1],
+                has_value[row],
+                numbers,
+                row,
+            )
+
+
+@kernel
+def gather_parts(data: ByteArray, begins: LongArray, ends: IntArray, target: ByteArray) -> None:
+    """Copy the parts that begin at `begins` one after another, to where `ends` says."""
+    for row in range(begins.shape[0]):
+        size = ends[row + 1] - ends[row]
+        if size:
+            copy_bytes(target, ends[row], data, begins[row], size)

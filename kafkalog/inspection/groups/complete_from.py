@@ -1,0 +1,139 @@
+"""From when on a compacted log of commits has all that counted. Rule: docs/format.md F328."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import (
+    BASE_TIMESTAMP,
+    EXPECTED_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    RECORDS_COUNT,
+    first_offsets,
+)
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.logs.log_headers import LogHeaders, is_damaged
+from kafkalog.storage.files.files import modified_ms
+from kafkalog.storage.partition_log import PartitionLog
+
+
+class CompleteFrom(NamedTuple):
+    """Below `offset` records may be gone, 0 for none; states are complete from `time_ms` on,
+    milliseconds since 1970, None for at all times. `damaged_ranges` is in how many places something
+    is damaged, but for what a broker leaves at the end of a log."""
+
+    offset: int
+    time_ms: int | None
+    damaged_ranges: int
+
+
+def complete_from(log: PartitionLog) -> CompleteFrom:
+    """By all batches of the log, with their checksums: what is damaged is gone as well. Raises
+    OSError where a file cannot be read."""
+    if not log.segments:
+        return CompleteFrom(0, None, 0)
+    key = log.topic_partition
+    checkpoint = log.log_dir.cleaner_checkpoints.get(key, NO_VALUE) if key else NO_VALUE
+    # The cleaner leaves the active segment alone.
+    by_checkpoint, by_segment = _Bound(checkpoint), _Bound(log.segments[-1].base_offset or 0)
+    gaps = _Gaps(checkpoint)
+    numbers, damaged = range(len(log.segments)), 0
+    for headers in LogHeaders(log, read_whole=numbers).tables(numbers):
+        is_whole = gaps.take(headers.table)
+        is_last = headers.segment == numbers[-1]
+        damaged += int(np.count_nonzero(is_damaged(headers.table, is_last=is_last)))
+        for bound in (by_checkpoint, by_segment):
+            bound.take(headers.table, is_whole)
+    if not gaps.end:
+        return CompleteFrom(0, None, damaged)
+    bound = by_checkpoint if gaps.end <= checkpoint <= gaps.log_end else by_segment
+    time_ms = bound.time_ms()
+    if gaps.end > bound.offset or time_ms is None:
+        # What is gone was there when its file was last written to.
+        offset = max(gaps.end, bound.offset)
+        last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
+        return CompleteFrom(offset, last_written_ms, damaged)
+    return CompleteFrom(bound.offset, time_ms, damaged)
+
+
+def first_timestamp_ms(log: PartitionLog) -> int | None:
+    """The earliest time that a sound batch has, milliseconds since 1970: before it nothing is known
+    by this log. None where no batch has any. Raises OSError."""
+    earliest: list[int] = []
+    for headers in LogHeaders(log).tables(range(len(log.segments))):
+        table = headers.table
+        times = table[table[:, FAULT] == 0][:, (BASE_TIMESTAMP, MAX_TIMESTAMP)]
+        earliest += times[times >= 0].tolist()
+        earliest = [min(earliest)] if earliest else []
+    return earliest[0] if earliest else None
+
+
+class _Gaps:
+    """Takes the batches of a log in their order, and finds where the last offset is gone: `end` is
+    the one behind it, 0 if none is."""
+
+    def __init__(self, cleaner_checkpoint: int) -> None:
+        self._cleaner_checkpoint = cleaner_checkpoint
+        self.log_end = 0
+        self.end = 0
+
+    def take(self, batches: LongArray) -> BoolArray:
+        """Which of the next batches are sound and have all their records."""
+        is_whole: BoolArray = (batches[:, FAULT] == 0) & ~self._is_short(batches)
+        if not len(batches):
+            return is_whole
+        expected = batches[:, EXPECTED_OFFSET].copy()
+        expected[0] = self.log_end
+        first, last = first_offsets(batches), batches[:, LAST_OFFSET]
+        lost_before = first[is_whole & (first > expected)]
+        lost_inside = np.maximum(last, expected)[~is_whole] + 1
+        self.end = max(self.end, *lost_before[-1:].tolist(), *lost_inside[-1:].tolist(), 0)
+        ends = last[batches[:, FAULT] == 0]
+        self.log_end = int(ends[-1]) + 1 if len(ends) else self.log_end
+        return is_whole
+
+    def _is_short(self, batches: LongArray) -> BoolArray:
+        """Which batches have lost a record."""
+        last, counts = batches[:, LAST_OFFSET], batches[:, RECORDS_COUNT]
+        span = last - first_offsets(batches) + 1
+        # Compressed messages of the old formats do not say how many they are.
+        is_hidden = counts < 0
+        lost: BoolArray = (is_hidden & (last < self._cleaner_checkpoint)) | (
+            ~is_hidden & (counts != span)
+        )
+        return lost
+
+
+class _Bound:
+    """The times around an offset below which a log was cleaned."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset = offset
+        self._newest_below_ms = NO_VALUE
+        self._first_behind_ms = NO_VALUE
+        self._has_last_below = False
+
+    def take(self, batches: LongArray, is_whole: BoolArray) -> None:
+        """The next batches, and which of them are whole."""
+        is_sound = batches[:, FAULT] == 0
+        times = batches[:, MAX_TIMESTAMP]
+        below = is_sound & (first_offsets(batches) < self.offset)
+        if below.any():
+            last = int(np.flatnonzero(below)[-1])
+            self._newest_below_ms = max(self._newest_below_ms, int(times[below].max()))
+            is_next = int(batches[last, LAST_OFFSET]) + 1 >= self.offset
+            self._has_last_below = bool(is_whole[last]) and is_next
+        behind = times[is_sound & ~below & (times >= 0)]
+        if self._first_behind_ms == NO_VALUE and len(behind):
+            self._first_behind_ms = int(behind[0])
+
+    def time_ms(self) -> int | None:
+        """A time that nothing written below the offset is later than, None if nothing tells: a
+        delete that was the last of it may be gone without a trace."""
+        time_ms = self._newest_below_ms if self._has_last_below else self._first_behind_ms
+        return None if time_ms == NO_VALUE else time_ms

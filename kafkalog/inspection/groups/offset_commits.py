@@ -1,0 +1,192 @@
+"""Offset commits and what became of each: view `offset_commits`,
+schemas/tables/offset_commits.json. Rules: docs/format.md F300 to F303.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import fixed_width
+from kafkalog.columns.records.record_metadata import IS_CONTROL
+from kafkalog.columns.table_rows import TableRow, table_batch
+from kafkalog.coordination.groups.offset_commits import CommitKey, Decision, OffsetCommitReplay
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.format.transaction_marker import ABORT, COMMIT
+from kafkalog.inspection.groups.commit_columns import CommitColumns, Commits
+from kafkalog.messages.internal_records import (
+    InternalRecord,
+    read_control_record,
+    read_internal_record,
+)
+from kafkalog.messages.schema import ZERO_UUID
+from kafkalog.storage.names import CONSUMER_OFFSETS
+
+# By their order in `_Record`.
+RECORD_COLUMNS = (
+    "key",
+    "value",
+    IS_CONTROL,
+    "offset",
+    "timestampMs",
+    "producerId",
+    "isTransactional",
+    "file",
+    "brokerId",
+)
+# Record types of commits, the older one of a coordinator before Kafka 0.9 as well.
+_COMMIT_TYPES = (0, 1)
+_ROWS_PER_BATCH = 4096
+
+
+class _Record(NamedTuple):
+    key: bytes | None
+    value: bytes | None
+    is_control: bool
+    offset: int
+    timestamp_ms: int
+    producer_id: int
+    is_transactional: bool
+    file: str | None
+    broker_id: int | None
+
+
+class CommitRows:
+    """Takes the records of one partition of `__consumer_offsets`, control records included, in the
+    order of their offsets, and gives Arrow batches of the view's `columns` as soon as the effect of
+    commits is known; those of one batch of records in no certain order.
+
+    `high_watermark` is that of the partition, None where it is not known; `constants` are columns
+    with one value for all of it. Memory grows with the commits of open transactions, and with the
+    keys that are committed while there are any.
+    """
+
+    def __init__(
+        self,
+        high_watermark: int | None,
+        constants: Mapping[str, str | int | None],
+        columns: tuple[str, ...],
+    ) -> None:
+        self._high_watermark = high_watermark
+        self._constants = constants
+        self._columns = columns
+        self._plain = CommitColumns(high_watermark, constants, columns)
+        self._replay = OffsetCommitReplay()
+        self._waiting: dict[int, dict[str, object]] = {}
+
+    def batches(self, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What is decided by these records."""
+        for batch in records:
+            commits = Commits(batch)
+            if commits.is_plain.any():
+                yield self._plain.batch(commits)
+            yield from self._batches_of(self._rows(commits))
+
+    def last_batches(self) -> Iterator[pa.RecordBatch]:
+        """At the end of the log: the commits whose transactions are open."""
+        yield from self._batches_of(self._decided(self._replay.still_open(), None))
+
+    def _batches_of(self, rows: Iterator[TableRow]) -> Iterator[pa.RecordBatch]:
+        while some := list(islice(rows, _ROWS_PER_BATCH)):
+            yield table_batch("offset_commits", some, self._constants, self._columns)
+
+    def _rows(self, commits: Commits) -> Iterator[TableRow]:
+        """What is not plain or waited for a transaction's end. Plain records matter to it only
+        while any waits."""
+        done = 0
+        places = np.flatnonzero(commits.is_special)
+        chosen = fixed_width(places, pa.int64())
+        columns = [commits.records.column(name).take(chosen).to_pylist() for name in RECORD_COLUMNS]
+        for place, *values in zip(places.tolist(), *columns, strict=True):
+            yield from self._passed(commits, done, place)
+            yield from self._taken(_Record(*values))
+            done = place + 1
+        yield from self._passed(commits, done, len(commits.is_plain))
+
+    def _passed(self, commits: Commits, begin: int, end: int) -> Iterator[TableRow]:
+        """Waiting commits that the plain records between two places decide."""
+        if not self._replay.is_waiting:
+            return
+        for place in (begin + np.flatnonzero(commits.is_plain[begin:end])).tolist():
+            key, offset = commits.key(place), int(commits.offsets[place])
+            if not commits.is_tombstone(place):
+                self._replay.commit(key, offset)
+                continue
+            decisions = self._replay.tombstone(key, offset)
+            others = (each for each in decisions if each.record_offset != offset)
+            yield from self._decided(others, None)
+
+    def _taken(self, record: _Record) -> Iterator[TableRow]:
+        if record.is_control:
+            marker = read_control_record(record.key, record.value)
+            if marker.record_type in (ABORT, COMMIT):
+                is_commit = marker.record_type == COMMIT
+                ended = self._replay.marker(record.producer_id, record.offset, is_commit=is_commit)
+                yield from self._decided(ended, record.timestamp_ms)
+            return
+        message = read_internal_record(CONSUMER_OFFSETS, record.key, record.value)
+        if message.record_type not in _COMMIT_TYPES:
+            return
+        row = self._waiting[record.offset] = self._row(record, message)
+        if message.key is None or (message.value is None and not message.is_tombstone):
+            yield self._waiting.pop(record.offset)
+            return
+        key = CommitKey(row["group_id"], row["topic"], row["partition"])
+        decisions = self._decisions(record, key, is_tombstone=message.is_tombstone)
+        yield from self._decided(decisions, record.timestamp_ms)
+
+    def _decisions(
+        self, record: _Record, key: CommitKey, *, is_tombstone: bool
+    ) -> Iterable[Decision]:
+        if is_tombstone:
+            return self._replay.tombstone(key, record.offset)
+        if record.is_transactional:
+            replaced = self._replay.transactional_commit(key, record.offset, record.producer_id)
+            return [] if replaced is None else [replaced]
+        return [self._replay.commit(key, record.offset)]
+
+    def _decided(
+        self, decisions: Iterable[Decision], timestamp_ms: int | None
+    ) -> Iterator[TableRow]:
+        """The rows that the record with a timestamp decides."""
+        for decision in decisions:
+            row = self._waiting.pop(decision.record_offset)
+            row["effect"] = decision.effect.value
+            row["effective_offset"] = decision.effective_offset
+            if decision.effective_offset is not None:
+                row["effective_timestamp_ms"] = _unless(timestamp_ms, NO_VALUE)
+            yield row
+
+    def _row(self, record: _Record, message: InternalRecord) -> dict[str, Any]:
+        known = self._high_watermark
+        key, value = message.key or {}, message.value or {}
+        return {
+            "broker_id": record.broker_id,
+            "file": record.file,
+            "record_offset": record.offset,
+            "record_timestamp_ms": _unless(record.timestamp_ms, NO_VALUE),
+            "group_id": key.get("group"),
+            "topic": key.get("topic"),
+            "partition": key.get("partition"),
+            "is_tombstone": message.is_tombstone,
+            "committed_offset": value.get("offset"),
+            "leader_epoch": _unless(value.get("leaderEpoch"), NO_VALUE),
+            "metadata": value.get("metadata"),
+            "commit_timestamp_ms": value.get("commitTimestamp"),
+            "expire_timestamp_ms": _unless(value.get("expireTimestamp"), NO_VALUE),
+            "topic_id": _unless(value.get("topicId"), ZERO_UUID),
+            "version": message.value_version,
+            "is_transactional": record.is_transactional,
+            "producer_id": record.producer_id if record.is_transactional else None,
+            "is_confirmed": None if known is None else record.offset < known,
+            "reason": message.reason,
+            "detail": message.detail,
+        }
+
+
+def _unless(value: object, sentinel: object) -> object:
+    return None if value == sentinel else value

@@ -1,0 +1,128 @@
+"""A `.timeindex` file held against the log's batches. Rules: docs/format.md F132 and F133."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import LAST_OFFSET, MAGIC, MAX_TIMESTAMP, RECORDS_COUNT
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.format.faults import Severity
+from kafkalog.format.indexes import TIME_ENTRY, whole_entries
+from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
+from kafkalog.inspection.indexes.index_findings import (
+    BEYOND_END,
+    INCOMPLETE,
+    INNER_OFFSET,
+    LOG_DAMAGED,
+    NOT_RISING,
+    OFFSET,
+    TIMESTAMP,
+    IndexFinding,
+    entry_finding,
+    not_rising,
+    size_finding,
+)
+
+KIND = ".timeindex"
+_ENTRY = np.dtype([("timestamp_ms", ">i8"), ("offset", ">i4")])
+
+
+class TimeIndexCheck:
+    """Takes the log's headers table by table, then tells what is wrong with the index.
+
+    Of a segment that a broker still writes to, `is_active`, the latest timestamps may be missing.
+    """
+
+    def __init__(self, data: bytes, used_bytes: int, base_offset: int, *, is_active: bool) -> None:
+        self._size = len(data)
+        self._is_active = is_active
+        self._base_offset = base_offset
+        entries = np.frombuffer(whole_entries(data[:used_bytes], TIME_ENTRY), _ENTRY)
+        # What looks like a free place can be an entry of the time 0.
+        self._may_have_zero = used_bytes < len(data)
+        self._times = entries["timestamp_ms"].astype(np.int64)
+        self._offsets = entries["offset"].astype(np.int64) + np.array([base_offset])
+        columns = (LAST_OFFSET, MAGIC, MAX_TIMESTAMP, RECORDS_COUNT)
+        self._batches = OffsetLookup(self._offsets, columns)
+
+    def add(self, headers: HeaderTable) -> None:
+        """Hold the entries against the next batches."""
+        self._batches.add(headers)
+
+    def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
+        """All findings; `end` is the last table added."""
+        places = self._batches.places(end, self._base_offset)
+        last_offsets = self._batches.column(LAST_OFFSET)
+        yield from size_finding(KIND, self._size, TIME_ENTRY.size)
+        yield from entry_finding(
+            KIND,
+            NOT_RISING,
+            Severity.ERROR,
+            not_rising(self._times) | not_rising(self._offsets),
+            lambda i: f"{self._entry(i)} after {self._entry(i - 1)}",
+        )
+        yield from entry_finding(
+            KIND,
+            OFFSET,
+            Severity.ERROR,
+            places == Place.NOWHERE,
+            lambda i: f"{self._entry(i)}, an offset of no batch",
+        )
+        yield from entry_finding(
+            KIND,
+            INNER_OFFSET,
+            Severity.INFORMATION,
+            (places == Place.BATCH) & (last_offsets != self._offsets),
+            lambda i: f"{self._entry(i)}, inside the batch that ends with offset {last_offsets[i]}",
+        )
+        yield from self._wrong_times(places)
+        yield from entry_finding(
+            KIND,
+            BEYOND_END,
+            Severity.ERROR,
+            places == Place.BEYOND,
+            lambda i: f"{self._entry(i)}, the log ends with offset {end.last_offset}",
+        )
+        yield from entry_finding(
+            KIND,
+            LOG_DAMAGED,
+            Severity.WARNING,
+            places == Place.DAMAGED,
+            lambda i: f"{self._entry(i)}, where the log holds no sound batch",
+        )
+        yield from self._incomplete(end)
+
+    def _wrong_times(self, places: LongArray) -> Iterator[IndexFinding]:
+        times, batches = self._times, self._batches
+        latest = batches.column(MAX_TIMESTAMP)
+        # Entries outlive the timestamps of batches that the cleaner has emptied, and of messages
+        # that were converted to format 0.
+        is_emptied = (batches.column(MAGIC) == 2) & (batches.column(RECORDS_COUNT) == 0)
+        is_timeless = is_emptied | (batches.column(MAGIC) == 0)
+        is_other = (times != latest) & ~is_timeless
+        is_late = batches.latest_ms_before >= times
+        yield from entry_finding(
+            KIND,
+            TIMESTAMP,
+            Severity.ERROR,
+            (places == Place.BATCH) & (is_other | is_late),
+            lambda i: (
+                f"{self._entry(i)}, the latest in that batch is {latest[i]}, "
+                f"before it {batches.latest_ms_before[i]}"
+            ),
+        )
+
+    def _incomplete(self, end: HeaderTable) -> Iterator[IndexFinding]:
+        last = int(self._times[-1]) if len(self._times) else NO_VALUE
+        if self._may_have_zero:
+            last = max(last, 0)
+        if not self._is_active and end.latest_ms > last:
+            told = "nothing" if last == NO_VALUE else last
+            detail = f"ends with {told}, the latest timestamp of the segment is {end.latest_ms}"
+            yield IndexFinding(KIND, INCOMPLETE, Severity.WARNING, detail)
+
+    def _entry(self, number: int) -> str:
+        return f"timestamp {self._times[number]} for offset {self._offsets[number]}"

@@ -1,0 +1,144 @@
+"""A `.txnindex` file held against the log's batches. Rules: docs/format.md F134.
+
+Headers do not tell an abort marker from a commit's: a marker of the producer is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import ATTRIBUTES, MAGIC, PRODUCER_ID
+from kafkalog.columns.jit.compiled import BoolArray
+from kafkalog.format.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
+from kafkalog.format.faults import Severity
+from kafkalog.format.indexes import TRANSACTION_ENTRY, TRANSACTION_INDEX_VERSION, whole_entries
+from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
+from kafkalog.inspection.indexes.index_findings import (
+    BEYOND_END,
+    FIRST_OFFSET,
+    LOG_DAMAGED,
+    MARKER,
+    NOT_RISING,
+    STABLE_OFFSET,
+    VERSION,
+    IndexFinding,
+    entry_finding,
+    not_rising,
+    size_finding,
+)
+
+KIND = ".txnindex"
+_ENTRY = np.dtype(
+    [
+        ("version", ">i2"),
+        ("producer_id", ">i8"),
+        ("first_offset", ">i8"),
+        ("last_offset", ">i8"),
+        ("last_stable_offset", ">i8"),
+    ]
+)
+_COLUMNS = (MAGIC, ATTRIBUTES, PRODUCER_ID)
+
+
+class TransactionIndexCheck:
+    """Takes the log's headers table by table, then tells what is wrong with the index."""
+
+    def __init__(self, data: bytes, base_offset: int) -> None:
+        self._size = len(data)
+        self._base_offset = base_offset
+        entries = np.frombuffer(whole_entries(data, TRANSACTION_ENTRY), _ENTRY)
+        self._versions = entries["version"].astype(np.int64)
+        self._producers = entries["producer_id"].astype(np.int64)
+        self._first = entries["first_offset"].astype(np.int64)
+        self._last = entries["last_offset"].astype(np.int64)
+        self._stable = entries["last_stable_offset"].astype(np.int64)
+        self._markers = OffsetLookup(self._last, _COLUMNS)
+        self._starts = OffsetLookup(self._first, _COLUMNS)
+
+    def add(self, headers: HeaderTable) -> None:
+        """Hold the entries against the next batches."""
+        self._markers.add(headers)
+        self._starts.add(headers)
+
+    def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
+        """All findings; `end` is the last table added."""
+        known = self._versions == TRANSACTION_INDEX_VERSION
+        places = self._markers.places(end, self._base_offset)
+        yield from size_finding(KIND, self._size, TRANSACTION_ENTRY.size)
+        yield from entry_finding(
+            KIND,
+            VERSION,
+            Severity.ERROR,
+            ~known,
+            lambda i: f"version {self._versions[i]}, known is {TRANSACTION_INDEX_VERSION}",
+        )
+        yield from entry_finding(
+            KIND,
+            NOT_RISING,
+            Severity.ERROR,
+            known & not_rising(self._last),
+            lambda i: f"{self._entry(i)} after the one up to {self._last[i - 1]}",
+        )
+        is_marker = (places == Place.BATCH) & self._is_of_producer(self._markers, CONTROL_BIT)
+        yield from entry_finding(
+            KIND,
+            MARKER,
+            Severity.ERROR,
+            known & ((places == Place.NOWHERE) | ((places == Place.BATCH) & ~is_marker)),
+            lambda i: f"{self._entry(i)}: no marker of the producer is there",
+        )
+        yield from self._wrong_offsets(end, known)
+        yield from entry_finding(
+            KIND,
+            BEYOND_END,
+            Severity.ERROR,
+            known & (places == Place.BEYOND),
+            lambda i: f"{self._entry(i)}: the log ends with offset {end.last_offset}",
+        )
+        yield from entry_finding(
+            KIND,
+            LOG_DAMAGED,
+            Severity.WARNING,
+            known & (places == Place.DAMAGED),
+            lambda i: f"{self._entry(i)}: the log holds no sound batch there",
+        )
+
+    def _wrong_offsets(self, end: HeaderTable, known: BoolArray) -> Iterator[IndexFinding]:
+        # The transaction may have begun in an earlier segment, and its data may be cleaned away.
+        is_here = self._starts.places(end, self._base_offset) == Place.BATCH
+        is_first = self._is_of_producer(self._starts, 0)
+        is_behind = (self._first < 0) | (self._first >= self._last)
+        yield from entry_finding(
+            KIND,
+            FIRST_OFFSET,
+            Severity.ERROR,
+            known & (is_behind | (is_here & ~is_first)),
+            lambda i: f"{self._entry(i)}: no transaction of the producer begins there",
+        )
+        # At most the one behind the marker; another transaction that is open may hold it back.
+        is_unstable = (self._stable < 0) | (self._stable > self._last + 1)
+        yield from entry_finding(
+            KIND,
+            STABLE_OFFSET,
+            Severity.ERROR,
+            known & is_unstable,
+            lambda i: f"{self._entry(i)}: a last stable offset of {self._stable[i]}",
+        )
+
+    def _is_of_producer(self, batches: OffsetLookup, control: int) -> BoolArray:
+        attributes = batches.column(ATTRIBUTES)
+        wanted: BoolArray = (
+            (batches.column(MAGIC) == 2)
+            & (batches.column(PRODUCER_ID) == self._producers)
+            & (attributes & TRANSACTIONAL_BIT != 0)
+            & (attributes & CONTROL_BIT == control)
+        )
+        return wanted
+
+    def _entry(self, number: int) -> str:
+        return (
+            f"producer {self._producers[number]}, offsets {self._first[number]} to "
+            f"{self._last[number]}"
+        )

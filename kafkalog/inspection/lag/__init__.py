@@ -1,0 +1,1 @@
+"""Lag of committed offsets, now and over time."""

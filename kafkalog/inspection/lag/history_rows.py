@@ -1,0 +1,146 @@
+"""The statuses of groups' partitions as columns of Arrow batches, for table `lag_history`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import fixed_width, integers, of_values
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.coordination.groups.burrow import BurrowSettings, Rule
+from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
+from kafkalog.inspection.lag.burrow_statuses import NOTHING, BurrowEvents, BurrowWindows
+from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
+from kafkalog.words import sentence
+
+# What events are of: a partition that a group has committed.
+EVENT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
+# What these functions add, with Spark's types.
+STATUS_COLUMNS = {
+    "status": "string",
+    "reason": "string",
+    "burrow_status": "string",
+    "burrow_reason": "string",
+    "burrow_lag": "long",
+    "burrow_complete": "double",
+}
+_BURROW_RULES = {rule.number: (rule.status.value, rule.words) for rule in Rule}
+_LAG_RULES = {rule.number: (rule.status.value, rule.words) for rule in LagRule}
+
+
+class StatusRows:
+    """Takes batches of events, those of a partition one after another in their order, and gives
+    those that are commits and ticks, with the statuses.
+
+    Columns: EVENT_KEY, `kind` (EventKind), `moment_ms`, `is_now`, `committed_offset`,
+    `event_ms` (when the commit took effect) and `commit_timestamp_ms`, `log_path` (null where the
+    input does not have the log), and those of an account, null where nothing is known.
+    """
+
+    def __init__(self, burrow: BurrowSettings, lag: LagSettings) -> None:
+        self._intervals = burrow.intervals
+        self._burrow, self._lag = BurrowWindows(burrow), LagWindows(lag)
+        self._last_key: list[object] | None = None
+
+    def judged(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of the next batch."""
+        is_first, kind = self._is_first(batch), _numbers(batch, "kind")
+        columns = self._burrow_columns(batch, is_first, kind)
+        columns |= self._lag_columns(batch, is_first, kind)
+        for name in STATUS_COLUMNS:
+            batch = batch.append_column(name, columns[name])
+        is_asked = (kind == EventKind.COMMIT) | (kind == EventKind.TICK)
+        return batch.filter(fixed_width(is_asked, pa.bool_()))
+
+    def _is_first(self, batch: pa.RecordBatch) -> BoolArray:
+        """Where the rows of a partition begin."""
+        changes = np.zeros(batch.num_rows, dtype=np.bool_)
+        for name in EVENT_KEY:
+            column = _without_nulls(batch.column(name))
+            changes[1:] |= _flags(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
+        keys = [
+            [batch.column(name)[row].as_py() for name in EVENT_KEY]
+            for row in (0, batch.num_rows - 1)
+        ]
+        changes[0] = keys[0] != self._last_key
+        self._last_key = keys[1]
+        return changes
+
+    def _burrow_columns(
+        self, batch: pa.RecordBatch, is_first: BoolArray, kind: LongArray
+    ) -> dict[str, pa.Array]:
+        found = self._burrow.verdicts(
+            BurrowEvents(
+                is_first,
+                kind,
+                _numbers(batch, "committed_offset"),
+                _numbers(batch, "commit_timestamp_ms"),
+                _numbers(batch, "high_watermark"),
+                _numbers(batch, "moment_ms"),
+            )
+        )
+        status, reason = _said(found.rule, found.numbers, _BURROW_RULES)
+        is_null = found.rule == NOTHING
+        return {
+            "burrow_status": status,
+            "burrow_reason": reason,
+            "burrow_lag": fixed_width(found.current_lag, pa.int64(), is_null),
+            "burrow_complete": fixed_width(found.held / self._intervals, pa.float64(), is_null),
+        }
+
+    def _lag_columns(
+        self, batch: pa.RecordBatch, is_first: BoolArray, kind: LongArray
+    ) -> dict[str, pa.Array]:
+        hidden = _numbers(batch, "damaged", 0) + _numbers(batch, "in_tiered_storage", 0)
+        found = self._lag.verdicts(
+            LagEvents(
+                is_first,
+                kind,
+                _numbers(batch, "committed_offset"),
+                _numbers(batch, "event_ms"),
+                _numbers(batch, "moment_ms"),
+                _flags(batch.column("is_now")),
+                _flags(batch.column("log_path").is_valid()),
+                _flags(batch.column("high_watermark").is_valid()),
+                _numbers(batch, "readable_records", 0),
+                _numbers(batch, "beyond_last_stable", 0),
+                _numbers(batch, "below_log_start", 0),
+                hidden,
+                _numbers(batch, "ahead_of_log", 0),
+                _numbers(batch, "next_timestamp_ms"),
+            )
+        )
+        status, reason = _said(found.rule, found.numbers, _LAG_RULES)
+        return {"status": status, "reason": reason}
+
+
+def _said(
+    rules: LongArray, numbers: LongArray, words: Mapping[int, tuple[str, str]]
+) -> tuple[pa.Array, pa.Array]:
+    """Status and reason of each rule, with its numbers."""
+    statuses: list[str | None] = [None] * len(rules)
+    reasons: list[str | None] = [None] * len(rules)
+    given: Sequence[Sequence[int]] = numbers.T.tolist()
+    for row, number in enumerate(rules.tolist()):
+        if number != NOTHING:
+            statuses[row], text = words[number]
+            reasons[row] = sentence(text, given[row])
+    return of_values(statuses, pa.string()), of_values(reasons, pa.string())
+
+
+def _numbers(batch: pa.RecordBatch, name: str, null: int = NOTHING) -> LongArray:
+    column = batch.column(name).cast(pa.int64())
+    return integers(column.fill_null(null) if column.null_count else column)
+
+
+def _without_nulls(column: pa.Array) -> pa.Array:
+    return column.fill_null("" if pa.types.is_string(column.type) else NOTHING)
+
+
+def _flags(column: pa.Array) -> BoolArray:
+    flags: BoolArray = integers(column.cast(pa.int8())) != 0
+    return flags

@@ -1,0 +1,147 @@
+"""Consumer lag in a partition, and what it is made of. Rules: docs/format.md F310 to F317."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.lag.interval_answers import first_in, largest, last_in, sums
+from kafkalog.inspection.lag.lag_bounds import LagBounds, lag_bounds
+from kafkalog.inspection.lag.lag_walk import LagWalk, LagWork
+from kafkalog.inspection.lag.offset_intervals import (
+    COUNT,
+    FINAL_MS,
+    FINAL_OFFSET,
+    FIRST_MS,
+    FIRST_OFFSET,
+    FIRST_TYPE,
+    RecordKind,
+)
+from kafkalog.storage.partition_log import PartitionLog
+
+
+@dataclass(frozen=True, slots=True)
+class LagAccounts:
+    """Answers to as many questions, an element each; columns of table `consumer_lag`.
+
+    `high_watermark_from` has numbers of `EndFrom`. Offsets and times are -1 where there is none,
+    and where damage hides which it is.
+    `is_before_log` is True where the log begins later than what was asked for: what it was then is
+    not known.
+    """
+
+    log_start_offset: LongArray
+    high_watermark: LongArray
+    high_watermark_from: LongArray
+    last_stable_offset: LongArray
+    lag: LongArray
+    readable_records: LongArray
+    control_records: LongArray
+    aborted_records: LongArray
+    gaps: LongArray
+    beyond_last_stable: LongArray
+    below_log_start: LongArray
+    in_tiered_storage: LongArray
+    damaged: LongArray
+    ahead_of_log: LongArray
+    next_offset: LongArray
+    next_timestamp_ms: LongArray
+    timestamp_type: LongArray
+    newest_timestamp_ms: LongArray
+    consumed_timestamp_ms: LongArray
+    is_before_log: BoolArray
+    work: LagWork
+
+
+def lag_accounts(
+    log: PartitionLog,
+    committed_offsets: LongArray,
+    at_ms: LongArray | None = None,
+    reached: LongArray | None = None,
+    *,
+    read_committed: bool,
+    now_ms: int | None = None,
+) -> LagAccounts:
+    """What lies between committed offsets and the end of a partition's log, now or at the moment
+    that goes with each of them, in milliseconds, by when the log is known to have `reached` an
+    offset. Timestamps after `now_ms`, this machine's time by default, are of wrong clocks.
+
+    Reads batch headers, and of batches only those in which an asked offset lies, the first and the
+    last one that is asked for, those that decide where the log ended at a moment, and compressed
+    ones of the old formats; a segment that turns out to be damaged is read whole. Raises OSError
+    where a file cannot be read.
+    """
+    read_whole: frozenset[int] = frozenset()
+    work = LagWork()
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    while True:
+        walk = LagWalk(log, read_whole, work, now_ms)
+        count = len(committed_offsets)
+        bounds = lag_bounds(walk, count, at_ms, reached, read_committed=read_committed)
+        accounts = _accounts(walk, committed_offsets, bounds, read_committed=read_committed)
+        if not walk.doubtful:
+            return accounts
+        # What is damaged must count for nothing in any of the answers.
+        read_whole |= walk.doubtful
+
+
+def _accounts(
+    walk: LagWalk, committed: LongArray, bounds: LagBounds, *, read_committed: bool
+) -> LagAccounts:
+    high_watermark, start = bounds.high_watermark, bounds.start_offset
+    starts = np.maximum(committed, start)
+    ends = np.maximum(np.minimum(high_watermark, bounds.last_stable_offset), starts)
+    # What a reader of committed records has consumed ends at the last stable offset as well.
+    consumed_ends = np.minimum(starts, bounds.last_stable_offset)
+    committed_end = int(bounds.last_stable_offset.max(initial=0)) if read_committed else None
+    found = walk.intervals(start, (starts, ends, consumed_ends), committed_end)
+    first, last, consumed_last = (
+        np.searchsorted(found.boundaries, offsets, side="right")
+        for offsets in (starts, ends, consumed_ends)
+    )
+    readable, control, aborted = (sums(found.counts[kind], first, last) for kind in RecordKind)
+    damaged = walk.damaged_between(starts, ends)
+    is_held = found.first[:, COUNT] > 0
+    next_piece = first_in(is_held, first, last)
+    log_begin = np.full(len(first), np.searchsorted(found.boundaries, start, side="right"))
+    consumed_piece = np.where(
+        committed > start, last_in(is_held, log_begin, consumed_last), NO_VALUE
+    )
+    walk.decode_pieces(found, next_piece, consumed_piece)
+    following, consumed = found.first[next_piece], found.last[consumed_piece]
+    has_next = (next_piece >= 0) & (walk.damaged_between(starts, following[:, FIRST_OFFSET]) == 0)
+    behind = consumed[:, FINAL_OFFSET] + 1
+    has_consumed = (consumed_piece >= 0) & (walk.damaged_between(behind, consumed_ends) == 0)
+
+    def of_next(values: LongArray) -> LongArray:
+        return np.where(has_next, values, NO_VALUE)
+
+    below_tiered = np.minimum(bounds.earliest_offset, high_watermark)
+    below_local = np.minimum(start, high_watermark)
+    return LagAccounts(
+        log_start_offset=np.full(len(committed), bounds.earliest_offset),
+        high_watermark=high_watermark,
+        high_watermark_from=bounds.high_watermark_from,
+        last_stable_offset=bounds.last_stable_offset,
+        lag=high_watermark - committed,
+        readable_records=readable,
+        control_records=control,
+        aborted_records=aborted,
+        gaps=ends - starts - readable - control - aborted - damaged,
+        beyond_last_stable=np.maximum(high_watermark - np.maximum(starts, ends), 0),
+        below_log_start=np.maximum(below_tiered - committed, 0),
+        in_tiered_storage=np.maximum(below_local - np.maximum(committed, below_tiered), 0),
+        damaged=damaged,
+        ahead_of_log=np.maximum(committed - high_watermark, 0),
+        next_offset=of_next(following[:, FIRST_OFFSET]),
+        next_timestamp_ms=of_next(following[:, FIRST_MS]),
+        timestamp_type=of_next(following[:, FIRST_TYPE]),
+        newest_timestamp_ms=of_next(largest(found.newest_ms, first, last)),
+        consumed_timestamp_ms=np.where(has_consumed, consumed[:, FINAL_MS], NO_VALUE),
+        is_before_log=bounds.is_before_log,
+        work=walk.work,
+    )

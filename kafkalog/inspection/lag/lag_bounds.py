@@ -1,0 +1,144 @@
+"""Between which offsets lag is counted, now and at past moments.
+
+Rules: docs/format.md F311, F312.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.transactions.transaction_walk import TransactionWalk, stable_offset
+from kafkalog.format.batch_header import LOG_APPEND_TIME
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.inspection.lag.lag_walk import LagWalk
+from kafkalog.inspection.lag.moments import end_offsets_at
+from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.log_snapshots import snapshot_entries
+
+_BEFORE_ALL = np.iinfo(np.int64).min
+
+
+class EndFrom(IntEnum):
+    """What tells the high watermark: the checkpoint of a clean stop; the log's end; at a past
+    moment the timestamp of the first later record, by its type, or that more had been consumed by
+    then."""
+
+    CHECKPOINT = 0
+    LOG_END = 1
+    CREATE_TIME = 2
+    LOG_APPEND_TIME = 3
+    CONSUMED = 4
+
+
+class LagBounds(NamedTuple):
+    """The log starts at `earliest_offset`, in tiered storage if that is below `start_offset`. The
+    arrays have an element for each question."""
+
+    earliest_offset: int
+    start_offset: int
+    high_watermark: LongArray
+    high_watermark_from: LongArray
+    last_stable_offset: LongArray
+    is_before_log: BoolArray
+
+
+def lag_bounds(
+    walk: LagWalk,
+    count: int,
+    at_ms: LongArray | None,
+    reached: LongArray | None,
+    *,
+    read_committed: bool,
+) -> LagBounds:
+    """The bounds for `count` questions. At a moment the log ended at the first record with a later
+    timestamp, but not below an offset that it is known to have reached; whether it was longer
+    before it lost its beginning is not told."""
+    log = walk.log
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    high_watermark, end_from = high_watermark_of(log, check_crcs=walk.ends_in_damage)
+    if at_ms is None:
+        stable = stable_offset(log, looks_for_damage=False).offset if read_committed else None
+        ends = np.full(count, high_watermark)
+        froms = np.full(count, end_from, dtype=np.int64)
+        stables = ends if stable is None else np.full(count, min(stable, high_watermark))
+        is_before = np.zeros(count, dtype=np.bool_)
+    else:
+        ends, froms, first = _ends_at(walk, at_ms, start, high_watermark)
+        froms[ends == high_watermark] = end_from
+        if reached is not None:
+            is_more = (reached > ends) & (reached <= high_watermark)
+            ends, froms = (
+                np.where(is_more, reached, ends),
+                np.where(is_more, EndFrom.CONSUMED, froms),
+            )
+        stables = np.maximum(_stable_offsets(log, ends), start) if read_committed else ends
+        is_before = (ends == first) & (start > 0)
+    return LagBounds(min(earliest_offset(log), start), start, ends, froms, stables, is_before)
+
+
+def high_watermark_of(log: PartitionLog, *, check_crcs: bool = False) -> tuple[int, EndFrom]:
+    """The high watermark of now, and what tells it. F311"""
+    known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    if known is not None:
+        return known, EndFrom.CHECKPOINT
+    return log_end_offset(log, check_crcs=check_crcs), EndFrom.LOG_END
+
+
+def reached_by(log: PartitionLog, committed_offsets: LongArray, at_ms: LongArray) -> LongArray:
+    """Of each moment the largest offset that was committed by then: the log had reached it. What is
+    above the high watermark of now is of another log that had its name, and tells nothing."""
+    end, _ = high_watermark_of(log)
+    order = np.argsort(at_ms, kind="stable")
+    of_this_log = np.where(committed_offsets <= end, committed_offsets, 0)
+    largest = np.maximum.accumulate(of_this_log[order])
+    # What was committed in the same millisecond was there as well.
+    behind = np.searchsorted(at_ms[order], at_ms, side="right") - 1
+    reached: LongArray = largest[behind]
+    return reached
+
+
+def _ends_at(
+    walk: LagWalk, at_ms: LongArray, start: int, high_watermark: int
+) -> tuple[LongArray, LongArray, int]:
+    """The ends by the records' timestamps, and by which type; and where the first record is."""
+    # Of the time before all others the answer is the first record.
+    moments, numbers = np.unique(np.append(at_ms, _BEFORE_ALL), return_inverse=True)
+    with closing(walk.tables(start, high_watermark)) as tables:
+        found, types = end_offsets_at(
+            tables, moments, start, high_watermark, walk.decode, walk.now_ms
+        )
+    ends, froms = (values[numbers[:-1]] for values in (found, types))
+    is_append_time = froms == LOG_APPEND_TIME
+    return (
+        ends,
+        np.where(is_append_time, EndFrom.LOG_APPEND_TIME, EndFrom.CREATE_TIME),
+        int(found[0]),
+    )
+
+
+def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:
+    """The last stable offsets of a log that ended at these offsets: where the first transaction
+    begins whose marker, if it has one, lies behind. What was open where the log begins now is known
+    if its first segment has a snapshot."""
+    base_offset = log.segments[0].base_offset or 0 if log.segments else 0
+    walk = TransactionWalk(log, base_offset, snapshot_entries(log, base_offset) or ())
+    spans = [
+        (LARGEST_OFFSET if found.marker_offset is None else found.marker_offset, found.first_offset)
+        for found in (*walk.ended(), *walk.still_open.by_producer.values())
+        if found.first_offset is not None
+    ]
+    if not spans:
+        return ends
+    markers, firsts = np.array(sorted(spans), dtype=np.int64).T
+    # Those that begin behind the end are above it all the same.
+    lowest = np.minimum.accumulate(firsts[::-1])[::-1]
+    lowest = np.append(lowest, LARGEST_OFFSET)
+    stable: LongArray = np.minimum(ends, lowest[np.searchsorted(markers, ends)])
+    return stable

@@ -1,0 +1,187 @@
+"""What a question of lag reads of a log: headers between offsets, and the few batches to decode."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import new_table
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.records.single_batches import BatchRecords, batch_records, is_message_set
+from kafkalog.columns.transactions.transaction_outcomes import (
+    TransactionOutcomes,
+    transaction_outcomes,
+)
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.inspection.lag.offset_intervals import (
+    BATCH_POSITION,
+    BATCH_SIZE,
+    COUNT,
+    IS_DECODED,
+    SEGMENT,
+    OffsetIntervals,
+    set_records,
+)
+from kafkalog.inspection.logs.log_headers import HeaderTable, LogHeaders
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.replicas import OffsetSpan
+
+_NO_ROWS = new_table(0)
+
+
+@dataclass(slots=True)
+class LagWork:
+    """What was read to answer: batch headers, batches that were decoded, and compressed messages of
+    the old formats, which are sets of messages whose headers do not count them."""
+
+    headers: int = 0
+    decoded_batches: int = 0
+    decompressed_sets: int = 0
+
+
+class LagWalk:
+    """Walks a log, of which the segments with the numbers in `read_whole` are read whole. As long
+    as others turn out to be `doubtful`, answers can be wrong."""
+
+    def __init__(
+        self, log: PartitionLog, read_whole: frozenset[int], work: LagWork, now_ms: int
+    ) -> None:
+        self.log = log
+        self.work = work
+        self.now_ms = now_ms
+        self.doubtful: set[int] = set()
+        self._read_whole = read_whole
+        self._bases = [segment.base_offset or 0 for segment in log.segments]
+        self._damaged: list[OffsetSpan] = []
+
+    @property
+    def ends_in_damage(self) -> bool:
+        """Whether the last segment is one of those that are read whole."""
+        return len(self._bases) - 1 in self._read_whole
+
+    def tables(self, start_offset: int, end_offset: int) -> Generator[HeaderTable, None, None]:
+        """The batches from the segment on that an offset lies in."""
+        numbers = range(self._segment_of(start_offset), len(self._bases))
+        yield from self._walked(LogHeaders(self.log, self._read_whole), numbers, end_offset)
+
+    def decode(self, headers: HeaderTable, position: int, size: int) -> BatchRecords | None:
+        """The records of a batch of the table's file."""
+        data = headers.file.read(position, size)
+        if is_message_set(data):
+            self.work.decompressed_sets += 1
+        else:
+            self.work.decoded_batches += 1
+        records = batch_records(data)
+        if records is None:
+            self._doubt({headers.segment})
+        return records
+
+    def intervals(
+        self, log_start: int, asked: Sequence[LongArray], committed_end: int | None
+    ) -> OffsetIntervals:
+        """What lies between the log start and all asked offsets, and of what is before the first of
+        these the last readable record at least. With `committed_end`, up to which transactions have
+        ended, records of aborted ones are not readable."""
+        offsets = np.concatenate(asked)
+        intervals = OffsetIntervals(np.unique(np.append(offsets, log_start)), self.decode)
+        if not len(offsets) or not self._bases:
+            return intervals
+        counted = OffsetSpan(max(int(offsets.min()), log_start), int(offsets.max()))
+        first = self._segment_of(counted.start)
+        numbers = range(first, len(self._bases))
+        self._damaged = self._walk(numbers, counted, intervals, counted, committed_end)
+        # What was consumed last may lie in segments before.
+        begin, end = (
+            np.searchsorted(intervals.boundaries, offset, side="right")
+            for offset in (log_start, counted.start)
+        )
+        for number in reversed(range(self._segment_of(log_start), first)):
+            if intervals.first[begin:end, COUNT].any():
+                break
+            span = OffsetSpan(self._bases[number], self._bases[number + 1])
+            self._damaged[:0] = self._walk([number], span, intervals, counted, committed_end)
+        return intervals
+
+    def damaged_between(self, starts: LongArray, ends: LongArray) -> LongArray:
+        """How many offsets of [start, end) damage hides, for each of them."""
+        hidden = np.zeros(len(starts), dtype=np.int64)
+        for span in self._damaged:
+            hidden += np.maximum(np.minimum(ends, span.end) - np.maximum(starts, span.start), 0)
+        return hidden
+
+    def decode_pieces(
+        self, intervals: OffsetIntervals, next_pieces: LongArray, last_pieces: LongArray
+    ) -> None:
+        """Decode the batches that the first pieces of some intervals, and the last ones of others,
+        are of, each once. Negative numbers stand for no interval."""
+        asked = [
+            (table, number)
+            for table, numbers in ((intervals.first, next_pieces), (intervals.last, last_pieces))
+            for number in np.unique(numbers[numbers >= 0]).tolist()
+            if not table[number, IS_DECODED]
+        ]
+        by_place = sorted(
+            (table[number] for table, number in asked),
+            key=lambda piece: (piece[SEGMENT], piece[BATCH_POSITION]),
+        )
+        for segment, pieces in groupby(by_place, key=lambda piece: int(piece[SEGMENT])):
+            with opened(self.log.segments[segment].path) as file:
+                self._decode_in(HeaderTable(segment, file, _NO_ROWS), pieces)
+
+    def _decode_in(self, headers: HeaderTable, pieces: Iterable[LongArray]) -> None:
+        for position, same in groupby(pieces, key=lambda piece: int(piece[BATCH_POSITION])):
+            of_batch = list(same)
+            records = self.decode(headers, position, int(of_batch[0][BATCH_SIZE]))
+            if records is not None:
+                for piece in of_batch:
+                    set_records(piece, records, 0, -1)
+
+    def _segment_of(self, offset: int) -> int:
+        return max(bisect_right(self._bases, offset) - 1, 0)
+
+    def _walked(
+        self, walk: LogHeaders, numbers: Iterable[int], end_offset: int
+    ) -> Generator[HeaderTable, None, None]:
+        for headers in walk.tables(numbers, end_offset):
+            self.work.headers += len(headers.table)
+            self._doubt(walk.doubtful)
+            yield headers
+
+    def _doubt(self, segments: set[int]) -> None:
+        self.doubtful |= segments - self._read_whole
+
+    def _walk(
+        self,
+        numbers: Iterable[int],
+        asked: OffsetSpan,
+        intervals: OffsetIntervals,
+        counted: OffsetSpan,
+        committed_end: int | None,
+    ) -> list[OffsetSpan]:
+        """Add the batches of some segments; what damage hides of these."""
+        walk = LogHeaders(self.log, self._read_whole)
+        with self._outcomes(asked, committed_end) as outcomes:
+            for headers in self._walked(walk, numbers, asked.end):
+                table = headers.table
+                is_aborted = np.zeros(len(table), dtype=np.bool_)
+                if outcomes is not None and committed_end is not None:
+                    is_aborted = outcomes.is_aborted(table, 0, committed_end)
+                intervals.add(headers, is_aborted, counted)
+        return walk.damaged.spans
+
+    @contextmanager
+    def _outcomes(
+        self, asked: OffsetSpan, committed_end: int | None
+    ) -> Iterator[TransactionOutcomes | None]:
+        if committed_end is None:
+            yield None
+            return
+        logs = [(self.log, LARGEST_OFFSET)]
+        with transaction_outcomes(logs, asked, committed_end, check_crcs=False) as outcomes:
+            yield outcomes

@@ -1,0 +1,70 @@
+"""Where a log ended at past moments, from its batch headers and a batch for each answer.
+
+Rule: docs/format.md F312.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import (
+    FAULT,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    POSITION,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.lag.offset_intervals import DecodeBatch
+from kafkalog.inspection.logs.log_headers import HeaderTable
+
+# Of records that do not count.
+_NEVER = np.iinfo(np.int64).min
+
+
+def end_offsets_at(
+    tables: Iterator[HeaderTable],
+    moments: LongArray,
+    start_offset: int,
+    end_offset: int,
+    decode: DecodeBatch,
+    latest_ms: int,
+) -> tuple[LongArray, LongArray]:
+    """For every moment, in milliseconds, in rising order, the first offset from `start_offset` on
+    whose record has a later timestamp, and that one's type; `end_offset` and -1 where there is none
+    below it.
+
+    `tables` are all batches from `start_offset` on. Timestamps after `latest_ms` tell nothing.
+    """
+    ends = np.full(len(moments), end_offset, dtype=np.int64)
+    types = np.full(len(moments), NO_VALUE, dtype=np.int64)
+    answered = 0
+    for headers in tables:
+        table = headers.table
+        held = (table[:, FAULT] == 0) & (table[:, RECORDS_COUNT] != 0)
+        rows = table[held & (table[:, LAST_OFFSET] >= start_offset)]
+        number = 0
+        while answered < len(moments):
+            later = np.flatnonzero(rows[number:, MAX_TIMESTAMP] > moments[answered])
+            if not len(later):
+                break
+            number += int(later[0])
+            position, size = rows[number, [POSITION, SIZE]].tolist()
+            records = decode(headers, position, size)
+            number += 1
+            if records is None:
+                continue
+            tells = (records.offsets >= start_offset) & (records.timestamps_ms <= latest_ms)
+            so_far = np.maximum.accumulate(np.where(tells, records.timestamps_ms, _NEVER))
+            count = int(np.searchsorted(moments[answered:], so_far[-1], side="left"))
+            places = np.searchsorted(so_far, moments[answered : answered + count], side="right")
+            ends[answered : answered + count] = records.offsets[places]
+            types[answered : answered + count] = records.timestamp_types[places]
+            answered += count
+        if answered == len(moments):
+            break
+    return np.minimum(ends, end_offset), types

@@ -1,0 +1,158 @@
+"""What a log holds between given offsets: counts of records, the newest of them, first and last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import (
+    ATTRIBUTES,
+    FAULT,
+    LAST_OFFSET,
+    MAGIC,
+    MAX_TIMESTAMP,
+    POSITION,
+    RECORDS_COUNT,
+    SIZE,
+    first_offsets,
+    is_wrapper,
+)
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
+from kafkalog.columns.records.single_batches import BatchRecords
+from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
+from kafkalog.format.faults import Fault
+from kafkalog.inspection.logs.log_headers import HeaderTable
+from kafkalog.storage.reading.replicas import OffsetSpan
+
+# Decodes the batch at a position of a table's file; None for one that cannot be.
+DecodeBatch = Callable[[HeaderTable, int, int], BatchRecords | None]
+
+
+class RecordKind(IntEnum):
+    """What a batch's records are to a consumer."""
+
+    READABLE = 0
+    CONTROL = 1
+    ABORTED = 2
+
+
+# A piece: the records of one batch that lie in one interval. Offset and times of the first and
+# the last of them are known if IS_DECODED, else by their batch only.
+(
+    INTERVAL,
+    KIND,
+    COUNT,
+    START,
+    NEWEST_MS,
+    IS_DECODED,
+    FIRST_OFFSET,
+    FIRST_MS,
+    FIRST_TYPE,
+    FINAL_OFFSET,
+    FINAL_MS,
+    SEGMENT,
+    BATCH_POSITION,
+    BATCH_SIZE,
+) = range(14)
+_PIECE_WIDTH = 14
+
+
+class OffsetIntervals:
+    """Interval k has the offsets [boundaries[k - 1], boundaries[k]), the first and the last one all
+    below and above. Arrays have an element or a row for each interval.
+
+    `counts` is of shape (3, intervals), by `RecordKind`; `newest_ms` (-1 for none), `first` and
+    `last` are of the readable records, a row with COUNT 0 standing for none.
+    """
+
+    def __init__(self, boundaries: LongArray, decode: DecodeBatch) -> None:
+        intervals = len(boundaries) + 1
+        self._decode = decode
+        self.boundaries = boundaries
+        self.counts = np.zeros((len(RecordKind), intervals), dtype=np.int64)
+        self.newest_ms = np.full(intervals, NO_VALUE, dtype=np.int64)
+        self.first = np.zeros((intervals, _PIECE_WIDTH), dtype=np.int64)
+        self.last = np.zeros((intervals, _PIECE_WIDTH), dtype=np.int64)
+
+    def add(self, headers: HeaderTable, is_aborted: BoolArray, counted: OffsetSpan) -> None:
+        """Take the next batches. Compressed messages of the old formats, whose headers do not count
+        what is in them, are decoded among the `counted` offsets only."""
+        pieces = self._pieces(headers, is_aborted, counted)
+        for kind in RecordKind:
+            of_kind = pieces[pieces[:, KIND] == kind]
+            np.add.at(self.counts[kind], of_kind[:, INTERVAL], of_kind[:, COUNT])
+        readable = pieces[pieces[:, KIND] == RecordKind.READABLE]
+        if not len(readable):
+            return
+        np.maximum.at(self.newest_ms, readable[:, INTERVAL], readable[:, NEWEST_MS])
+        numbers, firsts = np.unique(readable[:, INTERVAL], return_index=True)
+        lasts = np.append(firsts[1:], len(readable)) - 1
+        is_new = self.first[numbers, COUNT] == 0
+        self.first[numbers[is_new]] = readable[firsts[is_new]]
+        self.last[numbers] = readable[lasts]
+
+    def _pieces(
+        self, headers: HeaderTable, is_aborted: BoolArray, counted: OffsetSpan
+    ) -> LongArray:
+        table = headers.table
+        is_held = (table[:, FAULT] == 0) & (table[:, RECORDS_COUNT] != 0)
+        rows, is_aborted = table[is_held], is_aborted[is_held]
+        starts = first_offsets(rows)
+        first, last = (
+            np.searchsorted(self.boundaries, offsets, side="right")
+            for offsets in (starts, rows[:, LAST_OFFSET])
+        )
+        is_counted = (rows[:, LAST_OFFSET] >= counted.start) & (starts < counted.end)
+        is_split = (first != last) | (is_wrapper(rows) & is_counted)
+        pieces = _whole(rows, headers.segment)
+        pieces[:, INTERVAL], pieces[:, START] = first, starts
+        pieces[is_aborted, KIND] = RecordKind.ABORTED
+        parts = [pieces[~is_split]]
+        numbers = np.flatnonzero(is_held)[is_split].tolist()
+        for number, piece in zip(numbers, pieces[is_split], strict=True):
+            records = self._decode(headers, int(piece[BATCH_POSITION]), int(piece[BATCH_SIZE]))
+            if records is None:
+                table[number, FAULT] = Fault.RECORDS
+            else:
+                parts.append(self._split(records, piece))
+        found = np.concatenate(parts)
+        ordered: LongArray = found[np.argsort(found[:, START], kind="stable")]
+        return ordered
+
+    def _split(self, records: BatchRecords, piece: LongArray) -> LongArray:
+        numbers = np.searchsorted(self.boundaries, records.offsets, side="right")
+        intervals, firsts = np.unique(numbers, return_index=True)
+        parts = np.repeat(piece[np.newaxis], len(intervals), axis=0)
+        parts[:, INTERVAL] = intervals
+        parts[:, COUNT] = np.diff(firsts, append=len(numbers))
+        parts[:, START] = records.offsets[firsts]
+        parts[:, NEWEST_MS] = np.maximum.reduceat(records.timestamps_ms, firsts)
+        for part, end in zip(parts, [*firsts[1:], len(numbers)], strict=True):
+            set_records(part, records, end - int(part[COUNT]), end - 1)
+        return parts
+
+
+def set_records(piece: LongArray, records: BatchRecords, first: int, last: int) -> None:
+    """Note in a piece the first and the last of its batch's records that are in it."""
+    piece[IS_DECODED] = 1
+    piece[FIRST_OFFSET] = records.offsets[first]
+    piece[FIRST_MS] = records.timestamps_ms[first]
+    piece[FIRST_TYPE] = records.timestamp_types[first]
+    piece[FINAL_OFFSET] = records.offsets[last]
+    piece[FINAL_MS] = records.timestamps_ms[last]
+
+
+def _whole(rows: LongArray, segment: int) -> LongArray:
+    """Batches as pieces, by their headers."""
+    pieces = np.zeros((len(rows), _PIECE_WIDTH), dtype=np.int64)
+    is_control = (rows[:, MAGIC] == 2) & (rows[:, ATTRIBUTES] & CONTROL_BIT != 0)
+    pieces[:, KIND] = np.where(is_control, RecordKind.CONTROL, RecordKind.READABLE)
+    # Where the header does not count them there is one at least.
+    pieces[:, COUNT] = np.maximum(rows[:, RECORDS_COUNT], 1)
+    pieces[:, NEWEST_MS] = rows[:, MAX_TIMESTAMP]
+    pieces[:, SEGMENT] = segment
+    pieces[:, BATCH_POSITION] = rows[:, POSITION]
+    pieces[:, BATCH_SIZE] = rows[:, SIZE]
+    return pieces

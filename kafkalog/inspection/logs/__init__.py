@@ -1,0 +1,1 @@
+"""Where logs begin and end, by offset and by time."""

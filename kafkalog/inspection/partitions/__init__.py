@@ -1,0 +1,1 @@
+"""Reports about one partition, a file for each view."""

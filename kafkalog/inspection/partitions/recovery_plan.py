@@ -1,0 +1,154 @@
+"""What a recovery costs a partition and what of it could be saved: view `recovery_plan`,
+schemas/tables/recovery_plan.json.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from kafkalog.columns.batches.batch_table import (
+    BASE_TIMESTAMP,
+    FAULT,
+    LAST_OFFSET,
+    MAX_TIMESTAMP,
+    RECORDS_COUNT,
+    SIZE,
+)
+from kafkalog.columns.batches.byte_ranges import FAULTY, TRAILING, VALID, ByteRange
+from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.records.segment_reader import read_byte_ranges
+from kafkalog.columns.table_rows import TableRow
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.log_bounds import told_end, with_indexes
+from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
+
+
+def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
+    """The plan for a partition's next start, and the account of what it costs."""
+    plan = plan_recovery(log.path, settings)
+    cut = plan.cuts[-1] if plan.cuts else None
+    served, lost = _divided(log, plan)
+    sound = [row for row in lost if row["verdict"] == VALID]
+    damaged = [row for row in lost if row["verdict"] in (FAULTY, TRAILING)]
+    return {
+        "directory": log.path,
+        "shutdown": "clean" if settings.is_clean_shutdown else "unclean",
+        "recovery_point": settings.recovery_point,
+        "broker_starts": plan.start_error is None,
+        "start_error": plan.start_error,
+        "log_start_offset": plan.log_start_offset,
+        "log_end_offset": plan.log_end_offset,
+        "cut_file": os.path.join(log.path, cut.file) if cut else None,
+        "cut_position": cut.position if cut else None,
+        "cut_reason": cut.reason if cut else None,
+        "cut_kind": damaged[0]["kind"] if damaged else None,
+        "lost_bytes": _total(lost, "length"),
+        "lost_records": _total(sound, "records") + _announced(damaged),
+        "salvageable_bytes": _total(sound, "length"),
+        "salvageable_records": _total(sound, "records"),
+        "recovered_segments": len(plan.recovered_segments),
+        "deleted_segments": plan.deleted_segments,
+        "deleted_snapshots": plan.deleted_snapshots,
+        "written_snapshots": plan.written_snapshots,
+        "leader_epochs": [entry._asdict() for entry in plan.leader_epochs],
+        "missing_offsets": _missing_offsets(log, plan),
+        **_unflushed(log, settings.recovery_point),
+        **_remaining(plan, served),
+    }
+
+
+def _remaining(plan: RecoveryPlan, served: Sequence[ServedSegment]) -> TableRow:
+    """What stays wrong with a log that a broker starts with."""
+    if plan.start_error is not None:
+        return {"remaining_faults": None, "consumers_stop_at": None}
+    start, end = plan.log_start_offset, plan.log_end_offset
+    return {
+        "remaining_faults": sum(len(each.faults(start)) for each in served),
+        "consumers_stop_at": consumers_stop_at(served, start, end),
+    }
+
+
+def _missing_offsets(log: PartitionLog, plan: RecoveryPlan) -> int | None:
+    """Offsets that the log had by checkpoints or indexes and does not have once the broker runs."""
+    if plan.log_end_offset is None:
+        return None
+    told = with_indexes(told_end(log), plan.log_end_offset)
+    return max(told.offset - plan.log_end_offset, 0)
+
+
+def _total(rows: list[ByteRange], column: str) -> int:
+    return sum(int(row[column]) for row in rows)  # type: ignore[call-overload]
+
+
+def _announced(rows: list[ByteRange]) -> int:
+    """Records of damaged batches, by the offsets in their headers where there are any."""
+    return sum(
+        int(row["last_offset"]) - int(row["base_offset"]) + 1  # type: ignore[call-overload]
+        for row in rows
+        if row.get("base_offset") is not None and row.get("last_offset") is not None
+    )
+
+
+def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment], list[ByteRange]]:
+    """What the plan leaves of each segment, and the ranges of all that it does not."""
+    cuts = {cut.file: cut.position for cut in plan.cuts}
+    served: list[ServedSegment] = []
+    lost: list[ByteRange] = []
+    for segment in log.segments:
+        is_deleted = segment.base_offset in plan.deleted_segments
+        end = 0 if is_deleted else cuts.get(os.path.basename(segment.path))
+        ranges = list(_byte_ranges(segment, is_compacted=log.is_compacted))
+        if end is not None:
+            # Of what follows a cut nothing is left that a hole could lie before.
+            ranges = [row for row in ranges if row["length"]]
+            lost += [row for row in ranges if int(str(row["position"])) >= end]
+            ranges = [row for row in ranges if int(str(row["position"])) < end]
+        if not is_deleted:
+            served.append(ServedSegment(segment, segment.size if end is None else end, ranges))
+    return served, lost
+
+
+def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:
+    options = SegmentOptions.of(segment)
+    with InputFile(segment.path) as file:
+        yield from read_byte_ranges(FileWindow(file), options, is_compacted=is_compacted)
+
+
+def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
+    """What a crash of the machine could have cost: records that may not have been on disk yet."""
+    records = size = 0
+    first_ms, last_ms = None, None
+    for segment in log.segments:
+        if segment.next_base_offset is not None and segment.next_base_offset <= recovery_point:
+            continue
+        for table in _headers(segment):
+            late = table[(table[:, FAULT] == 0) & (table[:, LAST_OFFSET] >= recovery_point)]
+            records += int(late[:, RECORDS_COUNT].clip(0).sum())
+            size += int(late[:, SIZE].sum())
+            times = late[late[:, MAX_TIMESTAMP] != NO_VALUE]
+            if len(times):
+                first = int(times[:, BASE_TIMESTAMP].min())
+                last = int(times[:, MAX_TIMESTAMP].max())
+                first_ms = first if first_ms is None else min(first_ms, first)
+                last_ms = last if last_ms is None else max(last_ms, last)
+    span_ms = -1 if first_ms is None or last_ms is None else last_ms - first_ms
+    return {
+        "unflushed_records": records,
+        "unflushed_bytes": size,
+        # Producers choose timestamps: their distance can be no time at all.
+        "unflushed_ms": span_ms if 0 <= span_ms < 2**63 else None,
+    }
+
+
+def _headers(segment: SegmentFile) -> Iterator[LongArray]:
+    options = SegmentOptions.of(segment, check_crcs=False)
+    with InputFile(segment.path) as file:
+        for chunk in SegmentHeaders(FileWindow(file), options).chunks():
+            yield chunk.table

@@ -1,0 +1,100 @@
+"""What retention would do to the segments of a log: view `retention_plan`,
+schemas/tables/retention_plan.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kafkalog.columns.batches.batch_table import FAULT, MAX_TIMESTAMP
+from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.table_rows import TableRow
+from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.storage.cleaning.retention import (
+    RetentionLog,
+    RetentionSegment,
+    expiries_ms,
+    plan_retention,
+)
+from kafkalog.storage.cleaning.retention_facts import (
+    LargestTimestamp,
+    TimestampFrom,
+    largest_timestamp,
+)
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.log_dir.topic_configs import RetentionSettings
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+
+
+def retention_rows(
+    log: PartitionLog, settings: RetentionSettings, now_ms: int
+) -> Iterator[TableRow]:
+    """A row for each segment of the log, in their order."""
+    if not log.segments:
+        return
+    times = [largest_timestamp(segment) for segment in log.segments]
+    log_end, latest_ms = _walked(log.segments[-1])
+    if not log.log_dir.is_clean_shutdown and latest_ms != NO_VALUE:
+        # Its index has the last entry only once the segment is closed.
+        times[-1] = LargestTimestamp(latest_ms, TimestampFrom.BATCHES)
+    start = log_bounds(log, EndRule.LOG_END).start_offset
+    high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
+    facts = RetentionLog(
+        start, log_end, log_end if high_watermark is None else min(high_watermark, log_end)
+    )
+    segments = [
+        RetentionSegment(segment.base_offset or 0, segment.size, time.timestamp_ms)
+        for segment, time in zip(log.segments, times, strict=True)
+    ]
+    constants = {
+        "at_ms": now_ms,
+        **_settings_columns(settings),
+        "log_start_offset": start,
+        "log_end_offset": log_end,
+        "high_watermark": facts.high_watermark,
+        "high_watermark_from": "log_end" if high_watermark is None else "checkpoint",
+    }
+    verdicts = plan_retention(segments, facts, settings.limits, now_ms)
+    expiries = expiries_ms(segments, settings.limits)
+    for segment, time, verdict, expiry in zip(log.segments, times, verdicts, expiries, strict=True):
+        yield {
+            **constants,
+            "file": segment.path,
+            "segment_base_offset": segment.base_offset,
+            "is_last_segment": segment.next_base_offset is None,
+            "bytes": segment.size,
+            "largest_timestamp_ms": time.timestamp_ms,
+            "largest_timestamp_from": time.source.value,
+            "goes": verdict.goes,
+            "reason": verdict.reason.value,
+            "expires_at_ms": expiry,
+        }
+
+
+def _settings_columns(settings: RetentionSettings) -> TableRow:
+    policy = settings.cleanup_policy
+    return {
+        "cleanup_policy": None if policy.value is None else ",".join(sorted(policy.value)),
+        "cleanup_policy_from": policy.source,
+        "retention_ms": settings.retention_ms.value,
+        "retention_ms_from": settings.retention_ms.source,
+        "retention_bytes": settings.retention_bytes.value,
+        "retention_bytes_from": settings.retention_bytes.source,
+        "is_tiered": settings.is_tiered,
+    }
+
+
+def _walked(segment: SegmentFile) -> tuple[int, int]:
+    """The offset after the last batch of a segment, and the largest timestamp in it."""
+    options = SegmentOptions.of(segment, check_crcs=False)
+    latest_ms = NO_VALUE
+    with InputFile(segment.path) as file:
+        headers = SegmentHeaders(FileWindow(file), options)
+        for chunk in headers.chunks():
+            sound = chunk.table[chunk.table[:, FAULT] == 0]
+            if len(sound):
+                latest_ms = max(latest_ms, int(sound[:, MAX_TIMESTAMP].max()))
+        return headers.next_offset, latest_ms

@@ -1,0 +1,266 @@
+"""What there is of each segment in a partition's directory, and whether its side files are sound:
+view `segments`, schemas/tables/segments.json. Batch headers are read, payloads are not.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from operator import itemgetter
+from typing import TypeVar
+
+import numpy as np
+
+from kafkalog.columns.batches.batch_table import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_TIMESTAMP,
+    FAULT,
+    LAST_OFFSET,
+    LEADER_EPOCH,
+    MAGIC,
+    MAX_TIMESTAMP,
+    RECORDS_COUNT,
+    SIZE,
+    is_wrapper,
+)
+from kafkalog.columns.batches.segment_batches import SegmentHeaders
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.jit.compiled import LongArray
+from kafkalog.columns.table_rows import TableRow
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
+from kafkalog.format.faults import Severity
+from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
+from kafkalog.inspection.indexes.index_findings import MISSING, ORPHAN, IndexFinding
+from kafkalog.inspection.indexes.side_file_check import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    leader_epoch_findings,
+    snapshot_findings,
+    topic_id_findings,
+)
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import (
+    InputFile,
+    list_directory,
+    modified_ms,
+    read_bytes,
+    read_text,
+)
+from kafkalog.storage.log_dir.segment_files import LOG, FoundSegment, Status, found_segments
+from kafkalog.storage.names import snapshot_offset
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.temporary_files import CLEANED
+
+_Read = TypeVar("_Read")
+_OFFSET = itemgetter(0)
+SOUND, FINDINGS = "sound", "findings"
+
+
+def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
+    """A row for every segment in the partition's directory. Files that vanish meanwhile are left
+    out."""
+    entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
+    texts = _Texts(log.path)
+    all_snapshots = _by_offset(entries)
+    for segment in found_segments(log, entries):
+        snapshots = _snapshots(segment, all_snapshots)
+        try:
+            found, account = _checked(log, segment)
+            for entry in snapshots:
+                data = _contents(read_bytes, entry.path, entry.name, found)
+                found += [] if data is None else snapshot_findings(entry.name, data)
+        except FileNotFoundError:
+            continue
+        if segment.status is Status.ACTIVE:
+            found += texts.findings()
+        yield {
+            "topic_id": texts.topic_id,
+            **_file_columns(log, segment),
+            "snapshot_bytes": sum(entry.size for entry in snapshots) if snapshots else None,
+            **account.columns(),
+            **_verdict(found),
+        }
+
+
+class _Texts:
+    """The partition's small text files, told of with the active segment."""
+
+    def __init__(self, directory: str) -> None:
+        self._findings: list[IndexFinding] = []
+        epochs, metadata = (
+            _contents(read_text, os.path.join(directory, name), name, self._findings)
+            for name in (LEADER_EPOCHS, PARTITION_METADATA)
+        )
+        self._findings += leader_epoch_findings(epochs or "")
+        if metadata:
+            self._findings += topic_id_findings(metadata)
+        self.topic_id: str | None = None
+        with suppress(CorruptDataError):
+            self.topic_id = read_topic_id(metadata or "")
+
+    def findings(self) -> list[IndexFinding]:
+        return self._findings
+
+
+def _contents(
+    read: Callable[[str], _Read | None], path: str, name: str, found: list[IndexFinding]
+) -> _Read | None:
+    """What is in a file; None, and a finding, where it cannot be read."""
+    try:
+        return read(path)
+    except CorruptDataError as error:
+        found.append(IndexFinding(name, error.fault, Severity.ERROR, error.detail))
+        return None
+
+
+def _by_offset(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    """The producer snapshots among the entries, by the offsets in their names."""
+    found = [
+        (offset, entry) for entry in entries if (offset := snapshot_offset(entry.name)) is not None
+    ]
+    return sorted(found, key=_OFFSET)
+
+
+def _snapshots(segment: FoundSegment, all_snapshots: Sequence[tuple[int, Entry]]) -> list[Entry]:
+    """The producer snapshots at the segment's offsets, of the last segment those behind it too."""
+    if segment.status not in (Status.ACTIVE, Status.LIVE, Status.NOT_SERVED) or segment.name.mark:
+        return []
+    first = bisect_left(all_snapshots, segment.name.base_offset, key=_OFFSET)
+    end = segment.next_base_offset
+    last = None if end is None else bisect_left(all_snapshots, end, key=_OFFSET)
+    return [entry for _, entry in all_snapshots[first:last]]
+
+
+def _file_columns(log: PartitionLog, segment: FoundSegment) -> TableRow:
+    files = segment.files
+    sizes = {kind: entry.size for kind, entry in files.items()}
+    return {
+        "directory": log.path,
+        "file": segment.file.path,
+        "segment_base_offset": segment.name.base_offset,
+        "status": segment.status.value,
+        "status_reason": segment.reason,
+        "size": sizes.get(LOG),
+        "modified_ms": modified_ms(segment.file.path),
+        "index_bytes": sizes.get(".index"),
+        "timeindex_bytes": sizes.get(".timeindex"),
+        "txnindex_bytes": sizes.get(".txnindex"),
+    }
+
+
+def _verdict(found: Sequence[IndexFinding]) -> TableRow:
+    kinds = {finding.kind for finding in found if finding.severity >= Severity.WARNING}
+    verdict = SOUND if not kinds else MISSING if kinds == {MISSING} else FINDINGS
+    findings = [{**asdict(finding), "severity": finding.severity.name.lower()} for finding in found]
+    return {"index_verdict": verdict, "index_findings": findings}
+
+
+def _checked(log: PartitionLog, segment: FoundSegment) -> tuple[list[IndexFinding], HeaderAccount]:
+    account = HeaderAccount()
+    base_offset = segment.name.base_offset
+    if LOG not in segment.files:
+        detail = "without its log: a broker that starts drops it"
+        orphans = [IndexFinding(kind, ORPHAN, Severity.WARNING, detail) for kind in segment.files]
+        return orphans, account
+    options = SegmentOptions(base_offset, segment.next_base_offset, check_crcs=False)
+    with InputFile(segment.file.path) as file:
+        chunks = SegmentHeaders(FileWindow(file), options).chunks()
+        tables = (account.noted(chunk.table) for chunk in chunks)
+        unread: list[IndexFinding] = []
+        found = check_indexes(tables, _indexes(log, segment, unread))
+    hidden = {(finding.file, MISSING) for finding in unread}
+    return unread + [each for each in found if (each.file, each.kind) not in hidden], account
+
+
+def _indexes(
+    log: PartitionLog, segment: FoundSegment, unread: list[IndexFinding]
+) -> SegmentIndexes:
+    index, timeindex, txnindex = (
+        _contents(read_bytes, segment.files[kind].path, kind, unread)
+        if kind in segment.files
+        else None
+        for kind in (".index", ".timeindex", ".txnindex")
+    )
+    is_last = segment.next_base_offset is None
+    return SegmentIndexes(
+        base_offset=segment.name.base_offset,
+        index=index,
+        timeindex=timeindex,
+        txnindex=txnindex,
+        is_active=is_last and segment.name.mark in ("", CLEANED),
+        is_trimmed=log.is_trimmed,
+    )
+
+
+class HeaderAccount:
+    """Sums up the batch headers of a segment."""
+
+    def __init__(self) -> None:
+        self._batches = self._records = self._unframed = 0
+        self._counts_all = True
+        self._first: int | None = None
+        self._last: int | None = None
+        self._first_ms: int | None = None
+        self._latest_ms = NO_VALUE
+        self._epochs: list[int] = []
+        # Of the records those of control batches.
+        self.control_records = 0
+        # The bytes of batches by the number of their codec.
+        self.codec_bytes: LongArray = np.zeros(COMPRESSION_BITS + 1, dtype=np.int64)
+
+    def noted(self, table: LongArray) -> LongArray:
+        """The table, once it is taken account of."""
+        sound = table[table[:, FAULT] == 0]
+        self._unframed += int(table[table[:, FAULT] != 0, SIZE].sum())
+        if len(sound):
+            counts = sound[:, RECORDS_COUNT]
+            self._batches += len(sound)
+            self._records += int(counts.clip(0).sum())
+            is_control = (sound[:, MAGIC] == 2) & (sound[:, ATTRIBUTES] & CONTROL_BIT != 0)
+            self.control_records += int(counts[is_control].clip(0).sum())
+            self._counts_all &= bool((counts != NO_VALUE).all())
+            self._note_offsets(sound)
+            self._latest_ms = max(self._latest_ms, int(sound[:, MAX_TIMESTAMP].max()))
+            self._note_first_time(sound)
+            self._note_epochs(sound[:, LEADER_EPOCH])
+            np.add.at(self.codec_bytes, sound[:, ATTRIBUTES] & COMPRESSION_BITS, sound[:, SIZE])
+        return table
+
+    def _note_offsets(self, sound: LongArray) -> None:
+        if self._last is None and not is_wrapper(sound[:1])[0]:
+            self._first = int(sound[0, BASE_OFFSET])
+        self._last = int(sound[-1, LAST_OFFSET])
+
+    def _note_first_time(self, sound: LongArray) -> None:
+        has_horizon = (sound[:, MAGIC] == 2) & (sound[:, ATTRIBUTES] & DELETE_HORIZON_BIT != 0)
+        times = sound[~has_horizon & (sound[:, BASE_TIMESTAMP] != NO_VALUE), BASE_TIMESTAMP]
+        if len(times) and self._first_ms is None:
+            self._first_ms = int(times[0])
+
+    def _note_epochs(self, epochs: LongArray) -> None:
+        known = epochs[epochs != NO_VALUE]
+        if len(known):
+            first, *_ = (*self._epochs, int(known[0]))
+            self._epochs = [first, int(known[-1])]
+
+    def columns(self) -> TableRow:
+        """The account as columns of the view."""
+        epochs = self._epochs
+        return {
+            "base_offset": self._first,
+            "last_offset": self._last,
+            "batches": self._batches,
+            "records": self._records if self._counts_all else None,
+            "unframed_bytes": self._unframed,
+            "first_timestamp_ms": self._first_ms,
+            "max_timestamp_ms": None if self._latest_ms == NO_VALUE else self._latest_ms,
+            "first_leader_epoch": epochs[0] if epochs else None,
+            "last_leader_epoch": epochs[-1] if epochs else None,
+        }

@@ -1,0 +1,1 @@
+"""Rows of ZooKeeper's files."""

@@ -1,0 +1,1 @@
+"""Keys and values decoded by Spark's functions."""

@@ -1,0 +1,97 @@
+"""Schemas in the arguments, and what Spark says to schemas before any data is read."""
+
+from __future__ import annotations
+
+import json
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
+from kafkalog.errors import OptionError, SchemaError
+from kafkalog.messages.json_schemas import json_schema_type
+from kafkalog.messages.payload_formats import (
+    AvroFormat,
+    JsonFormat,
+    ProtobufFormat,
+    SchemaFormat,
+    TextFormat,
+)
+from kafkalog.spark.jobs.decoding.decoding_arguments import (
+    DecodingRequest,
+    PayloadKind,
+    descriptor_bytes,
+    schema_text,
+    unusable_schema,
+)
+from kafkalog.spark.session import default_settings
+
+
+def given_format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
+    """The format by the schema in the arguments.
+
+    Raises OptionError where it cannot be used, or a jar is missing.
+    """
+    try:
+        return _format(request, spark)
+    except SchemaError as error:
+        raise unusable_schema(request, error) from error
+
+
+def _format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
+    if request.kind is PayloadKind.STRING:
+        return TextFormat()
+    if request.kind.is_protobuf:
+        message, descriptor = request.message or "", descriptor_bytes(request)
+        arguments = F.lit(message), F.lit(descriptor)
+        _check(request, spark, F.call_function("from_protobuf", F.lit(b""), *arguments))
+        return ProtobufFormat(message, descriptor)
+    text = schema_text(request)
+    if request.kind in (PayloadKind.JSON, PayloadKind.CONFLUENT_JSON):
+        return JsonFormat(_type_json(text))
+    check_avro(request, spark, text)
+    return AvroFormat(text, text)
+
+
+def check_avro(request: DecodingRequest, spark: SparkSession, schema: str) -> None:
+    """Raise SchemaError if Spark cannot read Avro as this schema, OptionError without its jar."""
+    _check(request, spark, F.call_function("from_avro", F.lit(b""), F.lit(schema)))
+
+
+def _check(request: DecodingRequest, spark: SparkSession, decoded: Column) -> None:
+    try:
+        _ = spark.range(0).select(decoded).schema
+    except AnalysisException as error:
+        if not (error.getCondition() or "").endswith("_NOT_LOADED_SQL_FUNCTIONS_UNUSABLE"):
+            raise SchemaError(str(error)) from error
+        package = "spark-protobuf" if request.kind.is_protobuf else "spark-avro"
+        how = _how_to_add(package, spark.version)
+        raise OptionError(request.argument("format"), request.kind.value, how) from error
+    except Py4JJavaError as error:
+        # Not all that spark-avro throws at a schema has a Python error of its own.
+        raise SchemaError(str(error.java_exception.getMessage()).strip()) from error
+
+
+def _type_json(text: str) -> str:
+    try:
+        if not text.lstrip().startswith("{"):
+            return DataType.fromDDL(text).json()
+        parsed = json.loads(text)
+        is_sparks = parsed.get("type") == "struct" and "fields" in parsed
+        return text if is_sparks else json.dumps(json_schema_type(text, {}))
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(str(error)) from error
+    except PySparkException as error:
+        raise SchemaError(f"no file, Spark DDL (such as 'id BIGINT') or JSON: {error}") from error
+
+
+def _how_to_add(package: str, version: str) -> str:
+    artifact = f"org.apache.spark:{package}_2.13:{version}"
+    delta = default_settings()["spark.jars.packages"]
+    return (
+        f"needs the jar of {package}, which is not on the class path: give spark-submit --conf "
+        f"spark.jars.packages={artifact},{delta} (the latter for Delta tables), and "
+        "`python jobs/...` the same in PYSPARK_SUBMIT_ARGS='--conf ... pyspark-shell'"
+    )

@@ -1,0 +1,169 @@
+"""Which of the registry's schemas decodes which payloads. Rules: docs/format.md F287 to F293."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from kafkalog.errors import OptionError, SchemaError
+from kafkalog.log_lines import logger
+from kafkalog.messages.avro_schemas import read_avro_schema, standalone_avro_schema
+from kafkalog.messages.confluent_wire import write_message_indexes
+from kafkalog.messages.json_schemas import json_schema_type
+from kafkalog.messages.payload_formats import (
+    AvroFormat,
+    ConfluentFormat,
+    JsonFormat,
+    ProtobufFormat,
+    SchemaFormat,
+    SchemaUse,
+)
+from kafkalog.messages.proto_files import message_place
+from kafkalog.messages.schema_registry import (
+    SCHEMAS_TOPIC,
+    RegisteredSchema,
+    SchemaRegistry,
+    SchemaState,
+    read_schema_registry,
+)
+from kafkalog.spark.jobs.decoding.decoding_arguments import DecodingRequest, PayloadKind
+from kafkalog.spark.jobs.decoding.given_schemas import check_avro
+
+_logger = logger(__name__)
+_REGISTRY_TYPES = {
+    PayloadKind.CONFLUENT_AVRO: "AVRO",
+    PayloadKind.CONFLUENT_JSON: "JSON",
+    PayloadKind.CONFLUENT_PROTOBUF: "PROTOBUF",
+}
+
+
+def read_registry(request: DecodingRequest, spark: SparkSession) -> SchemaRegistry:
+    """The schemas in the segments of `_schemas`."""
+    reader = spark.read.format("kafkalog").option("subscribe", SCHEMAS_TOPIC)
+    reader = reader.option("columns", "offset,key,value").option("mode", request.mode)
+    rows = reader.load(list(request.schemas_topic)).orderBy("offset").collect()
+    registry = read_schema_registry(
+        (row.offset, _bytes_or_none(row.key), _bytes_or_none(row.value)) for row in rows
+    )
+    if registry.unreadable:
+        shown = ", ".join(map(str, registry.unreadable[:10]))
+        _logger.warning("%s: no registry's records at offsets %s", SCHEMAS_TOPIC, shown)
+    return registry
+
+
+class RegistryChoice:
+    """Chooses by the schema ids that are in the data. `given` is the schema to read all as, if the
+    arguments have one."""
+
+    def __init__(
+        self, request: DecodingRequest, spark: SparkSession, given: SchemaFormat | None
+    ) -> None:
+        self._request = request
+        self._spark = spark
+        self._given = given
+        self._registry = read_registry(request, spark)
+
+    def chosen(self, ids: list[int]) -> ConfluentFormat:
+        """Each id with its use, or the reason why it has none.
+
+        Raises OptionError if no id has a use, or the schema to read all as cannot be used.
+        """
+        usable: dict[int, RegisteredSchema] = {}
+        refused: dict[int, str] = {}
+        for schema_id in ids:
+            schema = self._registry.by_id.get(schema_id)
+            reason = schema and self._refusal(schema)
+            if reason:
+                refused[schema_id] = reason
+            elif schema:
+                usable[schema_id] = schema
+        if not usable and self._request.schema_id is None:
+            raise self._none_found(ids, refused)
+        reader = self._given or self._reader(usable)
+        uses = []
+        for schema_id, schema in usable.items():
+            try:
+                uses.append(self._use(schema, reader))
+            except SchemaError as error:
+                refused[schema_id] = str(error)
+        if not uses:
+            raise self._none_found(ids, refused)
+        return ConfluentFormat(uses, refused)
+
+    def _refusal(self, schema: RegisteredSchema) -> str | None:
+        wanted = _REGISTRY_TYPES[self._request.kind]
+        if schema.schema_type != wanted:
+            return f"its schema is {schema.schema_type}, not {wanted}"
+        return "its schema is encrypted in _schemas" if schema.is_encrypted else None
+
+    def _reader(self, usable: Mapping[int, RegisteredSchema]) -> SchemaFormat:
+        request, name = self._request, self._request.argument("schema-id")
+        schema_id = _newest(usable) if request.schema_id is None else request.schema_id
+        schema = self._registry.by_id.get(schema_id)
+        if schema is None:
+            known = ", ".join(map(str, sorted(self._registry.by_id)))
+            raise OptionError(name, schema_id, f"an id in _schemas: {known or 'there is none'}")
+        reason = self._refusal(schema)
+        if reason:
+            raise OptionError(name, schema_id, f"a schema that can be used, but {reason}")
+        try:
+            return self._reader_format(schema)
+        except SchemaError as error:
+            allowed = f"a schema that can be used, but {error}"
+            raise OptionError(name, schema_id, allowed) from error
+
+    def _reader_format(self, schema: RegisteredSchema) -> SchemaFormat:
+        if self._request.kind is PayloadKind.CONFLUENT_JSON:
+            references = self._registry.references(schema)
+            texts = {name: used.text for name, used in references.items()}
+            return JsonFormat(json.dumps(json_schema_type(schema.text, texts)))
+        text = self._avro_text(schema)
+        check_avro(self._request, self._spark, text)
+        return AvroFormat(text, text)
+
+    def _use(self, schema: RegisteredSchema, reader: SchemaFormat) -> SchemaUse:
+        match reader:
+            case AvroFormat(_, reader_text):
+                writer = self._avro_text(schema)
+                is_raw = _is_bytes(writer)
+                if is_raw != _is_bytes(reader_text):
+                    raise SchemaError("only one of its schema and the reader's is bytes")
+                return SchemaUse(schema.schema_id, AvroFormat(writer, reader_text, is_raw))
+            case ProtobufFormat(message):
+                place = write_message_indexes(message_place(schema.text, message))
+                return SchemaUse(schema.schema_id, reader, place)
+            case _:
+                return SchemaUse(schema.schema_id, reader)
+
+    def _avro_text(self, schema: RegisteredSchema) -> str:
+        references = self._registry.references(schema)
+        texts = [used.text for used in references.values()]
+        return standalone_avro_schema(schema.text, texts) if texts else schema.text
+
+    def _none_found(self, ids: list[int], refused: Mapping[int, str]) -> OptionError:
+        reasons = [
+            f"{schema_id} ({refused.get(schema_id, 'not in _schemas')})" for schema_id in ids
+        ]
+        return OptionError(
+            self._request.argument("format"),
+            self._request.kind.value,
+            f"what the data is; no payload has the id of a usable schema, found: "
+            f"{', '.join(reasons) or 'none'}",
+        )
+
+
+def _newest(schemas: Mapping[int, RegisteredSchema]) -> int:
+    """The highest id, of those that nobody has deleted if there are any."""
+    is_registered = {n: schemas[n].state is SchemaState.REGISTERED for n in schemas}
+    return max(schemas, key=lambda schema_id: (is_registered[schema_id], schema_id))
+
+
+def _is_bytes(schema: str) -> bool:
+    parsed = read_avro_schema(schema)
+    return (parsed.get("type") if isinstance(parsed, dict) else parsed) == "bytes"
+
+
+def _bytes_or_none(value: bytearray | None) -> bytes | None:
+    return None if value is None else bytes(value)

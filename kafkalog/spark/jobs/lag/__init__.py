@@ -1,0 +1,1 @@
+"""What the lag jobs share."""

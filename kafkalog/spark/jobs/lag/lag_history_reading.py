@@ -1,0 +1,62 @@
+"""Lag and status of groups at many moments: logs are asked in one task each, windows of commits
+move over the events of a partition in another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.inspection.lag.history_rows import EVENT_KEY, STATUS_COLUMNS, StatusRows
+from kafkalog.spark.jobs.lag.lag_arguments import matching
+from kafkalog.spark.jobs.lag.lag_reading import with_lag
+
+
+def with_statuses(
+    events: DataFrame,
+    places: DataFrame,
+    *,
+    read_committed: bool,
+    burrow: BurrowSettings,
+    lag: LagSettings,
+    groups: str | None = None,
+) -> DataFrame:
+    """Events, as `analysis.lag_history.lag_events` gives them, of commits and ticks with accounts
+    of their lag (`with_lag`) and statuses (STATUS_COLUMNS), of groups in whose name `groups` is
+    found: the commits of all others tell as well how far a log had come."""
+    kept = events.persist()
+    is_deletion = F.col("kind") == int(EventKind.DELETION)
+    asked = kept.where(~is_deletion)
+    now = with_lag(asked.where("is_now"), places, read_committed=read_committed)
+    then = with_lag(
+        asked.where("NOT is_now"), places, read_committed=read_committed, at="question_ms"
+    )
+    deletions = kept.where(is_deletion)
+    answered = then.unionByName(now).unionByName(deletions, allowMissingColumns=True)
+    in_order = (
+        matching(answered, "group_id", groups)
+        .repartition(*EVENT_KEY)
+        .sortWithinPartitions(*EVENT_KEY, "effective_offset", "moment_ms", "kind")
+    )
+    schema = StructType(list(in_order.schema.fields))
+    for name, data_type in STATUS_COLUMNS.items():
+        schema.add(name, data_type)
+    return in_order.mapInArrow(_judging(burrow, lag), schema)
+
+
+def _judging(
+    burrow: BurrowSettings, lag: LagSettings
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def judge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = StatusRows(burrow, lag)
+        for batch in batches:
+            if batch.num_rows:
+                yield rows.judged(batch)
+
+    return judge

@@ -1,0 +1,60 @@
+"""Lag of committed offsets in a DataFrame: one task has a partition's log to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
+from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.spark.session import parallelism
+from kafkalog.spark.tables import table_schema
+from kafkalog.storage.partition_log import PartitionLog
+
+_LOG = ("topic", "partition")
+_LOG_PATH = "log_path"
+
+
+def log_places(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
+    """Where the partitions are, of replicas the best: `topic`, `partition`, `log_path`,
+    `log_broker_id`."""
+    rows = [(log.topic, log.partition, log.path, log.log_dir.broker_id) for log in best_logs(logs)]
+    schema = "topic string, partition int, log_path string, log_broker_id int"
+    return spark.createDataFrame(rows, schema)
+
+
+def with_lag(
+    commits: DataFrame, places: DataFrame, *, read_committed: bool, at: str | None = None
+) -> DataFrame:
+    """Rows with `topic`, `partition` and `committed_offset`, with the columns of `places` and of an
+    account (`ACCOUNT_COLUMNS`; rules: docs/format.md F310 to F317).
+
+    `at` names a column with the moment, in milliseconds, that a row is about; without it that is
+    now. Account columns are null where there is no log, and where it begins later than the moment;
+    of rows without a committed offset all but those about the log.
+    """
+    table = table_schema("consumer_lag")
+    account = [table[name] for name in ACCOUNT_COLUMNS]
+    placed = commits.join(F.broadcast(places), list(_LOG), "left")
+    # As many as this, for otherwise few rows are given to one task, however large their logs are.
+    tasks = max(2 * parallelism(placed.sparkSession), 16)
+    return (
+        placed.repartition(tasks, _LOG_PATH)
+        .groupBy(_LOG_PATH)
+        .applyInArrow(
+            _counting(read_committed=read_committed, at=at),
+            StructType([*placed.schema.fields, *account]),
+        )
+    )
+
+
+def _counting(*, read_committed: bool, at: str | None) -> Callable[[pa.Table], pa.Table]:
+    def count(rows: pa.Table) -> pa.Table:
+        path = rows.column(_LOG_PATH)[0].as_py()
+        return with_accounts(rows, path, read_committed=read_committed, at=at)
+
+    return count

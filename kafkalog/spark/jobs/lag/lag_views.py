@@ -1,0 +1,104 @@
+"""What is read of log directories to tell the lag of consumer groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.errors import LogDirError
+from kafkalog.spark.jobs.lag.lag_reading import log_places
+from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
+from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
+from kafkalog.spark.topic_views import topic_view
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
+from kafkalog.storage.log_dir.topic_directories import topic_directories
+from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
+
+
+@dataclass(frozen=True)
+class LagViews:
+    """Views `offset_commits`, with what is committed to ZooKeeper, and `group_metadata`; `places`
+    of the partitions' logs; `topics`, with cluster_id, topic, topic_id and is_deleted, as
+    directories tell them; `complete_from`, how far back the commits are complete, kept in memory.
+    `metadata` is view `messages` of `__cluster_metadata`, `zookeeper` has the views of ZooKeeper's
+    files: None where the input does not have them."""
+
+    commits: DataFrame
+    group_metadata: DataFrame
+    places: DataFrame
+    topics: DataFrame
+    complete_from: DataFrame
+    metadata: DataFrame | None
+    zookeeper: ZookeeperLag | None
+
+
+def refuse_without_commits(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError where none of the logs has commits of consumer groups."""
+    if all(log.topic != CONSUMER_OFFSETS for log in logs):
+        raise LogDirError(
+            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
+            "groups commit to; give the log directories of all brokers, or with --zookeeper what "
+            "the oldest groups commit to"
+        )
+
+
+def lag_views(
+    spark: SparkSession,
+    log_dirs: Sequence[str],
+    *,
+    mode: str,
+    zookeeper: ZookeeperInput | None = None,
+) -> LagViews:
+    """The views of all groups under the log directories and in ZooKeeper's. Raises LogDirError
+    where the former do not have the topic that commits are in and the latter are not given."""
+    logs = find_partitions(log_dirs, strict=False)
+    topics = {log.topic for log in logs}
+    if zookeeper is None:
+        refuse_without_commits(log_dirs, logs)
+
+    def view(name: str, topic: str) -> DataFrame:
+        return topic_view(spark, name, topic, logs, log_dirs, mode)
+
+    schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
+    of_directories = spark.createDataFrame(sorted(set(topic_directories(logs)), key=str), schema)
+    has_metadata = CLUSTER_METADATA in topics
+    views = LagViews(
+        view("offset_commits", CONSUMER_OFFSETS),
+        view("group_metadata", CONSUMER_OFFSETS),
+        log_places(spark, logs),
+        of_directories.withColumn("created_ms", F.lit(None).cast("long")),
+        commits_complete_from(spark, logs),
+        _with_snapshots(view("messages", CLUSTER_METADATA), logs, mode) if has_metadata else None,
+        zookeeper=None,
+    )
+    if zookeeper is not None:
+        cluster_ids = {log.log_dir.cluster_id for log in logs}
+        views = _with_zookeeper(views, ZookeeperLag(spark, zookeeper, cluster_ids))
+    return replace(views, complete_from=views.complete_from.persist())
+
+
+def _with_zookeeper(views: LagViews, zookeeper: ZookeeperLag) -> LagViews:
+    known = zookeeper.with_cluster_id
+    return replace(
+        views,
+        commits=known(views.commits).unionByName(zookeeper.commits()),
+        group_metadata=known(views.group_metadata),
+        topics=known(views.topics),
+        complete_from=known(views.complete_from).unionByName(zookeeper.complete_from()),
+        zookeeper=zookeeper,
+    )
+
+
+def _with_snapshots(messages: DataFrame, logs: Sequence[PartitionLog], mode: str) -> DataFrame:
+    """The metadata, with what a snapshot says where the log has lost its beginning."""
+    of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
+    paths = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
+    if not paths:
+        return messages
+    reader = messages.sparkSession.read.format("kafkalog").option("view", "messages")
+    return messages.unionByName(reader.option("mode", mode).load(paths))

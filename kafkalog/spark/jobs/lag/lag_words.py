@@ -1,0 +1,51 @@
+"""What the lag jobs say on the terminal of what they have found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import Row
+
+from kafkalog.inspection.groups.commit_reach import CommitReach, expired_words
+from kafkalog.words import age_text, counted
+
+
+def lag_words(totals: Row) -> str:
+    """How many are behind, by how much, what nobody will read, and what is not known."""
+    head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}"
+    behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
+    if totals.time_lag_ms is not None:
+        age = age_text(totals.time_lag_ms)
+        behind += f", the oldest {age} old" if totals.time_lag_ms >= 0 else f", the oldest {age}"
+    stale = f"{counted(totals.stale, 'stale commit')} not counted"
+    lost = f"offsets lost to deletion in {counted(totals.below_log_start, 'partition')}"
+    lines = [f"{head}: {behind}; {stale}; {lost}, hidden by damage in {totals.damaged:,}"]
+    if totals.expired:
+        lines.append(expired_words(totals.expired))
+    if totals.unknown:
+        lines.append(f"lag not known of {totals.unknown:,}: their logs, or as of then, not there")
+    if totals.by_clocks:
+        lines.append(
+            f"where the log ended then is told by clocks of producers in {totals.by_clocks:,}: "
+            "see high_watermark_from in docs/lag.md"
+        )
+    return "\n".join(lines)
+
+
+def lag_findings(totals: Row, reaches: Sequence[CommitReach], max_lag: int | None) -> list[str]:
+    """What --fail-on-findings fails on."""
+    found = []
+    if max_lag is not None and (totals.most_records or 0) > max_lag:
+        found.append(f"{totals.most_records:,} records to read in one partition")
+    if totals.below_log_start:
+        found.append("offsets lost to deletion")
+    if totals.damaged or any(reach.damaged_ranges for reach in reaches):
+        found.append("damage")
+    return found
+
+
+def status_words(totals: Mapping[str, int]) -> str:
+    """How many groups there are of each status at the end."""
+    names = (name for name in ("OK", "UNKNOWN", "WARN", "ERR") if name in totals)
+    found = ", ".join(f"{totals[name]:,} {name}" for name in names) or "none"
+    return f"{counted(sum(totals.values()), 'group')} at the end: {found}"

@@ -1,0 +1,107 @@
+"""What is read of ZooKeeper's files to tell the lag of groups that commit there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.coordination.zookeeper.ensemble_clusters import cluster_of_log_dirs
+from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
+from kafkalog.spark.jobs.lag.ensemble_members import found_clusters
+from kafkalog.spark.jobs.lag.offsets_topic import REACH
+from kafkalog.spark.log_rows import one_row
+from kafkalog.storage.files.files import matching_paths
+from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
+from kafkalog.zookeeper.data_dir_check import findings
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperInput:
+    """Which files of ZooKeeper to read, `paths` without globs, and the data directories that these
+    are of; what to do about damage, and where in the tree the cluster begins if it is not the only
+    one there."""
+
+    paths: tuple[str, ...]
+    data_dirs: tuple[DataDir, ...]
+    mode: str
+    chroot: str | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """What column input_path can say."""
+        return tuple(data_dir.path for data_dir in self.data_dirs)
+
+
+def zookeeper_input(
+    patterns: Sequence[str], mode: str, chroot: str | None = None
+) -> ZookeeperInput:
+    """What paths and globs name. Raises LogDirError for what holds no file of ZooKeeper's."""
+    data_dirs = tuple(find_data_dirs(patterns))
+    paths = tuple(path for pattern in patterns for path in matching_paths(pattern))
+    return ZookeeperInput(paths, data_dirs, mode, chroot)
+
+
+class ZookeeperLag:
+    """Views of format `zookeeper` of the one cluster that log directories belong to."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        given: ZookeeperInput,
+        log_dir_ids: Collection[str | None],
+        *,
+        allow_unknown: bool = True,
+    ) -> None:
+        self._spark, self._given = spark, given
+        found = found_clusters(self._view("clusters"))
+        self.cluster = cluster_of_log_dirs(
+            found, log_dir_ids, chroot=given.chroot, allow_unknown=allow_unknown
+        )
+        known = [self.cluster.cluster_id, *log_dir_ids]
+        self.cluster_id = next((each for each in known if each is not None), None)
+
+    def _view(self, name: str, **options: str | int) -> DataFrame:
+        reader = self._spark.read.format("zookeeper").option("view", name).options(**options)
+        return reader.option("mode", self._given.mode).load(list(self._given.paths))
+
+    def view(self, name: str, at_ms: int | None = None) -> DataFrame:
+        """The cluster's rows of a view with column chroot, as of a time if one is given."""
+        rows = self._view(name) if at_ms is None else self._view(name, timestampAsOf=at_ms)
+        return self._own(rows.where(F.col("chroot") == self.cluster.chroot))
+
+    def commits(self) -> DataFrame:
+        """The cluster's rows of view `offset_commits`."""
+        return self._own(self._view("offset_commits", znode=f"{self.cluster.chroot}/consumers"))
+
+    def _own(self, rows: DataFrame) -> DataFrame:
+        return self.with_cluster_id(rows.where(F.col("input_path") == self.cluster.input_path))
+
+    def paths(self) -> DataFrame:
+        """The paths of all znodes that the cluster's data directory has, other clusters' too."""
+        znodes = self._view("znodes", columns="input_path,path")
+        return znodes.where(F.col("input_path") == self.cluster.input_path).select("path")
+
+    def with_cluster_id(self, rows: DataFrame) -> DataFrame:
+        """The rows, with the id of the cluster where they have none: old brokers do not write it
+        into their log directories."""
+        known = F.coalesce(F.col("cluster_id"), F.lit(self.cluster_id).cast("string"))
+        return rows.withColumn("cluster_id", known)
+
+    def complete_from(self) -> DataFrame:
+        """How far back commits are told, and how many damaged places hide some: a row in the
+        columns of commits_complete_from, without internal_partition."""
+        data_dirs = self._given.data_dirs
+        (data_dir,) = (each for each in data_dirs if each.path == self.cluster.input_path)
+        cluster_id = self.cluster_id
+
+        def row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            if sum(batch.num_rows for batch in batches):
+                zxid, time_ms = history_begin(data_dir)
+                damaged = sum(finding.fault.is_damage for finding in findings(data_dir))
+                yield one_row(REACH, (cluster_id, None, None, zxid, time_ms, damaged))
+
+        return self._spark.range(1).mapInArrow(row, REACH)

@@ -1,0 +1,1 @@
+"""The tables of `reconstruct_state` and `ingest_topics`."""

@@ -1,0 +1,186 @@
+"""What is read of ZooKeeper's data directories and of log directories to compare the offsets in
+both."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
+from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
+from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS as OFFSETS_DIRECTORY
+from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_REGISTRY, TOPIC_REGISTRY
+from kafkalog.errors import OptionError
+from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
+from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
+from kafkalog.spark.log_rows import rows_of_logs
+from kafkalog.spark.topic_views import topic_view
+from kafkalog.storage.files.output_files import refuse_existing_directory, refuse_unwritable_file
+from kafkalog.storage.log_dir.log_dir import input_entries
+from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside, refuse_tables
+from kafkalog.storage.names import CONSUMER_OFFSETS, INTERNAL_TOPICS
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+
+_GROUPS_LOOKED_AT = 1000
+_ENDS = "topic string, partition int, log_start_offset bigint, log_end_offset bigint"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetStores:
+    """What both stores of one cluster say: of ZooKeeper views `consumer_offsets`,
+    `consumer_registry`, `topic_registry` and the paths of all `znodes`; of Kafka views
+    `offset_commits` and `group_metadata`, empty where groups have never committed to Kafka, and
+    `log_ends`. `inputs` are all data directories given, `logs` all logs of the log directories,
+    `partitions` is the number of partitions of `__consumer_offsets`, if it is known, `replicas` are
+    those that there should be of each and those that there are."""
+
+    cluster: EnsembleCluster
+    inputs: Sequence[str]
+    logs: list[PartitionLog]
+    partitions: int | None
+    replicas: OffsetsReplicas
+    zookeeper_offsets: DataFrame
+    consumers: DataFrame
+    topics: DataFrame
+    znodes: DataFrame
+    commits: DataFrame
+    group_metadata: DataFrame
+    log_ends: DataFrame
+
+
+class OffsetInputs(NamedTuple):
+    """What is read: the logs of the log directories, and ZooKeeper's files."""
+
+    logs: list[PartitionLog]
+    zookeeper: ZookeeperInput
+
+
+def offset_inputs(args: Namespace, logs: list[PartitionLog]) -> OffsetInputs:
+    """The inputs, found before a session is started.
+
+    Raises LogDirError for a data directory without files of ZooKeeper's, and OptionError for places
+    to write to that lie in what is read or cannot be written to.
+    """
+    given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
+    entries = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
+    _refuse_writing_into([*given.paths, *directories_read(entries, logs)], args)
+    if args.write_segments is not None:
+        refuse_existing_directory("--write-segments", args.write_segments)
+    if args.write_zookeeper_commands is not None:
+        refuse_unwritable_file("--write-zookeeper-commands", args.write_zookeeper_commands)
+        if os.path.lexists(args.write_zookeeper_commands):
+            raise existing_commands(args.write_zookeeper_commands)
+    return OffsetInputs(logs, given)
+
+
+def existing_commands(path: str) -> OptionError:
+    """The error for a file of commands that is there already."""
+    return OptionError("--write-zookeeper-commands", path, "a file that is not there yet")
+
+
+def offset_stores(spark: SparkSession, args: Namespace, inputs: OffsetInputs) -> OffsetStores:
+    """Both stores, as the arguments say. Raises OptionError where they cannot be those of one
+    cluster."""
+    logs, given = inputs
+    zookeeper = ZookeeperLag(
+        spark,
+        given,
+        {log.log_dir.cluster_id for log in logs},
+        allow_unknown=args.allow_unknown_cluster,
+    )
+    topics = zookeeper.view(TOPIC_REGISTRY).persist()
+    given_logs = (CONSUMER_OFFSETS, logs, args.log_dirs, args.mode)
+    commits = topic_view(spark, "offset_commits", *given_logs)
+    return OffsetStores(
+        zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
+        given.inputs,
+        logs,
+        offsets_partitions(args.offsets_partitions, topics, logs, commits),
+        offsets_replicas(topics, logs),
+        zookeeper.view(OFFSETS_DIRECTORY),
+        zookeeper.view(CONSUMER_REGISTRY),
+        topics,
+        zookeeper.paths(),
+        commits,
+        group_metadata=topic_view(spark, "group_metadata", *given_logs),
+        log_ends=log_ends(spark, logs),
+    )
+
+
+def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:
+    refuse_tables(args.output, directories)
+    for option, path in (
+        ("--write-segments", args.write_segments),
+        ("--write-zookeeper-commands", args.write_zookeeper_commands),
+    ):
+        if path is not None:
+            refuse_inside(option, path, directories)
+
+
+def offsets_partitions(
+    asked: int | None, topics: DataFrame, logs: Sequence[PartitionLog], commits: DataFrame
+) -> int | None:
+    """How many partitions `__consumer_offsets` has: as asked, or as its znode says, else as the log
+    directories do, if groups lie where that puts them; None where nothing tells. Rule:
+    docs/migration.md F484.
+
+    Raises OptionError where that is fewer than there are.
+    """
+    found = {log.partition or 0 for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live}
+    least = 1 + max(found, default=-1)
+    (told,) = topics.where(F.col("topic") == CONSUMER_OFFSETS).agg(F.max("partition")).collect()
+    number = asked or (None if told[0] is None else int(told[0]) + 1)
+    if number is None:
+        return least if found and len(found) == least and _fits(commits, least) else None
+    if number < least:
+        name = "--offsets-partitions"
+        raise OptionError(name, number, f"{least} at least, which the log directories have")
+    return number
+
+
+def offsets_replicas(topics: DataFrame, logs: Sequence[PartitionLog]) -> OffsetsReplicas:
+    """The brokers that have `__consumer_offsets` by view `topic_registry`, and by the logs. Rule:
+    docs/migration.md F486."""
+    told = topics.where(F.col("topic") == CONSUMER_OFFSETS).select("partition", "replicas")
+    rows = told.collect()
+    live = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    given: dict[int, set[int]] = {}
+    for log in live:
+        if log.partition is not None and log.log_dir.broker_id is not None:
+            given.setdefault(log.partition, set()).add(log.log_dir.broker_id)
+    return OffsetsReplicas(
+        bool(rows or live),
+        {row.partition: frozenset(row.replicas or ()) for row in rows if row.partition is not None},
+        {partition: frozenset(brokers) for partition, brokers in given.items()},
+    )
+
+
+def _fits(commits: DataFrame, number: int) -> bool:
+    """Whether most of some groups lie in the partition that this number of them puts them into."""
+    groups = commits.where("group_id IS NOT NULL").select("group_id", "internal_partition")
+    some = groups.distinct().limit(_GROUPS_LOOKED_AT).collect()
+    fitting = [row for row in some if offsets_partition_of(row.group_id, number) == row[1]]
+    return 2 * len(fitting) > len(some)
+
+
+def log_ends(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
+    """A row per log: topic, partition, log_start_offset, log_end_offset."""
+
+    def ends(log: PartitionLog) -> tuple[object, ...]:
+        end = log_end_offset(log, check_crcs=False)
+        return log.topic, log.partition, earliest_offset(log), end
+
+    found = [
+        log
+        for log in logs
+        if log.is_live and log.topic not in INTERNAL_TOPICS and not is_oldest_layout(log)
+    ]
+    return rows_of_logs(spark, found, _ENDS, ends)

@@ -1,0 +1,27 @@
+"""What is wrong with a read before Spark is asked: the error itself, not a page of Spark's traces
+with the error in its middle."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql.utils import is_remote as is_spark_connect
+
+from kafkalog.spark.source.projection import view_schema
+from kafkalog.storage.files.uris import is_remote
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import chosen_logs
+
+
+def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:
+    """Raise what can be told from options and from names of files: OptionError, LogDirError.
+
+    Paths are looked at where the driver has them and that takes little: not with Spark Connect,
+    whose server reads, and not in object stores. What is let through here the read itself finds.
+    """
+    options = read_options({**given, "paths": json.dumps(list(paths))})
+    view_schema(options)
+    if not is_spark_connect() and not any(map(is_remote, paths)):
+        chosen_logs(options, find_partitions(options.paths, strict=False))

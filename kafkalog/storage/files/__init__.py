@@ -1,0 +1,1 @@
+"""Files, local and remote: listed, opened, read, written."""

@@ -1,0 +1,231 @@
+"""The one place that lists directories and opens files, always for reading: local ones, and remote
+ones by their URIs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from io import StringIO
+from types import TracebackType
+from typing import Protocol
+
+from kafkalog.errors import CorruptDataError, OutOfMemoryError, UnsupportedFormatError
+from kafkalog.format.faults import Fault
+from kafkalog.format.tiered_manifest import read_tiered_manifest
+from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.storage.files import local_files
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.read_counts import read_counts
+from kafkalog.storage.files.tiered_chunks import ChunkedFile, StoredFile
+from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.names import tiered_manifest_path
+
+# Of files that are read as a whole. An index has 10 MiB, unless segment.index.bytes is raised.
+_MOST_READ_BYTES = 64 * 1024 * 1024
+
+
+def list_directory(path: str) -> list[Entry]:
+    """What is in a directory, sorted by name. Files that vanish meanwhile are left out, and what is
+    neither a regular file nor a directory.
+
+    Raises FileNotFoundError where there is no such directory.
+    """
+    if is_remote(path):
+        from kafkalog.storage.files import remote_files
+
+        return remote_files.list_directory(path)
+    return local_files.list_directory(path)
+
+
+def special_entries(path: str) -> list[Entry]:
+    """What is neither a regular file nor a directory in a directory; remote ones have no such."""
+    return [] if is_remote(path) else local_files.special_entries(path)
+
+
+def matching_entries(pattern: str) -> list[Entry]:
+    """What is at a path or, if nothing is, what it matches as a glob; absolute, sorted."""
+    if is_remote(pattern):
+        from kafkalog.storage.files import remote_files
+
+        return remote_files.matching_entries(pattern)
+    return local_files.matching_entries(pattern)
+
+
+def matching_paths(pattern: str) -> list[str]:
+    """The paths of the same."""
+    return [entry.path for entry in matching_entries(pattern)]
+
+
+def is_directory(path: str) -> bool:
+    """Whether there is a directory at a path."""
+    if is_remote(path):
+        from kafkalog.storage.files import remote_files
+
+        entry = remote_files.entry_at(path)
+        return entry is not None and entry.is_directory
+    return os.path.isdir(path)
+
+
+def read_text(path: str) -> str | None:
+    """A small text file, None if there is none. Bytes that are not UTF-8 are replaced. Raises as
+    `read_bytes` does."""
+    try:
+        data = read_bytes(path)
+    except FileNotFoundError:
+        return None
+    # Lines end as on any system.
+    return StringIO(data.decode("utf-8", errors="replace"), newline=None).read()
+
+
+def read_bytes(path: str) -> bytes:
+    """A file beside logs. Raises FileNotFoundError, OutOfMemoryError, and CorruptDataError for one
+    of more than 64 MiB, or that cannot be read."""
+    try:
+        if is_remote(path):
+            from kafkalog.storage.files import remote_files
+
+            return remote_files.read_bytes(path, _MOST_READ_BYTES)
+        return local_files.read_bytes(path, _MOST_READ_BYTES)
+    except MemoryError as error:
+        raise OutOfMemoryError(path) from error
+
+
+def modified_ms(path: str) -> int:
+    """When a file was last written, in milliseconds."""
+    if is_remote(path):
+        from kafkalog.storage.files import remote_files
+
+        return remote_files.modified_ms(path)
+    return local_files.modified_ms(path)
+
+
+class Directories:
+    """What is in directories: local ones are looked at when they are asked for; remote ones are
+    listed with all that is below them, once, and answer from that."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, list[Entry]] = {}
+
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a directory, sorted by name. Raises FileNotFoundError where there is none."""
+        if not is_remote(path):
+            return list_directory(path)
+        if path not in self._listed:
+            from kafkalog.storage.files import remote_files
+
+            self._listed |= remote_files.list_tree(path)
+        return self._listed[path]
+
+    def read_text(self, directory: str, name: str) -> str | None:
+        """A small text file in a directory, None if there is none."""
+        return read_text(os.path.join(directory, name)) if self.has(directory, name) else None
+
+    def has(self, directory: str, name: str) -> bool:
+        """Whether a directory has a file; True as well where only opening it will tell."""
+        listed = self._listed.get(directory)
+        return listed is None or any(entry.name == name for entry in listed)
+
+
+class _File(StoredFile, Protocol):
+    def read_into(self, position: int, target: memoryview) -> None: ...
+
+
+def _stored_file(path: str) -> _File:
+    if is_remote(path):
+        from kafkalog.storage.files.remote_files import RemoteFile
+
+        return RemoteFile(absolute_path(path))
+    return local_files.LocalFile(path)
+
+
+def _tiered_file(path: str, manifest_path: str) -> _File:
+    text = read_text(manifest_path)
+    file = _stored_file(path)
+    try:
+        manifest = None if text is None else read_tiered_manifest(text)
+        if manifest is not None and manifest.is_encrypted:
+            raise UnsupportedFormatError(
+                f"{path} is encrypted, which is not read here: leave its topic out, or read it "
+                "from a broker"
+            )
+        is_plain = manifest is None or not manifest.is_compressed
+        return file if manifest is None or is_plain else ChunkedFile(file, manifest)
+    except CorruptDataError as error:
+        file.close()
+        raise error.located(error.path or manifest_path, error.position, None) from error
+    except UnsupportedFormatError:
+        file.close()
+        raise
+
+
+def has_connections() -> bool:
+    """Whether this process has opened remote file systems. Forks must not use them: both would
+    read from the same connections, and one's answers would come to the other."""
+    # Looked up, not imported: that would import pyarrow.fs for those who read their own disk.
+    systems = sys.modules.get("kafkalog.storage.files.remote_systems")
+    return systems is not None and systems.is_connected()
+
+
+class InputFile:
+    """A file of a size fixed when it was opened, and a place in it for every read.
+
+    As a context manager it raises OutOfMemoryError with its path for a MemoryError within.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        manifest = tiered_manifest_path(path)
+        self._file = _stored_file(path) if manifest is None else _tiered_file(path, manifest)
+        self.size = self._file.size
+        read_counts.files += 1
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be read so far of the bytes that were wanted."""
+        return self._file.unreadable
+
+    def read(self, position: int, size: int) -> bytes:
+        """The bytes from `position`, fewer than `size` only at the end of the file.
+
+        Raises CorruptDataError where some of them cannot be read.
+        """
+        data = self.read_around(position, size)
+        end = position + len(data)
+        if self.unreadable.overlap(position, end):
+            detail = self.unreadable.words(position, end)
+            raise CorruptDataError(
+                Fault.UNREADABLE.label, detail, position=position, path=self.path
+            )
+        return data
+
+    def read_around(self, position: int, size: int) -> bytes:
+        """The same, with zeros in place of those that are `unreadable`."""
+        data = self._file.read(position, size)
+        read_counts.bytes_read += len(data)
+        return data
+
+    def read_into(self, position: int, target: memoryview) -> None:
+        """Fill `target` with the bytes from `position`, with zeros for those that are
+        `unreadable`."""
+        self._file.read_into(position, target)
+        read_counts.bytes_read += len(target)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> InputFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if kind is None:
+                self._file.check_unchanged()
+            elif issubclass(kind, MemoryError):
+                raise OutOfMemoryError(self.path) from error
+        finally:
+            self.close()

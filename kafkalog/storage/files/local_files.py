@@ -1,0 +1,285 @@
+"""Files that the operating system opens."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import mmap
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
+
+from kafkalog.errors import CorruptDataError, FileCutError, LogDirError
+from kafkalog.format.faults import Fault
+from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.file_access import file_access, rate_limit
+from kafkalog.storage.files.read_around import ReadAround, unreadable_reason
+from kafkalog.storage.files.regular_files import (
+    DIRECTORY,
+    check_size,
+    kind_of,
+    link_kind,
+    note_left_out,
+    open_regular,
+)
+from kafkalog.storage.files.unreadable_input import note_unlisted, note_unreadable
+from kafkalog.storage.files.uris import absolute_path
+
+# How finely is told what was in the page cache before it was read.
+_PROBED_BYTES = 128 * 1024
+
+
+def list_directory(path: str) -> list[Entry]:
+    """The directories and regular files in a directory, sorted by name. Files that vanish meanwhile
+    are left out, and so is what is special, which stderr hears of."""
+    entries = []
+    for entry in _entries(path):
+        if entry.special is None:
+            entries.append(entry)
+        else:
+            note_left_out(entry.path, entry.special)
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def special_entries(path: str) -> list[Entry]:
+    """What else is in a directory, sorted by name: pipes, devices, links that lead nowhere."""
+    return sorted(
+        (entry for entry in _entries(path) if entry.special), key=lambda entry: entry.name
+    )
+
+
+def _entries(path: str) -> Iterator[Entry]:
+    with os.scandir(path) as found:
+        for each in found:
+            entry = _entry(each)
+            if entry is not None:
+                yield entry
+
+
+def _entry(found: os.DirEntry[str]) -> Entry | None:
+    """What a listing has, None where it is gone again."""
+    special: str | None
+    try:
+        if found.is_dir():
+            return Entry(found.name, found.path, True, 0)
+        status = found.stat()
+        special, size = kind_of(status.st_mode), status.st_size
+    except OSError as error:
+        # A link can lead nowhere or in a circle; what it leads to can be unreadable.
+        is_circle = error.errno == errno.ELOOP
+        if not found.is_symlink() or (unreadable_reason(error) and not is_circle):
+            return _unreadable_entry(found, error)
+        special, size = link_kind(error), 0
+    return Entry(found.name, found.path, False, size, special)
+
+
+def _unreadable_entry(found: os.DirEntry[str], error: OSError) -> Entry | None:
+    if isinstance(error, FileNotFoundError):
+        return None
+    reason = unreadable_reason(error)
+    if reason is None:
+        raise error
+    note_unlisted(found.path, reason)
+    return Entry(found.name, found.path, False, 0, f"unreadable ({reason})")
+
+
+def matching_entries(pattern: str) -> list[Entry]:
+    """The path itself if it exists, else what it matches as a glob; absolute, sorted. Raises
+    LogDirError for a path that is neither a regular file nor a directory."""
+    pattern = absolute_path(pattern)
+    if os.path.exists(pattern):
+        found = _entry_at(pattern)
+        if found.special:
+            what = f"{pattern} is {found.special}"
+            raise LogDirError(f"{what}: only regular files and directories are read")
+        return [found]
+    paths = (path for path in sorted(glob.glob(pattern)) if os.path.exists(path))
+    return [entry for entry in map(_entry_at, paths) if not entry.special]
+
+
+def _entry_at(path: str) -> Entry:
+    status = os.stat(path)
+    kind, name = kind_of(status.st_mode), os.path.basename(path)
+    if kind == DIRECTORY:
+        return Entry(name, path, True, 0)
+    return Entry(name, path, False, status.st_size, kind)
+
+
+def read_bytes(path: str, most_bytes: int) -> bytes:
+    """A small file. Raises CorruptDataError for a larger one, and for one that cannot be read."""
+    try:
+        with open(open_regular(path), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            check_size(path, size, most_bytes)
+            return file.read(size)
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+    note_unreadable(path, 0, _size(path), reason)
+    detail = f"cannot be read: {reason}"
+    raise CorruptDataError(Fault.UNREADABLE.label, detail, position=0, path=path)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def modified_ms(path: str) -> int:
+    """When a file was last written, in milliseconds."""
+    return os.stat(path).st_mtime_ns // 1_000_000
+
+
+class LocalFile:
+    """A file of a size fixed when it was opened: an active segment may grow meanwhile."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor, self.size, reason = _opened(path)
+        self._around = ReadAround(path, self.size, self._fill)
+        if reason is not None:
+            self._around.give_up(0, self.size, reason)
+        self._rate_limit = rate_limit()
+        access = file_access()
+        keeps_cache = access.drop_page_cache and reason is None
+        self._cached = _CacheKeeper(self._descriptor) if keeps_cache else None
+        self._is_plain = self._cached is None and access.max_bytes_per_second is None
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be read so far: there are zeros in its place."""
+        return self._around.unreadable
+
+    def read(self, position: int, size: int) -> bytes:
+        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        wanted = max(min(size, self.size - position), 0)
+        if self._is_plain and not self.unreadable:
+            with suppress(OSError):
+                data = os.pread(self._descriptor, wanted, position)
+                if len(data) == wanted:
+                    return data
+        filled = bytearray(wanted)
+        self.read_into(position, memoryview(filled))
+        return bytes(filled)
+
+    def read_into(self, position: int, target: memoryview) -> None:
+        """Fill `target` with the bytes from `position`."""
+        self._rate_limit.take(len(target))
+        self._around.read_into(position, target)
+
+    def _fill(self, position: int, target: memoryview) -> None:
+        read = os.preadv if self._cached is None else self._cached.preadv
+        filled = 0
+        while filled < len(target):
+            count = read(self._descriptor, [target[filled:]], position + filled)
+            if count == 0:
+                raise FileCutError(
+                    f"{self.path} ends at {position + filled} now, it had {self.size} bytes when "
+                    "it was opened: it was cut while being read; read it again"
+                )
+            filled += count
+
+    def check_unchanged(self) -> None:
+        """What is read has been there: brokers write behind it only, and cutting shows."""
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
+def _opened(path: str) -> tuple[int, int, str | None]:
+    """A descriptor and the file's size; of a file that is there and cannot be opened, why not."""
+    try:
+        descriptor = open_regular(path)
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+        with suppress(OSError):
+            return -1, os.stat(path).st_size, reason
+        raise
+    return descriptor, os.fstat(descriptor).st_size, None
+
+
+class _CacheKeeper:
+    """Reads a file and leaves the page cache as it was: what was not in it is dropped again.
+
+    Pages that a broker or its consumers had there before stay, but for those between uncached ones
+    of a piece that is probed; what they ask for between our reading and dropping it they read from
+    disk once more. A read that does not wait tells what is there; mincore tells owners only.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        # Pages that the kernel has begun to read because they were asked about.
+        self._ours: set[int] = set()
+        # What the kernel reads ahead would look as if it had been there before.
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+
+    def preadv(self, descriptor: int, targets: list[memoryview], position: int) -> int:
+        """As os.preadv, of the first target's first bytes."""
+        target = targets[0][:_PROBED_BYTES]
+        if self._is_cached(position):
+            count = self._read_cached(target, position)
+            if count:
+                return count
+        size = len(target)
+        while size > 1 and self._is_cached(position + size - 1):
+            size //= 2
+        count = os.preadv(descriptor, [target[:size]], position)
+        pages = _pages(position, count)
+        start, end = pages.start * mmap.PAGESIZE, pages.stop * mmap.PAGESIZE
+        os.posix_fadvise(descriptor, start, end - start, os.POSIX_FADV_DONTNEED)
+        self._ours.difference_update(pages)
+        return count
+
+    def _is_cached(self, position: int) -> bool:
+        page = position // mmap.PAGESIZE
+        if page not in self._ours and not self._without_waiting(memoryview(_probe), position):
+            self._ours.add(page)
+        return page not in self._ours
+
+    def _read_cached(self, target: memoryview, position: int) -> int:
+        count = self._without_waiting(target, position)
+        if count < len(target):
+            self._ours.update(_pages(position + count, len(target) - count))
+        return count
+
+    def _without_waiting(self, target: memoryview, position: int) -> int:
+        """How many of the bytes were read from the page cache; none also where the file system
+        does not tell.
+
+        What is not there the kernel begins to read, and where a disk answers at once (those of
+        virtual machines do) it is there a moment later: what this thread made disks read is taken
+        off the end.
+        """
+        before = _pages_from_disks()
+        try:
+            count = os.preadv(self._descriptor, [target], position, os.RWF_NOWAIT)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EOPNOTSUPP):
+                raise
+            return 0
+        ours = _pages_from_disks() - before
+        if not ours:
+            return count
+        cached_end = (_pages(position, len(target)).stop - ours) * mmap.PAGESIZE
+        return min(count, max(cached_end - position, 0))
+
+
+def _pages_from_disks() -> int:
+    """How many pages this thread has made disks read (getrusage(2), in blocks of 512 bytes)."""
+    return -(-resource.getrusage(resource.RUSAGE_THREAD).ru_inblock * 512 // mmap.PAGESIZE)
+
+
+_probe = bytearray(1)
+
+
+def _pages(position: int, size: int) -> range:
+    """The numbers of the pages that hold some of the bytes."""
+    return range(position // mmap.PAGESIZE, -(-(position + size) // mmap.PAGESIZE))

@@ -1,0 +1,235 @@
+"""Files of object stores and other remote file systems: listed in few requests, read in ranges."""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import Any
+
+from pyarrow import ArrowException, fs
+
+from kafkalog.errors import CorruptDataError, RemoteFileError
+from kafkalog.format.faults import Fault
+from kafkalog.format.unreadable import UnreadableRanges
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.file_access import file_access, rate_limit
+from kafkalog.storage.files.part_reads import PartError, PartReads
+from kafkalog.storage.files.read_ahead import ReadAhead
+from kafkalog.storage.files.regular_files import check_size
+from kafkalog.storage.files.remote_systems import file_system
+from kafkalog.storage.files.storage_settings import without_secrets
+from kafkalog.storage.files.uris import absolute_path
+
+_GLOB = re.compile(r"[*?\[]")
+_NOT_FOUND = "is not there"
+# What a store answers that has too much to do: it says nothing of the file.
+_BUSY = re.compile(r"slow_?down|unavailable|throttl|\b(429|503)\b", re.IGNORECASE)
+
+
+@contextmanager
+def _request(uri: str, doing: str) -> Iterator[None]:
+    """Errors of the file system as errors of ours, with the URI and without secrets."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, _NOT_FOUND, uri) from None
+    except (OSError, ArrowException) as error:
+        reason = without_secrets(str(error).partition("\n")[0], file_access().settings())
+        # Not chained: what it was made from may have secrets in it.
+        raise RemoteFileError(uri, doing, reason) from None
+
+
+def _opened(uri: str) -> tuple[Any, str]:
+    with _request(uri, "connecting"):
+        return file_system(uri, file_access().settings())
+
+
+def entry_at(uri: str) -> Entry | None:
+    """The file or directory of a URI, None if there is neither."""
+    system, path = _opened(uri)
+    with _request(uri, "looking for it"):
+        info = system.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        return None
+    is_directory = info.type == fs.FileType.Directory
+    return Entry(posixpath.basename(uri), uri, is_directory, 0 if is_directory else info.size)
+
+
+def list_directory(uri: str) -> list[Entry]:
+    """What is in a directory, sorted by name. Raises FileNotFoundError where there is none."""
+    return list_tree(uri, recursive=False)[uri]
+
+
+def list_tree(uri: str, *, recursive: bool = True) -> dict[str, list[Entry]]:
+    """What is in a directory and in each one below it, sorted by name; by one listing, which takes
+    a request for each thousand objects of a store.
+
+    Raises FileNotFoundError where there is no such directory.
+    """
+    system, root = _opened(uri)
+    with _request(uri, "listing it"):
+        infos = system.get_file_info(fs.FileSelector(root, recursive=recursive))
+    found: dict[str, dict[str, Entry]] = {uri: {}}
+    for info in infos:
+        below = info.path.strip("/").removeprefix(root.strip("/")).strip("/").split("/")
+        if below == [""]:
+            continue  # an object that stands for the directory itself
+        is_directory = info.type == fs.FileType.Directory
+        for depth in range(1, len(below) + 1):
+            parent = posixpath.join(uri, *below[: depth - 1])
+            path = f"{parent}/{below[depth - 1]}"
+            is_last = depth == len(below)
+            if is_last and not is_directory:
+                entry = Entry(below[-1], path, False, info.size)
+            else:
+                entry = Entry(below[depth - 1], path, True, 0)
+                found.setdefault(path, {})
+            found[parent].setdefault(entry.name, entry)
+    return {
+        directory: sorted(entries.values(), key=lambda entry: entry.name)
+        for directory, entries in found.items()
+    }
+
+
+def matching_entries(pattern: str) -> list[Entry]:
+    """What is at a URI or, if nothing is, what it matches as a glob; sorted."""
+    pattern = absolute_path(pattern)
+    scheme, _, rest = pattern.partition("://")
+    if not _GLOB.search(rest):
+        entry = entry_at(pattern)
+        return [] if entry is None else [entry]
+    parts = rest.split("/")
+    first = next(number for number, part in enumerate(parts) if _GLOB.search(part))
+    matches = [Entry("", f"{scheme}://" + "/".join(parts[:first]), True, 0)]
+    for part in parts[first:]:
+        places = [place.path for place in matches if place.is_directory]
+        if _GLOB.search(part):
+            matches = [entry for place in places for entry in _matching(place, part)]
+        else:
+            found = (entry_at(f"{place}/{part}") for place in places)
+            matches = [entry for entry in found if entry is not None]
+    return sorted(matches, key=lambda entry: entry.path)
+
+
+def _matching(directory: str, pattern: str) -> list[Entry]:
+    try:
+        entries = list_directory(directory)
+    except FileNotFoundError:
+        return []
+    return [
+        entry
+        for entry in entries
+        if fnmatchcase(entry.name, pattern)
+        and (not entry.name.startswith(".") or pattern.startswith("."))
+    ]
+
+
+def read_bytes(uri: str, most_bytes: int) -> bytes:
+    """A small file. Raises CorruptDataError for a larger one, and for one that cannot be read."""
+    file = RemoteFile(uri)
+    try:
+        check_size(uri, file.size, most_bytes)
+        data = file.read(0, file.size)
+        if file.unreadable:
+            detail = file.unreadable.words(0, file.size)
+            raise CorruptDataError(Fault.UNREADABLE.label, detail, position=0, path=uri)
+        return data
+    finally:
+        file.close()
+
+
+def modified_ms(uri: str) -> int:
+    """When a file was last written, in milliseconds. Raises FileNotFoundError."""
+    system, path = _opened(uri)
+    with _request(uri, "looking for it"):
+        info = system.get_file_info(path)
+    if info.type != fs.FileType.File:
+        raise FileNotFoundError(errno.ENOENT, _NOT_FOUND, uri)
+    return int(info.mtime_ns or 0) // 1_000_000
+
+
+class RemoteFile:
+    """A remote file of the size that it had when it was opened."""
+
+    def __init__(self, uri: str) -> None:
+        self.path = uri
+        self._system, self._name = _opened(uri)
+        self._rate_limit = rate_limit()
+        self._requests = 0
+        with _request(uri, "opening it"):
+            self._file = self._system.open_input_file(self._name)
+            self.size = int(self._file.size())
+            self._state = self._file.metadata()
+        self._parts = PartReads(uri, self.size, self._fetch)
+        self._ahead = ReadAhead(self._parts.fetch, self.size)
+
+    @property
+    def unreadable(self) -> UnreadableRanges:
+        """What could not be fetched so far: there are zeros in its place."""
+        return self._parts.unreadable
+
+    def read(self, position: int, size: int) -> bytes:
+        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        data = bytearray(max(min(size, self.size - position), 0))
+        self.read_into(position, memoryview(data))
+        return bytes(data)
+
+    def read_into(self, position: int, target: memoryview) -> None:
+        """Fill `target` with the bytes from `position`."""
+        self._ahead.read_into(position, target)
+
+    def _fetch(self, position: int, size: int) -> bytes:
+        pieces: list[bytes] = []
+        end = position + size
+        self._rate_limit.take(size)
+        while position < end:
+            piece = self._range(position, end - position)
+            pieces.append(piece)
+            position += len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _range(self, position: int, size: int) -> bytes:
+        self._requests += 1
+        doing = f"reading {size} bytes from position {position}"
+        try:
+            with _request(self.path, doing):
+                piece: bytes = self._file.read_at(size, position)
+        except (RemoteFileError, FileNotFoundError) as error:
+            # A store answers in many ways that an object is gone.
+            if entry_at(self.path) is None:
+                raise RemoteFileError(self.path, doing, "it is gone since it was opened") from None
+            if isinstance(error, RemoteFileError):
+                if _BUSY.search(error.reason):
+                    raise
+                raise PartError(error.reason) from None
+            raise RemoteFileError(self.path, doing, "it was gone for a moment") from None
+        if not piece:
+            reason = f"it ends there, and had {self.size} bytes when it was opened"
+            raise RemoteFileError(self.path, doing, reason)
+        return piece
+
+    def check_unchanged(self) -> None:
+        """Raise RemoteFileError for a file that was replaced between two requests for its bytes:
+        they may be of two files. Objects are replaced whole, also where only something is added;
+        of other files, which have no such marks as an object's, a longer one has grown."""
+        if self._requests < 2:
+            return
+        try:
+            with _request(self.path, "checking that it is still the same"):
+                now = self._system.open_input_file(self._name)
+                state, size = now.metadata(), int(now.size())
+                now.close()
+        except FileNotFoundError:
+            return  # deleted since, and nothing in its place
+        if size < self.size or state != self._state:
+            raise RemoteFileError(
+                self.path, "reading it", "it was replaced by another while it was read"
+            )
+
+    def close(self) -> None:
+        self._ahead.close()
+        self._file.close()

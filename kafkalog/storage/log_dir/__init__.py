@@ -1,0 +1,1 @@
+"""Log directories: partitions, segments, checkpoints, other entries."""

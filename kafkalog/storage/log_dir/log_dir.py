@@ -1,0 +1,355 @@
+"""Finding partitions and segments under the paths a user gives.
+
+Files are listed, not opened, but for the small text files of a log directory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from typing import TypeVar
+
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.checkpoints import read_offset_checkpoint
+from kafkalog.format.properties import read_properties
+from kafkalog.log_lines import logger
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import Directories, list_directory, matching_entries
+from kafkalog.storage.files.read_around import unreadable_reason
+from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.nearby_log_dirs import nearby_log_dirs
+from kafkalog.storage.log_dir.same_partitions import refuse_doubles, with_tiered_beginnings
+from kafkalog.storage.log_dir.tiered_storage import TieredPartition, tiered_partitions
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+    any_base_offset,
+    is_marked,
+    oldest_base_offset,
+    oldest_partition_name,
+    partition_name,
+    segment_base_offset,
+    segment_file_name,
+    snapshot_offset,
+)
+from kafkalog.storage.partition_log import (
+    LogDir,
+    PartitionLog,
+    SegmentFile,
+    without_checkpoints,
+)
+from kafkalog.storage.recovery.loaded_segment import LoadedSegment
+from kafkalog.storage.recovery.producer_state import BrokerStartError
+from kafkalog.storage.recovery.temporary_files import finished_swaps, is_replaced
+
+_CHECKPOINTS = (LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS, RECOVERY_POINTS)
+META_PROPERTIES = "meta.properties"
+_LOG_DIR_FILES = {META_PROPERTIES, *_CHECKPOINTS}
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+_Read = TypeVar("_Read")
+_logger = logger(__name__)
+
+
+def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
+    """The log with all live segments that its directory, now at `path`, has, none where that is
+    gone: what a task needs that was given a log without them."""
+    try:
+        entries = list_directory(path)
+    except FileNotFoundError:
+        return replace(log, path=path, segments=())
+    return replace(log, path=path, segments=_partition(path, entries, log.log_dir, path).segments)
+
+
+def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
+    """The partitions under the paths, sorted by topic and partition.
+
+    A path is a log directory, a partition directory, a segment's log file, or a glob of these. A
+    glob leaves out files that are no logs and, unless it ends in their mark, what is marked.
+    With `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and
+    left aside, as brokers do. Raises LogDirError where a path is none of these, or where one
+    partition is found twice.
+    """
+    search = _Search(strict)
+    files: dict[str, list[str]] = {}
+    found = {entry.path: entry for pattern in paths for entry in input_entries(pattern)}
+    for entry in found.values():
+        if _is_beside_logs(entry):
+            raise LogDirError(
+                f"{entry.path}: no log but a file that is beside logs: name a log's file, or a "
+                "directory"
+            )
+        if entry.is_directory:
+            search.add_directory(entry.path, is_one_of_several=len(found) > 1)
+        else:
+            files.setdefault(os.path.dirname(entry.path), []).append(entry.path)
+    for directory, named in files.items():
+        search.add_files(directory, named)
+    logs = with_tiered_beginnings(search.found)
+    refuse_doubles(logs)
+    return sorted(logs, key=lambda log: (log.topic or "", log.partition or 0, log.path))
+
+
+def read_log_dir(path: str) -> LogDir:
+    """What the files at the top of a log directory say, those left aside that cannot be read."""
+    return _read_log_dir(Directories(), path, strict=False)
+
+
+def input_entries(pattern: str) -> list[Entry]:
+    """What a path stands for: itself or, of what it matches as a glob, directories and logs."""
+    entries = matching_entries(pattern)
+    if [entry.path for entry in entries] != [absolute_path(pattern)]:
+        entries = [entry for entry in entries if _is_meant(entry, pattern)]
+    if not entries:
+        place = "there" if is_remote(pattern) else "on this machine"
+        raise LogDirError(f"{pattern}: there is no such file or directory {place}")
+    return entries
+
+
+def _is_meant(entry: Entry, pattern: str) -> bool:
+    if is_marked(entry.name) and not is_marked(pattern):
+        return False
+    return entry.is_directory or _is_log_file(entry.name)
+
+
+def _is_log_file(name: str) -> bool:
+    return any_base_offset(name) is not None or oldest_base_offset(name) is not None
+
+
+def _is_beside_logs(entry: Entry) -> bool:
+    """Whether a file's name says that it is no log, which some of its bytes can look like."""
+    name = segment_file_name(entry.name)
+    is_index = name is not None and name.kind != ".log"
+    is_known = entry.name in _LOG_DIR_FILES or snapshot_offset(entry.name) is not None
+    return not entry.is_directory and (is_index or is_known)
+
+
+class _Search:
+    """What is found so far; the small files of a log directory are read once."""
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self._directories = Directories()
+        self._log_dirs: dict[str, LogDir] = {}
+        self.found: list[PartitionLog] = []
+
+    def _entries(self, path: str) -> list[Entry] | None:
+        """What is in a directory; None for one that is left aside, for it cannot be read."""
+        try:
+            return self._directories.entries(path)
+        except OSError as error:
+            reason = unreadable_reason(error)
+            if reason is None:
+                raise
+        if self._strict:
+            advice = "mode PERMISSIVE reads on without this directory"
+            raise LogDirError(f"{path} cannot be read: {reason} ({advice})")
+        note_unlisted(path, reason)
+        return None
+
+    def add_directory(self, path: str, *, is_one_of_several: bool) -> None:
+        entries = self._entries(path)
+        if entries is None:
+            return
+        tiered = tiered_partitions(self._directories, path, entries)
+        self.found += [_tiered_log(partition, path) for partition in tiered]
+        if not tiered and _is_partition_dir(path, entries):
+            log = _partition(path, entries, self._log_dir(os.path.dirname(path)), path)
+            self.found.append(replace(log, is_named=True))
+            return
+        partitions = [
+            entry.path for entry in entries if entry.is_directory and self._is_live(entry)
+        ]
+        if tiered and not partitions:
+            return
+        if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
+            near = nearby_log_dirs(
+                self._directories, path, _is_log_dir, is_one_of_several=is_one_of_several
+            )
+            raise LogDirError(
+                f"{path}: {near} (a log directory has directories named <topic>-<partition>, a "
+                "partition directory has <offset>.log, tiered storage has neither)"
+            )
+        log_dir = self._log_dir(path)
+        for partition in partitions:
+            files = self._entries(partition)
+            if files is not None:
+                self.found.append(_partition(partition, files, log_dir, path))
+
+    def add_files(self, directory: str, paths: list[str]) -> None:
+        """Log files by their own paths: live segments, and marked ones or files of other names,
+        for which the checkpoints do not hold."""
+        entries, named = self._directories.entries(directory), set(paths)
+        whole = _partition(directory, entries, self._log_dir(os.path.dirname(directory)), "")
+        whole = replace(whole, is_live=False, is_named=True)
+        live = [
+            replace(segment, input_path=segment.path)
+            for segment in whole.segments
+            if segment.path in named and not is_marked(segment.path)
+        ]
+        beside = named - {segment.path for segment in live}
+        others = [
+            SegmentFile(entry.path, any_base_offset(entry.name), None, entry.size, entry.path)
+            for entry in entries
+            if entry.path in beside
+        ]
+        others.sort(key=lambda segment: (segment.base_offset or 0, segment.path))
+        if live:
+            self.found.append(replace(whole, segments=tuple(live)))
+        log_dir = without_checkpoints(whole.log_dir)
+        # Nothing says that such files are of one log.
+        self.found += [replace(whole, segments=(other,), log_dir=log_dir) for other in others]
+
+    def _log_dir(self, path: str) -> LogDir:
+        if path not in self._log_dirs:
+            self._log_dirs[path] = _read_log_dir(self._directories, path, self._strict)
+        return self._log_dirs[path]
+
+    def _is_live(self, entry: Entry) -> bool:
+        name = partition_name(entry.name)
+        if name is None and oldest_partition_name(entry.name) is not None:
+            found = self._entries(entry.path)
+            return any(oldest_base_offset(file.name) is not None for file in found or ())
+        return name is not None and not name.mark
+
+
+def _is_partition_dir(path: str, entries: list[Entry]) -> bool:
+    if any(_is_log_file(entry.name) for entry in entries):
+        return True
+    # An empty partition, rather than a log directory that is named like one.
+    return partition_name(os.path.basename(path)) is not None and not _is_log_dir(entries)
+
+
+def _is_log_dir(entries: list[Entry]) -> bool:
+    return any(
+        entry.name in _LOG_DIR_FILES or (entry.is_directory and partition_name(entry.name))
+        for entry in entries
+    )
+
+
+def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str) -> PartitionLog:
+    name = partition_name(os.path.basename(path))
+    logs = [
+        (base_offset, entry)
+        for entry in entries
+        if not entry.is_directory and (base_offset := segment_base_offset(entry.name)) is not None
+    ]
+    if not logs:
+        logs = _oldest_logs(entries)
+        name = oldest_partition_name(os.path.basename(path)) if logs else name
+    logs = _with_finished_swaps(logs, entries)
+    followers = [base_offset for base_offset, _ in logs[1:]]
+    is_live = name is not None and not name.mark
+    segments = tuple(
+        SegmentFile(entry.path, base_offset, follower, entry.size, input_path)
+        for (base_offset, entry), follower in zip_longest(logs, followers)
+    )
+    return PartitionLog(
+        topic=name.topic if name else None,
+        partition=name.partition if name else None,
+        path=path,
+        log_dir=log_dir if is_live else without_checkpoints(log_dir),
+        segments=segments,
+        is_live=is_live,
+    )
+
+
+def _tiered_log(found: TieredPartition, input_path: str) -> PartitionLog:
+    followers = [segment.base_offset for segment in found.segments[1:]]
+    return PartitionLog(
+        topic=found.topic,
+        partition=found.partition,
+        path=found.path,
+        log_dir=LogDir(path=os.path.dirname(found.path)),
+        segments=tuple(
+            SegmentFile(
+                segment.path, segment.base_offset, follower, segment.size, input_path, is_cut=True
+            )
+            for segment, follower in zip_longest(found.segments, followers)
+        ),
+        tiered_topic_id=found.topic_id,
+    )
+
+
+def _with_finished_swaps(
+    logs: list[tuple[int, Entry]], entries: list[Entry]
+) -> list[tuple[int, Entry]]:
+    """The logs as the next start of a broker would leave them: cleaned segments whose renaming was
+    interrupted take the place of those they were made from. Rule: docs/format.md F117."""
+    finished = set(finished_swaps([entry.name for entry in entries]))
+    swaps = [
+        (base_offset, entry)
+        for entry in entries
+        if entry.name in finished and (base_offset := any_base_offset(entry.name)) is not None
+    ]
+    if not swaps:
+        return logs
+    covered = swaps[0][0], max(_end_offset(base, entry) for base, entry in swaps)
+    kept = [log for log in logs if not is_replaced(log[1].name, *covered)]
+    return sorted((*kept, *swaps), key=lambda log: log[0])
+
+
+def _end_offset(base_offset: int, entry: Entry) -> int:
+    try:
+        return LoadedSegment(base_offset, entry.path, entry.size).next_offset()
+    except BrokerStartError:
+        return base_offset + 1  # it replaces its own namesake at least
+
+
+def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
+    """Files of the oldest layout, their names' numbers being of any width."""
+    logs = [
+        (base_offset, entry)
+        for entry in entries
+        if not entry.is_directory and (base_offset := oldest_base_offset(entry.name)) is not None
+    ]
+    return sorted(logs, key=lambda found: found[0])
+
+
+def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
+    properties = _read_small(directories, path, META_PROPERTIES, read_properties, strict).values
+    broker_id = properties.get("node.id", properties.get("broker.id", ""))
+    log_starts, high_watermarks, cleaned, recovery_points = (
+        _read_small(directories, path, name, read_offset_checkpoint, strict)
+        for name in _CHECKPOINTS
+    )
+    return LogDir(
+        path=path,
+        cluster_id=properties.get("cluster.id"),
+        broker_id=int(broker_id) if re.fullmatch(r"-?[0-9]{1,9}", broker_id) else None,
+        is_clean_shutdown=_is_there(directories, path, CLEAN_SHUTDOWN),
+        log_starts=log_starts,
+        high_watermarks=high_watermarks,
+        recovery_points=recovery_points,
+        cleaner_checkpoints=cleaned,
+    )
+
+
+def _read_small(
+    directories: Directories, directory: str, name: str, read: Callable[[str], _Read], strict: bool
+) -> _Read:
+    """What a small text file says; one that is not there, or left aside, as an empty one."""
+    path = os.path.join(directory, name)
+    try:
+        return read(directories.read_text(directory, name) or "")
+    except CorruptDataError as error:
+        place = "" if error.path else f"line {error.position}: "
+        detail = f"{place}{error.detail}"
+        if strict:
+            advice = "mode PERMISSIVE reads on without this file"
+            raise LogDirError(f"{path}: {detail} ({advice})") from error
+        _logger.warning("%s: %s; reading on without this file", path, detail)
+        return read("")
+
+
+def _is_there(directories: Directories, directory: str, name: str) -> bool:
+    try:
+        return directories.read_text(directory, name) is not None
+    except CorruptDataError:
+        return True

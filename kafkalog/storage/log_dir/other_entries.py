@@ -1,0 +1,201 @@
+"""What lies in log directories beside live segments and the files that belong to them.
+
+Rules: docs/format.md F91 to F94.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import is_directory, list_directory, special_entries
+from kafkalog.storage.files.read_around import unreadable_reason
+from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.uris import is_remote
+from kafkalog.storage.log_dir.log_dir import (
+    CLEAN_SHUTDOWN,
+    META_PROPERTIES,
+    input_entries,
+    read_log_dir,
+)
+from kafkalog.storage.log_dir.metadata_snapshots import is_metadata_snapshot
+from kafkalog.storage.log_dir.segment_files import MARKED_DIRECTORIES
+from kafkalog.storage.log_dir.tiered_storage import is_beside_tiered_log
+from kafkalog.storage.names import (
+    CLEANER_OFFSETS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    REPLICATION_OFFSETS,
+    oldest_base_offset,
+    partition_name,
+    segment_file_name,
+    snapshot_offset,
+)
+from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, is_asked
+from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
+from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED, SWAP
+from kafkalog.words import counted, first_names, printable
+
+_OF_LOG_DIRS = frozenset(
+    {
+        *(META_PROPERTIES, CLEAN_SHUTDOWN, LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS),
+        *(RECOVERY_POINTS, ".lock", "bootstrap.checkpoint", "remote-log-index-cache"),
+    }
+)
+_OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
+# So many partitions are named that have no directory.
+_MOST_ABSENT = 5
+_UNKNOWN = "nothing that a broker puts there"
+_MARKED = {
+    DELETED: "removed by retention, the cleaner or a truncation",
+    CLEANED: "a cleaning that was not finished",
+    SWAP: "cleaned, and not yet in its place",
+}
+
+
+class OtherEntry(NamedTuple):
+    """A file or a directory with all that is directly in it: how many bytes, and what it is."""
+
+    path: str
+    size: int
+    what: str
+
+
+def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
+    """Those in the log directories and in the directories of these logs; of logs that were given by
+    their own paths in the latter only, and nothing beside files that were given one by one."""
+    logs = [log for log in logs if not log.asked_files]
+    paths = {log.path for log in logs}
+    for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
+        for entry in list_directory(path):
+            if entry.path not in paths and entry.name not in _OF_LOG_DIRS:
+                yield OtherEntry(entry.path, _size(entry), _what(entry))
+        yield from _special(path)
+    for path in sorted(paths):
+        yield from _in_partition(path)
+        yield from _special(path)
+
+
+def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
+    """What is named like one of Kafka's files or directories, in the directories of these logs and
+    beside them, and is left out: it is neither a regular file nor a directory."""
+    logs = [log for log in logs if not log.asked_files]
+    paths = {log.path for log in logs} | {log.log_dir.path for log in logs if not log.is_named}
+    for path in sorted(paths):
+        for entry in _special(path):
+            name = os.path.basename(entry.path)
+            is_segment_file = segment_file_name(name) is not None
+            if is_segment_file or partition_name(name) or name in _OF_LOG_DIRS or _is_known(name):
+                yield entry
+
+
+def absent_partitions(
+    paths: Sequence[str], logs: Sequence[PartitionLog]
+) -> Iterator[tuple[str, list[TopicPartition]]]:
+    """The log directories, of those among the paths, whose checkpoints name partitions that have
+    no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are
+    those that were found under the paths."""
+    log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
+    # Where no partition is left no log tells of the directory.
+    known = log_dirs.keys() | {log.path for log in logs}
+    given = (entry for path in paths for entry in input_entries(path) if entry.is_directory)
+    log_dirs |= {entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known}
+    for path, log_dir in sorted(log_dirs.items()):
+        here = {log.topic_partition for log in logs if log.log_dir.path == path}
+        recorded = (log_dir.high_watermarks.keys() | log_dir.recovery_points.keys()) - here
+        absent = [each for each in sorted(recorded) if not _is_unreadable(path, each)]
+        if absent:
+            yield path, absent
+
+
+def _is_unreadable(path: str, partition: TopicPartition) -> bool:
+    """Whether there is a directory of a partition that was not found: it cannot be listed."""
+    topic, number = partition
+    return not is_remote(path) and is_directory(os.path.join(path, f"{topic}-{number}"))
+
+
+def absent_lines(
+    paths: Sequence[str],
+    logs: Sequence[PartitionLog],
+    topics: Sequence[str] = (),
+    partitions: Sequence[int] = (),
+) -> Iterator[str]:
+    """A line for each log directory with partitions, of these if any are given, that are in its
+    checkpoints only; `logs` are all or those of these."""
+    for path, absent in absent_partitions(paths, logs):
+        names = [
+            f"{topic}-{partition}"
+            for topic, partition in absent
+            if is_asked(topic, partition, topics, partitions)
+        ]
+        if names:
+            yield absent_line(path, names)
+
+
+def absent_line(path: str, names: Sequence[str]) -> str:
+    """The line for a log directory that does not have these partitions."""
+    return printable(
+        f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} "
+        f"name: {first_names(names, _MOST_ABSENT)}"
+    )
+
+
+def side_bytes(log: PartitionLog) -> int:
+    """The bytes of indexes, producer snapshots and the like in a log's directory; of files that
+    were given one by one, of those named like them."""
+    live = {segment.path for segment in log.segments}
+    others = live | {entry.path for entry in _in_partition(log.path)}
+    beside = [entry for entry in list_directory(log.path) if entry.path not in others]
+    if log.asked_files:
+        stems = {os.path.basename(path).split(".")[0] for path in live}
+        beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
+    return sum(entry.size for entry in beside)
+
+
+def _special(path: str) -> Iterator[OtherEntry]:
+    for entry in special_entries(path):
+        yield OtherEntry(entry.path, 0, f"{entry.special}: only regular files are read")
+
+
+def _size(entry: Entry) -> int:
+    if not entry.is_directory:
+        return entry.size
+    try:
+        return sum(each.size for each in list_directory(entry.path))
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+        note_unlisted(entry.path, reason)
+        return 0
+
+
+def _what(entry: Entry) -> str:
+    name = partition_name(entry.name) if entry.is_directory else None
+    if name is None:
+        return _UNKNOWN
+    return MARKED_DIRECTORIES[name.mark] if name.mark else "a partition that cannot be read"
+
+
+def _in_partition(path: str) -> Iterator[OtherEntry]:
+    for entry in list_directory(path):
+        segment_file = None if entry.is_directory else segment_file_name(entry.name)
+        if segment_file is not None and segment_file.mark:
+            yield OtherEntry(entry.path, entry.size, _MARKED[segment_file.mark])
+        elif segment_file is None and (entry.is_directory or not _is_known(entry.name)):
+            is_deleted = _is_known(entry.name.removesuffix(DELETED))
+            what = _MARKED[DELETED] if is_deleted else _UNKNOWN
+            yield OtherEntry(entry.path, _size(entry), what)
+
+
+def _is_known(name: str) -> bool:
+    return (
+        name in _OF_PARTITIONS
+        or snapshot_offset(name) is not None
+        or oldest_base_offset(name) is not None
+        or is_metadata_snapshot(name)
+        or is_beside_tiered_log(name)
+    )

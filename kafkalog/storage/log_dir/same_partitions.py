@@ -1,0 +1,97 @@
+"""Partitions that are found in several places: in tiered storage and on a disk, on several brokers'
+disks, or twice by mistake."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from kafkalog.errors import LogDirError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.storage.log_dir.replica_sets import ReplicaPlace, why_no_replicas
+from kafkalog.storage.partition_log import PartitionLog, topic_id
+
+
+def with_tiered_beginnings(found: Sequence[PartitionLog]) -> list[PartitionLog]:
+    """The logs, those that begin in tiered storage with the segments from there in front.
+
+    Raises LogDirError where nothing says which of several belong together. Rule: docs/remote.md
+    F558.
+    """
+    places: dict[TopicPartition, list[PartitionLog]] = {}
+    for log in found:
+        if log.topic_partition is not None and log.is_live:
+            places.setdefault(log.topic_partition, []).append(log)
+    joined: list[PartitionLog] = []
+    gone: list[PartitionLog] = []
+    for logs in places.values():
+        tiered = [log for log in logs if log.tiered_topic_id is not None]
+        if tiered and len(logs) > 1:
+            joined.append(_joined(tiered, [log for log in logs if log.tiered_topic_id is None]))
+            gone += logs
+    kept = [log for log in found if not any(log is each for each in gone)]
+    return [*kept, *joined]
+
+
+def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> PartitionLog:
+    first = tiered[0]
+    if len(tiered) > 1:
+        raise LogDirError(
+            f"partition {first.name} is in tiered storage twice, in {first.path} and in "
+            f"{tiered[1].path}: a topic that was deleted and created again, or a copy; name only "
+            "one of them"
+        )
+    if len(on_disk) > 1:
+        raise LogDirError(
+            f"partition {first.name} is in tiered storage, in {first.path}, and on the disks of "
+            "several brokers: name the log directories of one broker with it"
+        )
+    (log,) = on_disk
+    local_id = topic_id(log)
+    if local_id is not None and local_id != first.tiered_topic_id:
+        raise LogDirError(
+            f"partition {first.name} in {log.path} is of the topic with id {local_id}, and in "
+            f"{first.path} of another: the topic was deleted and created again; name only one"
+        )
+    if not log.segments:
+        return replace(log, segments=first.segments, tiered_topic_id=first.tiered_topic_id)
+    begin = log.segments[0].base_offset or 0
+    before = [each for each in first.segments if (each.base_offset or 0) < begin]
+    if before:
+        before[-1] = replace(before[-1], next_base_offset=begin)
+    return replace(log, segments=(*before, *log.segments), tiered_topic_id=first.tiered_topic_id)
+
+
+def refuse_doubles(found: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError where a file is asked for twice, or a partition is there twice by logs that
+    are not replicas of each other."""
+    paths = Counter(segment.path for log in found for segment in log.segments)
+    for path, count in paths.items():
+        if count > 1:
+            raise LogDirError(f"{path} is asked for twice, by itself and with its directory")
+    logs_of: dict[TopicPartition, list[PartitionLog]] = {}
+    for log in found:
+        if log.topic_partition is not None and log.is_live:
+            logs_of.setdefault(log.topic_partition, []).append(log)
+    for logs in logs_of.values():
+        if len(logs) > 1:
+            _refuse_strangers(logs)
+
+
+def _refuse_strangers(logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError for logs of one partition that are not replicas of each other."""
+    places = [_replica_place(log) for log in logs]
+    for one, other in combinations(places, 2):
+        reason = why_no_replicas(one, other)
+        if reason:
+            raise LogDirError(
+                f"partition {logs[0].name} is there twice, in {one.path} and in {other.path}: "
+                f"{reason}"
+            )
+
+
+def _replica_place(log: PartitionLog) -> ReplicaPlace:
+    log_dir = log.log_dir
+    return ReplicaPlace(log.path, log_dir.cluster_id, log_dir.broker_id, topic_id(log))

@@ -1,0 +1,191 @@
+"""Segments in tiered storage: what their names say, and which of several that hold the same offsets
+count. Rules: docs/remote.md F555 to F558.
+
+Two layouts are known: that of Kafka's own LocalTieredStorage, `<topic>-<partition>-<topic id>/`,
+and that of Aiven's plug-in, `<topic>-<topic id>/<partition>/`. In both a segment is
+`<base offset>-<segment id>.log`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
+from kafkalog.format.tiered_manifest import read_tiered_manifest
+from kafkalog.log_lines import logger
+from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.files import Directories, read_text
+from kafkalog.storage.files.requests_at_once import answers
+from kafkalog.storage.names import TIERED_MANIFEST as MANIFEST
+
+# Of 16 bytes in base64 the last character has two bits, in four letters.
+_ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"
+_TOPIC = r"(?P<topic>[a-zA-Z0-9._-]{1,249})"
+_PARTITION_DIR = re.compile(rf"{_TOPIC}-(?P<partition>[0-9]{{1,10}})-{_ID}")
+_TOPIC_DIR = re.compile(rf"{_TOPIC}-{_ID}")
+_PARTITION = re.compile(r"[0-9]{1,10}")
+_LOG = re.compile(rf"(?P<stem>(?P<base_offset>[0-9]{{20}})-{_ID})\.log")
+_BESIDE = re.compile(
+    rf"[0-9]{{20}}-{_ID}\.(?:index|timeindex|txnindex|snapshot|leader_epoch_checkpoint|indexes"
+    r"|rsm-manifest)"
+)
+# Without these an upload is not complete; leader epochs are in them.
+_EPOCHS = ".leader_epoch_checkpoint"
+
+_logger = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TieredSegment:
+    """A segment's log file; `last_epoch` is the leader epoch of its last record."""
+
+    path: str
+    base_offset: int
+    size: int
+    last_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TieredPartition:
+    """What is in tiered storage of a partition: the segments that count, in their order. Each holds
+    what a log has from its base offset up to the next one's, and perhaps more."""
+
+    topic: str
+    partition: int
+    topic_id: str
+    path: str
+    segments: tuple[TieredSegment, ...]
+
+
+def tiered_partitions(
+    directories: Directories, path: str, entries: Sequence[Entry]
+) -> list[TieredPartition]:
+    """The partitions of tiered storage in a directory, or the one that it is of.
+
+    Raises CorruptDataError for manifests and leader epochs that cannot be read.
+    """
+    found = [
+        place
+        for place in _places(directories, path, entries)
+        if any(_LOG.fullmatch(entry.name) for entry in place.entries)
+    ]
+    return [
+        TieredPartition(
+            place.topic,
+            place.partition,
+            place.topic_id,
+            place.path,
+            counting_segments(_whole_segments(place)),
+        )
+        for place in found
+    ]
+
+
+def is_beside_tiered_log(file_name: str) -> bool:
+    """Whether a plug-in puts a file of this name beside a segment's log."""
+    return _BESIDE.fullmatch(file_name) is not None
+
+
+def counting_segments(segments: Iterable[TieredSegment]) -> tuple[TieredSegment, ...]:
+    """Of the segments that were uploaded of a partition, by any leaders and perhaps twice, those
+    that its log consists of.
+
+    Where two overlap, the one whose last record is of the later leader epoch counts from its base
+    offset on: a leader keeps, of what others wrote before, what is of the log. What lies above it
+    and is of an earlier epoch was cut from the log, or is there twice.
+    """
+    chosen: list[TieredSegment] = []
+    # The largest of those that begin together is looked at first.
+    order = sorted(segments, key=lambda each: (each.last_epoch, each.base_offset, each.size))
+    for segment in reversed(order):
+        if not chosen or segment.base_offset < chosen[-1].base_offset:
+            chosen.append(segment)
+    return tuple(reversed(chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    topic: str
+    partition: int
+    topic_id: str
+    path: str
+    entries: Sequence[Entry]
+
+
+def _places(directories: Directories, path: str, entries: Sequence[Entry]) -> Iterator[_Place]:
+    """The directories that are partitions' by their names: this one, or those in it."""
+    parent, name = os.path.split(path)
+    topic = _TOPIC_DIR.fullmatch(os.path.basename(parent))
+    if topic is not None and _PARTITION.fullmatch(name):
+        yield _Place(topic["topic"], int(name), topic["id"], path, entries)
+        return
+    if partition := _PARTITION_DIR.fullmatch(name):
+        yield _Place(
+            partition["topic"], int(partition["partition"]), partition["id"], path, entries
+        )
+    if topic := _TOPIC_DIR.fullmatch(name):
+        yield from _partitions_of(directories, topic, entries)
+    for entry in entries:
+        if not entry.is_directory:
+            continue
+        if partition := _PARTITION_DIR.fullmatch(entry.name):
+            found = directories.entries(entry.path)
+            number = int(partition["partition"])
+            yield _Place(partition["topic"], number, partition["id"], entry.path, found)
+        if topic := _TOPIC_DIR.fullmatch(entry.name):
+            yield from _partitions_of(directories, topic, directories.entries(entry.path))
+
+
+def _partitions_of(
+    directories: Directories, topic: re.Match[str], entries: Sequence[Entry]
+) -> Iterator[_Place]:
+    for entry in entries:
+        if entry.is_directory and _PARTITION.fullmatch(entry.name):
+            found = directories.entries(entry.path)
+            yield _Place(topic["topic"], int(entry.name), topic["id"], entry.path, found)
+
+
+def _whole_segments(place: _Place) -> list[TieredSegment]:
+    names = {entry.name for entry in place.entries}
+    whole: list[tuple[Entry, re.Match[str], str]] = []
+    for entry in place.entries:
+        log = _LOG.fullmatch(entry.name)
+        if log is None or int(log["base_offset"]) >= 2**63:
+            continue
+        beside = [ending for ending in (_EPOCHS, MANIFEST) if log["stem"] + ending in names]
+        if beside:
+            whole.append((entry, log, os.path.join(place.path, log["stem"] + beside[0])))
+        else:
+            _logger.warning(
+                "%s is left out: without its leader epochs (%s or %s) its upload is not complete, "
+                "or its deletion has begun",
+                entry.path,
+                _EPOCHS,
+                MANIFEST,
+            )
+    epochs = answers(_last_epoch, [path for _, _, path in whole], str)
+    return [
+        TieredSegment(entry.path, int(log["base_offset"]), entry.size, last_epoch)
+        for (entry, log, _), last_epoch in zip(whole, epochs, strict=True)
+        if last_epoch is not None
+    ]
+
+
+def _last_epoch(path: str) -> int | None:
+    """The leader epoch of a segment's last record; None if the segment was deleted just now."""
+    try:
+        text = read_text(path)
+        if text is None:
+            return None
+        epochs: Sequence[EpochStart]
+        if path.endswith(MANIFEST):
+            epochs = read_tiered_manifest(text).leader_epochs
+        else:
+            epochs = read_leader_epochs(text)
+    except CorruptDataError as error:
+        raise error.located(path, error.position, None) from error
+    return max((epoch.epoch for epoch in epochs), default=-1)

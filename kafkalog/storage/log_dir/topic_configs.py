@@ -1,0 +1,233 @@
+"""Settings of topics and of brokers by the names Kafka gives them, and where each came from.
+
+Rules: docs/format.md F167, F168 and F254.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from kafkalog.errors import OptionError
+from kafkalog.format.properties import read_properties
+from kafkalog.storage.cleaning.retention import UNLIMITED, RetentionLimits
+from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
+
+SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
+TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
+
+# Topics that brokers create with settings of their own, which no broker's settings tell.
+_OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
+# Brokers create these with `compact`.
+_COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
+_AS_RETENTION = -2
+_DEFAULT_RATIO = 0.5
+_POLICIES = frozenset(("compact", "delete"))
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[_Value]):
+    """A value and what says so: `topic`, `server`, `default` or, with None, `unknown`."""
+
+    value: _Value | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """The settings that retention goes by, each with its source."""
+
+    cleanup_policy: Setting[frozenset[str]]
+    retention_ms: Setting[int]
+    retention_bytes: Setting[int]
+    is_tiered: bool = False
+
+    @property
+    def limits(self) -> RetentionLimits:
+        return RetentionLimits(
+            self.cleanup_policy.value,
+            self.retention_ms.value,
+            self.retention_bytes.value,
+            self.is_tiered,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """The settings that the cleaner goes by; Kafka's defaults where nobody has said anything."""
+
+    cleanup_policy: Setting[frozenset[str]]
+    delete_retention_ms: int
+    min_compaction_lag_ms: int
+    min_cleanable_dirty_ratio: float
+
+    @property
+    def is_compacted(self) -> bool:
+        return "compact" in (self.cleanup_policy.value or ())
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfigs:
+    """What the topics' own settings are and the broker's; None for what nobody has said."""
+
+    topics: Mapping[str, Mapping[str, str]] | None = None
+    server: Mapping[str, str] | None = None
+
+    def retention(self, topic: str | None) -> RetentionSettings:
+        """The settings for a topic. Raises OptionError for a value that Kafka would refuse."""
+        own = (self.topics or {}).get(topic) if topic else None
+        if topic in (None, CLUSTER_METADATA) or (own is None and topic in _OWN_SETTINGS):
+            return TopicConfigs()._retention({})
+        return self._retention(own or {})
+
+    def compaction(self, topic: str | None) -> CompactionSettings:
+        """The settings for a topic. Raises OptionError for a value that Kafka would refuse."""
+        own = (self.topics or {}).get(topic or "", {})
+        policy = self._policy(own)
+        if topic in _COMPACTED and _CLEANUP_POLICY.topic_name not in own:
+            policy = Setting(frozenset(("compact",)), DEFAULT)
+        elif topic is None or (topic in _OWN_SETTINGS and not own):
+            policy = Setting(None, UNKNOWN)
+        return CompactionSettings(
+            policy,
+            self._known_number(own, _DELETE_RETENTION_MS),
+            self._known_number(own, _MIN_COMPACTION_LAG_MS),
+            self._ratio(own),
+        )
+
+    def _known_number(self, own: Mapping[str, str], config: _Config) -> int:
+        found = self._number(own, config).value
+        return config.default if found is None else found
+
+    def _ratio(self, own: Mapping[str, str]) -> float:
+        found = self._found(own, _MIN_CLEANABLE_DIRTY_RATIO)
+        if found is None:
+            return _DEFAULT_RATIO
+        if not re.fullmatch(r"0(\.[0-9]+)?|\.[0-9]+|1(\.0+)?", found.value.strip()):
+            raise found.refused("a number from 0 to 1")
+        return float(found.value)
+
+    def _retention(self, own: Mapping[str, str]) -> RetentionSettings:
+        is_tiered = _is_true(own, "remote.storage.enable") and not _is_true(
+            own, "remote.log.copy.disable"
+        )
+        time, size = self._number(own, _RETENTION_MS), self._number(own, _RETENTION_BYTES)
+        if is_tiered:
+            time = self._local(own, _LOCAL_RETENTION_MS, time)
+            size = self._local(own, _LOCAL_RETENTION_BYTES, size)
+        return RetentionSettings(self._policy(own), time, size, is_tiered)
+
+    def _policy(self, own: Mapping[str, str]) -> Setting[frozenset[str]]:
+        found = self._found(own, _CLEANUP_POLICY)
+        if found is None:
+            return self._unnamed(frozenset(("delete",)))
+        words = frozenset(word.strip() for word in found.value.split(",") if word.strip())
+        if not words <= _POLICIES:
+            raise found.refused("compact, delete, both or neither")
+        return Setting(words, found.source)
+
+    def _number(self, own: Mapping[str, str], config: _Config) -> Setting[int]:
+        found = self._found(own, config)
+        if found is None:
+            return self._unnamed(config.default)
+        if not re.fullmatch(r"-?[0-9]{1,19}", found.value.strip()):
+            raise found.refused("a whole number")
+        number = int(found.value) * found.factor
+        if number >= 2**63:
+            raise found.refused("a number of 64 bits, in milliseconds if it is a time")
+        if number < 0 and config.default != _AS_RETENTION:
+            number = UNLIMITED
+        return Setting(number, found.source)
+
+    def _local(self, own: Mapping[str, str], config: _Config, whole: Setting[int]) -> Setting[int]:
+        local = self._number(own, config)
+        return whole if local.value == _AS_RETENTION else local
+
+    def _unnamed(self, default: _Value) -> Setting[_Value]:
+        """Kafka's default counts where the broker's settings are known and say nothing."""
+        return Setting(None, UNKNOWN) if self.server is None else Setting(default, DEFAULT)
+
+    def _found(self, own: Mapping[str, str], config: _Config) -> _Found | None:
+        if config.topic_name in own:
+            return _Found(TOPIC, TOPIC_CONFIG, config.topic_name, own[config.topic_name])
+        for name, factor in config.server_names:
+            if self.server is not None and name in self.server:
+                return _Found(SERVER, SERVER_PROPERTIES, name, self.server[name], factor)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Config:
+    """A topic's setting; the broker's names for it, the strongest first, with their units."""
+
+    topic_name: str
+    server_names: tuple[tuple[str, int], ...]
+    default: int = UNLIMITED
+
+
+_CLEANUP_POLICY = _Config("cleanup.policy", (("log.cleanup.policy", 1),))
+_RETENTION_MS = _Config(
+    "retention.ms",
+    (
+        ("log.retention.ms", 1),
+        ("log.retention.minutes", 60_000),
+        ("log.retention.hours", 3_600_000),
+    ),
+    168 * 3_600_000,
+)
+_RETENTION_BYTES = _Config("retention.bytes", (("log.retention.bytes", 1),))
+_LOCAL_RETENTION_MS = _Config("local.retention.ms", (("log.local.retention.ms", 1),), _AS_RETENTION)
+_LOCAL_RETENTION_BYTES = _Config(
+    "local.retention.bytes", (("log.local.retention.bytes", 1),), _AS_RETENTION
+)
+
+_DELETE_RETENTION_MS = _Config(
+    "delete.retention.ms", (("log.cleaner.delete.retention.ms", 1),), 24 * 3_600_000
+)
+_MIN_COMPACTION_LAG_MS = _Config(
+    "min.compaction.lag.ms", (("log.cleaner.min.compaction.lag.ms", 1),), 0
+)
+_MIN_CLEANABLE_DIRTY_RATIO = _Config(
+    "min.cleanable.dirty.ratio", (("log.cleaner.min.cleanable.ratio", 1),)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    source: str
+    option: str
+    name: str
+    value: str
+    factor: int = 1
+
+    def refused(self, allowed: str) -> OptionError:
+        return OptionError(self.option, f"{self.name}={self.value}", f"{self.name}: {allowed}")
+
+
+def _is_true(own: Mapping[str, str], name: str) -> bool:
+    return own.get(name, "").strip().lower() == "true"
+
+
+def read_topic_configs(topics_text: str | None, server_text: str | None) -> TopicConfigs:
+    """Settings from a JSON file of topics and from a broker's properties, either of which may be
+    missing. Raises OptionError for JSON of another form."""
+    return TopicConfigs(
+        None if topics_text is None else _topics(topics_text),
+        None if server_text is None else read_properties(server_text).values,
+    )
+
+
+def _topics(text: str) -> dict[str, dict[str, str]]:
+    try:
+        return {
+            topic: {name: str(value) for name, value in configs.items()}
+            for topic, configs in json.loads(text).items()
+        }
+    except (ValueError, AttributeError, RecursionError):
+        allowed = 'a file with JSON such as {"orders": {"retention.ms": "604800000"}}'
+        raise OptionError(TOPIC_CONFIG, text[:100], allowed) from None

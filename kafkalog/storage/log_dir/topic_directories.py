@@ -1,0 +1,41 @@
+"""Topics as the directories of their partitions tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.storage.files.files import list_directory
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.names import partition_name
+from kafkalog.storage.partition_log import PartitionLog, topic_id
+
+
+class TopicDirectory(NamedTuple):
+    """A topic that a partition's directory is of; `is_deleted` where that is on its way out."""
+
+    cluster_id: str | None
+    topic: str | None
+    topic_id: str | None
+    is_deleted: bool
+
+
+def topic_directories(logs: Sequence[PartitionLog]) -> Iterator[TopicDirectory]:
+    """The topics that have a directory, and those of which one beside them is about to be
+    deleted."""
+    for log in (*logs, *_being_deleted(logs)):
+        yield TopicDirectory(log.log_dir.cluster_id, log.topic, topic_id(log), not log.is_live)
+
+
+def _being_deleted(logs: Sequence[PartitionLog]) -> list[PartitionLog]:
+    entries = (
+        entry for path in {log.log_dir.path for log in logs} for entry in list_directory(path)
+    )
+    paths = [
+        entry.path
+        for entry in entries
+        if entry.is_directory
+        and (name := partition_name(entry.name)) is not None
+        and name.mark == "delete"
+    ]
+    return find_partitions(paths, strict=False)

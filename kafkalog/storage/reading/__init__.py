@@ -1,0 +1,1 @@
+"""Where a log begins and ends, and which segments a read needs."""

@@ -1,0 +1,217 @@
+"""From what a user asks for to offsets of one partition, by the rules of Spark's Kafka source.
+
+Rules: docs/format.md F95 to F99.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from kafkalog.errors import DataLossError, OptionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.log_lines import logger
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_bounds import EndRule, LogBounds, log_bounds
+
+LATEST, EARLIEST = -1, -2
+
+_logger = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """From the first offset, or up to the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificOffsets:
+    """An offset for every partition; LATEST and EARLIEST stand for themselves."""
+
+    offsets: dict[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FromTimestamp:
+    """The first offset whose timestamp is not before this one, in every partition."""
+
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificTimestamps:
+    """The same with a timestamp for every partition."""
+
+    timestamps_ms: dict[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampRange:
+    """Times of records, in milliseconds: from `first_ms` up to, not including, `end_ms`. The first
+    is a time that a record can have, so below 2**63. A record without a timestamp has none of
+    them."""
+
+    first_ms: int = 1 - 2**63
+    end_ms: int = 2**63
+
+
+OffsetLimit = Everything | SpecificOffsets | FromTimestamp | SpecificTimestamps
+
+
+class NoMatch(Enum):
+    """What to do where no record is as late as a starting timestamp."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+# The first offset in a log at or above the given one with a timestamp not before the given one.
+TimeLookup = Callable[[PartitionLog, int, int], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRequest:
+    """Which offsets to read. `starting_option` and `ending_option` name what the user set."""
+
+    starting: OffsetLimit = Everything()
+    ending: OffsetLimit = Everything()
+    starting_option: str = "startingOffsets"
+    ending_option: str = "endingOffsets"
+    no_match: NoMatch = NoMatch.ERROR
+    fail_on_data_loss: bool = True
+    end_rule: EndRule = EndRule.LOG_END
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRange:
+    """Offsets [start, end) of one partition; an `end` of None is the end of the sound bytes.
+
+    `asked_start` and `asked_end` are offsets that the user named and that only a reader of the last
+    segment can tell to be beyond the log's end.
+    """
+
+    start: int
+    end: int | None
+    log_start: int = 0
+    asked_start: int | None = None
+    asked_end: int | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end is not None and self.end <= self.start
+
+
+def offset_range(
+    log: PartitionLog,
+    request: OffsetRequest,
+    lookup: TimeLookup,
+    stable_offset: int | None = None,
+) -> OffsetRange:
+    """The offsets of `log` that are asked for, those below `stable_offset` if it is given.
+
+    Raises DataLossError, or clamps and logs, where they lie outside the log, and OptionError where
+    they end before they begin.
+    """
+    bounds = log_bounds(log, request.end_rule)
+    if stable_offset is not None:
+        ends = [stable_offset] if bounds.end_offset is None else [stable_offset, bounds.end_offset]
+        # A segment's file that is asked for by itself can lie behind the stable offset.
+        bounds = LogBounds(bounds.start_offset, max(bounds.start_offset, min(ends)))
+    start, asked_start = _start(log, request, bounds, lookup)
+    end, asked_end = _end(log, request, bounds, lookup)
+    if start is None:
+        return OffsetRange(bounds.start_offset, bounds.start_offset, bounds.start_offset)
+    if end is not None and end < start:
+        allowed = f"an end of {log.name} not before its start, which is offset {start}"
+        is_asked = not isinstance(request.ending, Everything)
+        raise OptionError(request.ending_option if is_asked else "stopAt", f"offset {end}", allowed)
+    return OffsetRange(start, end, bounds.start_offset, asked_start, asked_end)
+
+
+def _start(
+    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
+) -> tuple[int | None, int | None]:
+    """Where to start, None for the latest offset; and the same if it was asked for by number."""
+    limit = request.starting
+    if isinstance(limit, Everything):
+        return bounds.start_offset, None
+    if isinstance(limit, SpecificOffsets):
+        offset = _of(log, limit.offsets, EARLIEST)
+        return (
+            (bounds.start_offset, None)
+            if offset == EARLIEST
+            else _within(log, request, request.starting_option, offset, bounds)
+        )
+    timestamp = _timestamp(log, limit)
+    if timestamp is None:
+        return bounds.start_offset, None
+    found = lookup(log, bounds.start_offset, timestamp)
+    if found is not None and (bounds.end_offset is None or found < bounds.end_offset):
+        return found, None
+    if request.no_match is NoMatch.ERROR:
+        raise OptionError(
+            request.starting_option,
+            timestamp,
+            f"a time not after the last record of {log.name}; "
+            "startingOffsetsByTimestampStrategy=latest reads nothing there instead",
+        )
+    return None, None
+
+
+def _end(
+    log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
+) -> tuple[int | None, int | None]:
+    limit = request.ending
+    if isinstance(limit, Everything):
+        return bounds.end_offset, None
+    if isinstance(limit, SpecificOffsets):
+        offset = _of(log, limit.offsets, LATEST)
+        return (
+            (bounds.end_offset, None)
+            if offset == LATEST
+            else _within(log, request, request.ending_option, offset, bounds)
+        )
+    timestamp = _timestamp(log, limit)
+    found = None if timestamp is None else lookup(log, bounds.start_offset, timestamp)
+    if found is None or (bounds.end_offset is not None and found > bounds.end_offset):
+        return bounds.end_offset, None
+    return found, None
+
+
+def _of(log: PartitionLog, offsets: dict[TopicPartition, int], unnamed: int) -> int:
+    """The number for a log; `unnamed` for a file of no topic, which no option can name."""
+    key = log.topic_partition
+    return offsets[key] if key else unnamed
+
+
+def _timestamp(log: PartitionLog, limit: FromTimestamp | SpecificTimestamps) -> int | None:
+    if isinstance(limit, FromTimestamp):
+        return limit.timestamp_ms
+    return limit.timestamps_ms[log.topic_partition] if log.topic_partition else None
+
+
+def _within(
+    log: PartitionLog, request: OffsetRequest, option: str, offset: int, bounds: LogBounds
+) -> tuple[int, int | None]:
+    """The offset, and again as one to be checked against the log's end, or the bound it exceeds."""
+    if offset < bounds.start_offset:
+        nearest = bounds.start_offset
+    elif bounds.end_offset is not None and offset > bounds.end_offset:
+        nearest = bounds.end_offset
+    else:
+        return offset, offset
+    end = "the end of the log" if bounds.end_offset is None else str(bounds.end_offset)
+    report_data_loss(
+        f"{option}: offset {offset} of {log.name} is not in the log, "
+        f"which holds {bounds.start_offset} up to {end}",
+        fail=request.fail_on_data_loss,
+    )
+    return nearest, None
+
+
+def report_data_loss(message: str, *, fail: bool) -> None:
+    """Raise, or log and go on with what is there."""
+    if fail:
+        raise DataLossError(f"{message} (failOnDataLoss=false reads what is there)")
+    _logger.warning("%s; reading what is there", message)

@@ -1,0 +1,1 @@
+"""What a broker does to a log at its start."""

@@ -1,0 +1,351 @@
+"""What a broker does to a partition's directory when it starts: a plan, nothing is changed.
+
+Follows the loader of Apache Kafka 4.x pass by pass. Rules: docs/format.md F117 to F124.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.indexes import (
+    OFFSET_ENTRY,
+    TIME_ENTRY,
+    TRANSACTION_ENTRY,
+    read_transaction_index,
+    whole_entries,
+)
+from kafkalog.format.leader_epochs import (
+    EpochStart,
+    read_leader_epochs,
+    without_end,
+    without_start,
+)
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
+from kafkalog.storage.recovery.loaded_segment import LoadedSegment, read_index_entries
+from kafkalog.storage.recovery.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
+from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
+from kafkalog.storage.recovery.segment_recovery import (
+    InvalidOffsetError,
+    SegmentRecovery,
+    recover_segment,
+)
+from kafkalog.storage.recovery.temporary_files import dropped_files, finished_swaps, is_replaced
+
+LEADER_EPOCHS = "leader-epoch-checkpoint"
+_INDEXES = (".index", ".timeindex", ".txnindex")
+_SEGMENT_FILES = (".log", *_INDEXES)
+_DIGITS = re.compile("[0-9]{20}")
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverySettings:
+    """What a broker goes by besides the partition's directory.
+
+    Offsets are those of the log directory's checkpoints, 0 where they have none.
+    """
+
+    is_clean_shutdown: bool
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    now_ms: int = 0
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES
+    producer_id_expiration_ms: int = DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A file that is cut at a position, and why; what lies behind it is lost."""
+
+    file: str
+    position: int
+    reason: str
+
+
+@dataclass(slots=True)
+class RecoveryPlan:
+    """What becomes of a partition's directory.
+
+    `files` are names and sizes once the broker runs; None is a size that depends on the broker's
+    settings. Where it would not start, `start_error` says why, and the rest is as far as it came.
+    """
+
+    log_start_offset: int = 0
+    log_end_offset: int | None = None
+    start_error: str | None = None
+    cuts: list[Cut] = field(default_factory=list)
+    recovered_segments: list[int] = field(default_factory=list)
+    deleted_segments: list[int] = field(default_factory=list)
+    deleted_snapshots: list[int] = field(default_factory=list)
+    written_snapshots: list[int] = field(default_factory=list)
+    leader_epochs: list[EpochStart] = field(default_factory=list)
+    files: dict[str, int | None] = field(default_factory=dict)
+
+
+def plan_recovery(directory: str, settings: RecoverySettings) -> RecoveryPlan:
+    """The plan for a partition's directory at the broker's next start."""
+    loader = _Loader(directory, settings)
+    try:
+        loader.load()
+    except BrokerStartError as error:
+        loader.plan.start_error = str(error)
+    loader.note_snapshots()
+    return loader.plan
+
+
+class _Loader:
+    """Goes through the passes of a broker's loader, on names and sizes instead of files."""
+
+    def __init__(self, directory: str, settings: RecoverySettings) -> None:
+        self._settings = settings
+        self._epochs_path = os.path.join(directory, LEADER_EPOCHS)
+        entries = [entry for entry in list_directory(directory) if not entry.is_directory]
+        self.plan = RecoveryPlan(files={entry.name: entry.size for entry in entries})
+        # Where the bytes are of a file that the broker would have renamed by now.
+        self._paths = {entry.name: entry.path for entry in entries}
+        self._segments: list[LoadedSegment] = []
+        self._snapshots = SnapshotFiles(
+            {
+                base_offset: entry.path
+                for entry in entries
+                if (base_offset := _offset_of(entry.name, ".snapshot")) is not None
+            }
+        )
+
+    def load(self) -> None:
+        """All passes. Raises BrokerStartError."""
+        plan, settings = self.plan, self._settings
+        self._read_leader_epochs()
+        self._finish_swaps(self._drop_temporary_files())
+        self._load_segments()
+        if not settings.is_clean_shutdown:
+            self._recover_unflushed()
+        main = self._producer_loader()
+        end_offset = self._log_end(main)
+        plan.leader_epochs = without_end(plan.leader_epochs, end_offset)
+        plan.leader_epochs = without_start(plan.leader_epochs, settings.log_start_offset)
+        plan.log_start_offset = max(settings.log_start_offset, self._segments[0].base_offset)
+        self._snapshots.remove_strays([segment.base_offset for segment in self._segments])
+        main.rebuild(
+            self._segments,
+            plan.log_start_offset,
+            end_offset,
+            is_clean_shutdown=settings.is_clean_shutdown,
+        )
+        plan.log_end_offset = end_offset
+        self._forget_sizes(self._segments[-1].base_offset)
+
+    def note_snapshots(self) -> None:
+        """Put into the plan what becomes of the snapshots."""
+        plan, snapshots = self.plan, self._snapshots
+        plan.deleted_snapshots = sorted(snapshots.removed)
+        plan.written_snapshots = sorted(snapshots.taken)
+        for offset in snapshots.removed:
+            plan.files.pop(_name(offset, ".snapshot"), None)
+        for offset in snapshots.taken:
+            plan.files[_name(offset, ".snapshot")] = None
+
+    def _read_leader_epochs(self) -> None:
+        try:
+            text = read_text(self._epochs_path)
+            # Sorted as the broker's cache sorts them.
+            self.plan.leader_epochs = sorted(read_leader_epochs(text)) if text else []
+        except CorruptDataError as error:
+            refuse_unreadable(error)
+            raise BrokerStartError(f"{LEADER_EPOCHS}: {error}") from error
+
+    def _drop_temporary_files(self) -> list[str]:
+        """Drop what was on its way out or half cleaned; the names of finished swaps."""
+        files = self.plan.files
+        swaps = finished_swaps(files)
+        for name in dropped_files(files):
+            del files[name]
+        return swaps
+
+    def _finish_swaps(self, swaps: Sequence[str]) -> None:
+        """Swapped files take the place of all files whose offsets they cover."""
+        covered = []
+        for name in swaps:
+            base_offset = _offset_of(name, ".log.swap")
+            if base_offset is not None:
+                covered.append(self._opened(base_offset, suffix=".swap"))
+        if covered:
+            first = min(segment.base_offset for segment in covered)
+            end = max(segment.next_offset() for segment in covered)
+            for name in list(self.plan.files):
+                if is_replaced(name, first, end):
+                    del self.plan.files[name]
+                    if name.endswith(".snapshot"):
+                        self._snapshots.remove(int(name[:20]))
+        for name in swaps:
+            final = name.removesuffix(".swap")
+            self.plan.files[final] = self.plan.files.pop(name)
+            self._paths[final] = self._paths[name]
+
+    def _opened(self, base_offset: int, suffix: str = "") -> LoadedSegment:
+        files, log, index = (
+            self.plan.files,
+            *(_name(base_offset, kind) + suffix for kind in (".log", ".index")),
+        )
+        try:
+            data = read_bytes(self._paths[index]) if index in files else b""
+        except CorruptDataError as error:
+            refuse_unreadable(error)
+            raise BrokerStartError(str(error)) from error
+        entries = read_index_entries(data, base_offset)
+        return LoadedSegment(base_offset, self._paths[log], files[log] or 0, entries)
+
+    def _load_segments(self) -> None:
+        files = self.plan.files
+        for name in sorted(files):
+            kind = "." + name.rpartition(".")[2]
+            base_offset = _offset_of(name, kind)
+            if base_offset is None:
+                if kind == ".log" and len(name) == 24 and _DIGITS.fullmatch(name[:20]):
+                    raise BrokerStartError(f"{name}: its offset has more than 64 bits")
+                continue
+            if kind in _INDEXES and _name(base_offset, ".log") not in files:
+                del files[name]
+            if kind != ".log":
+                continue
+            segment = self._opened(base_offset)
+            has_index = _name(base_offset, ".index") in files
+            files.setdefault(_name(base_offset, ".timeindex"), 0)
+            if not has_index or self._has_bad_transaction_index(base_offset):
+                try:
+                    self._recover(segment)
+                except InvalidOffsetError as error:
+                    raise BrokerStartError(f"{name}: {error}") from error
+            self._segments.append(segment)
+
+    def _has_bad_transaction_index(self, base_offset: int) -> bool:
+        name = _name(base_offset, ".txnindex")
+        if name not in self.plan.files:
+            return False
+        try:
+            data = read_bytes(self._paths[name])
+            # Brokers pass over a part of an entry at the end.
+            entries = read_transaction_index(whole_entries(data, TRANSACTION_ENTRY))
+        except CorruptDataError as error:
+            refuse_unreadable(error)
+            raise BrokerStartError(f"{name}: {error}") from error
+        return any(entry.last_offset < base_offset for entry in entries)
+
+    def _producer_loader(self) -> ProducerStateLoader:
+        return ProducerStateLoader(
+            self._snapshots,
+            now_ms=self._settings.now_ms,
+            expiration_ms=self._settings.producer_id_expiration_ms,
+        )
+
+    def _recover(self, segment: LoadedSegment) -> SegmentRecovery:
+        """Recover one segment. Raises InvalidOffsetError, the segment as it was, or
+        BrokerStartError."""
+        producers = self._producer_loader()
+        producers.rebuild(
+            self._segments,
+            self._settings.log_start_offset,
+            segment.base_offset,
+            is_clean_shutdown=False,
+        )
+        self.plan.recovered_segments.append(segment.base_offset)
+        with InputFile(segment.path) as file:
+            found = recover_segment(
+                file,
+                segment.base_offset,
+                producers.state,
+                self.plan.leader_epochs,
+                index_interval_bytes=self._settings.index_interval_bytes,
+            )
+        if found.producers_end is not None:
+            producers.end_offset = found.producers_end
+        producers.take_snapshot()
+        segment.offset_entries = found.offset_entries
+        self._note_index_sizes(found)
+        if found.truncated_bytes:
+            self._cut(segment, found.valid_bytes, found.stop or "")
+        return found
+
+    def _note_index_sizes(self, found: SegmentRecovery) -> None:
+        files, base_offset = self.plan.files, found.base_offset
+        files[_name(base_offset, ".index")] = len(found.offset_entries) * OFFSET_ENTRY.size
+        files[_name(base_offset, ".timeindex")] = len(found.time_entries) * TIME_ENTRY.size
+        if found.aborted or _name(base_offset, ".txnindex") in files:
+            files[_name(base_offset, ".txnindex")] = None
+
+    def _cut(self, segment: LoadedSegment, position: int, reason: str) -> None:
+        name = _name(segment.base_offset, ".log")
+        self.plan.cuts.append(Cut(name, position, reason))
+        self.plan.files[name] = segment.size = position
+
+    def _recover_unflushed(self) -> None:
+        floor = [
+            segment.base_offset
+            for segment in self._segments
+            if segment.base_offset <= self._settings.recovery_point
+        ]
+        start = floor[-1] if floor else self._settings.recovery_point
+        unflushed = [segment for segment in self._segments if segment.base_offset >= start]
+        for number, segment in enumerate(unflushed):
+            size = segment.size
+            try:
+                self._recover(segment)
+            except InvalidOffsetError as error:
+                segment.offset_entries = []
+                position = segment.position_of(segment.base_offset)
+                if position is not None:
+                    self._cut(segment, position, f"offsets cannot be indexed: {error}")
+            if segment.size < size:
+                self._forget_sizes(segment.base_offset)
+                self._delete(unflushed[number + 1 :])
+                return
+
+    def _forget_sizes(self, base_offset: int) -> None:
+        """The indexes of the segment that is written to have room for more entries."""
+        for kind in (".index", ".timeindex"):
+            self.plan.files[_name(base_offset, kind)] = None
+
+    def _delete(self, segments: Sequence[LoadedSegment]) -> None:
+        files = self.plan.files
+        for segment in segments:
+            self._segments.remove(segment)
+            self.plan.deleted_segments.append(segment.base_offset)
+            for kind in (*_SEGMENT_FILES, ".snapshot"):
+                name = _name(segment.base_offset, kind)
+                if kind == ".snapshot" and segment.base_offset not in self._snapshots.contents:
+                    continue
+                if name in files:
+                    files[f"{name}.deleted"] = files[name]
+                    del files[name]
+            self._snapshots.remove(segment.base_offset)
+
+    def _log_end(self, producers: ProducerStateLoader) -> int:
+        start = self._settings.log_start_offset
+        if self._segments:
+            end_offset = self._segments[-1].next_offset()
+            if end_offset >= start:
+                return end_offset
+            # Here, other than behind a cut, no snapshot waits under another name.
+            for offset in list(self._snapshots.contents):
+                self._snapshots.remove(offset)
+            self._delete(list(self._segments))
+            self.plan.leader_epochs = []
+            producers.end_offset = start
+        self.plan.files[_name(start, ".log")] = 0
+        self._segments.append(LoadedSegment(start, "", 0))
+        return start
+
+
+def _name(offset: int, kind: str) -> str:
+    return f"{offset:020d}{kind}"
+
+
+def _offset_of(name: str, kind: str) -> int | None:
+    stem = name.removesuffix(kind)
+    offset = int(stem) if stem != name and _DIGITS.fullmatch(stem) else -1
+    return offset if 0 <= offset <= LARGEST_OFFSET else None

@@ -1,0 +1,251 @@
+"""What a broker makes of a segment's file when it loads a log: how far it reads batches, what it
+checks of them, and the indexes it builds anew. Rules: docs/format.md F113 to F116.
+
+A broker's own way of framing differs from kafkalog's (docs/format.md F60 to F67): it never goes on
+behind the first fault, takes unknown magics for format 2, and does not look into records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.batch_header import (
+    FIRST_BYTES,
+    LEAST_LENGTH,
+    LEGACY_CHECKSUM_START,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    NO_VALUE,
+    V2_CHECKSUM_START,
+    V2_HEADER_BYTES,
+    BatchHeader,
+    read_header,
+)
+from kafkalog.format.indexes import AbortedTransaction, OffsetEntry, TimeEntry
+from kafkalog.format.leader_epochs import EpochStart, with_epoch
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
+from kafkalog.storage.recovery.producer_state import (
+    BrokerStartError,
+    ProducerState,
+    refuse_unreadable,
+)
+from kafkalog.wire.checksums import CHUNK, crc32, crc32c
+
+_LARGEST_RELATIVE_OFFSET = 2**31 - 1
+LATEST_FORMAT = 2
+
+
+class Readable(Protocol):
+    """A file, as `kafkalog.storage.files.files.InputFile` is one."""
+
+    size: int
+
+    def read(self, position: int, size: int) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A batch as a broker frames it."""
+
+    position: int
+    header: BatchHeader
+
+    @property
+    def end(self) -> int:
+        return self.position + self.header.size
+
+
+class InvalidOffsetError(Exception):
+    """Offsets that cannot go into an index: a broker then empties the segment."""
+
+
+@dataclass(slots=True)
+class SegmentRecovery:
+    """A segment after its recovery. `stop` says what ended it before the end of the file;
+    `producers_end` is the offset up to which batches of format 2 went."""
+
+    base_offset: int
+    size: int
+    valid_bytes: int = 0
+    batches: int = 0
+    next_offset: int | None = None
+    producers_end: int | None = None
+    stop: str | None = None
+    latest: TimeEntry | None = None
+    offset_entries: list[OffsetEntry] = field(default_factory=list)
+    time_entries: list[TimeEntry] = field(default_factory=list)
+    aborted: list[AbortedTransaction] = field(default_factory=list)
+
+    @property
+    def truncated_bytes(self) -> int:
+        return self.size - self.valid_bytes
+
+
+def frames(file: Readable, position: int = 0, end: int | None = None) -> Iterator[Frame]:
+    """The batches from `position` on, none of them checked.
+
+    Ends where no whole batch is left. Raises CorruptDataError where the length is impossible.
+    """
+    end = file.size if end is None else end
+    while position < end - FIRST_BYTES:
+        head = file.read(position, V2_HEADER_BYTES)
+        length = int.from_bytes(head[8:12], "big", signed=True)
+        if length < LEAST_LENGTH[0]:
+            detail = f"a length of {length}, no batch is below {LEAST_LENGTH[0]}"
+            raise CorruptDataError("length", detail, position=position)
+        if position > end - LOG_OVERHEAD - length:
+            return
+        yield Frame(position, _header(head, length, position))
+        position += LOG_OVERHEAD + length
+
+
+def _header(head: bytes, length: int, position: int) -> BatchHeader:
+    magic = int.from_bytes(head[MAGIC_POSITION : MAGIC_POSITION + 1], "big", signed=True)
+    if magic < LATEST_FORMAT:
+        if magic == 1 and len(head) < LOG_OVERHEAD + LEAST_LENGTH[1]:
+            raise CorruptDataError("length", "too short for format 1", position=position)
+        legacy = head if magic >= 0 else head[:MAGIC_POSITION] + b"\0" + head[FIRST_BYTES:]
+        return replace(read_header(legacy, 0), magic=magic)
+    if length < LEAST_LENGTH[LATEST_FORMAT]:
+        detail = f"a length of {length}, no batch of format 2 is below {LEAST_LENGTH[2]}"
+        raise CorruptDataError("length", detail, position=position)
+    as_known = head[:MAGIC_POSITION] + bytes([LATEST_FORMAT]) + head[FIRST_BYTES:]
+    return replace(read_header(as_known, 0), magic=magic)
+
+
+def recover_segment(
+    file: Readable,
+    base_offset: int,
+    producers: ProducerState,
+    epochs: list[EpochStart],
+    *,
+    index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+) -> SegmentRecovery:
+    """Recover a segment as a broker does; `producers` and `epochs` are brought up to date.
+
+    Raises InvalidOffsetError where the broker would empty the segment, and BrokerStartError where
+    it would not start.
+    """
+    found = SegmentRecovery(base_offset, file.size)
+    last_index_position = 0
+    try:
+        for frame in frames(file):
+            header = frame.header
+            check_sum(file, frame)
+            _check_range(header, base_offset)
+            latest_ms = found.latest.timestamp_ms if found.latest else NO_VALUE
+            if header.max_timestamp_ms > latest_ms:
+                found.latest = TimeEntry(header.max_timestamp_ms, header.last_offset)
+            if frame.position - last_index_position > index_interval_bytes:
+                _add_index_entries(found, frame)
+                last_index_position = frame.position
+            found.valid_bytes = frame.end
+            found.batches += 1
+            found.next_offset = header.last_offset + 1
+            if header.magic >= LATEST_FORMAT:
+                _add_epoch(epochs, header)
+                aborted = add_to_producers(file, frame, producers)
+                if aborted is not None:
+                    found.aborted.append(aborted)
+                found.producers_end = header.last_offset + 1
+        if found.truncated_bytes:
+            found.stop = "the file ends inside a batch"
+    except CorruptDataError as error:
+        refuse_unreadable(error)
+        found.stop = f"{error.fault}: {error.detail}"
+    if found.latest is not None:
+        _add_time_entry(found, found.latest)
+    return found
+
+
+def check_sum(file: Readable, frame: Frame) -> None:
+    """Raise CorruptDataError where a batch's checksum is wrong. Of a batch of any size little is in
+    memory at a time."""
+    is_old = frame.header.magic < LATEST_FORMAT
+    position = frame.position + (LEGACY_CHECKSUM_START if is_old else V2_CHECKSUM_START)
+    function = crc32 if is_old else crc32c
+    computed = 0
+    while position < frame.end:
+        chunk = file.read(position, min(16 * CHUNK, frame.end - position))
+        computed = function(chunk, computed)
+        position += len(chunk)
+    if computed != frame.header.crc:
+        detail = f"stored {frame.header.crc:#010x}, computed {computed:#010x}"
+        raise CorruptDataError("checksum", detail, position=frame.position)
+
+
+def _check_range(header: BatchHeader, base_offset: int) -> None:
+    relative = header.last_offset - base_offset
+    if relative < 0:
+        raise BrokerStartError(
+            f"a batch that ends at offset {header.last_offset} in the segment of {base_offset}"
+        )
+    if relative > _LARGEST_RELATIVE_OFFSET:
+        raise BrokerStartError(
+            f"offset {header.last_offset} is too far from the segment's base {base_offset}: "
+            "brokers split such a segment, kafkalog does not plan that"
+        )
+
+
+def _add_index_entries(found: SegmentRecovery, frame: Frame) -> None:
+    offset = frame.header.last_offset
+    if found.offset_entries and offset <= found.offset_entries[-1].offset:
+        raise InvalidOffsetError(
+            f"offset {offset} at position {frame.position} after {found.offset_entries[-1].offset}"
+        )
+    found.offset_entries.append(OffsetEntry(offset, frame.position))
+    if found.latest is not None:
+        _add_time_entry(found, found.latest)
+
+
+def _add_time_entry(found: SegmentRecovery, latest: TimeEntry) -> None:
+    entries = found.time_entries
+    if entries and latest.offset < entries[-1].offset:
+        raise InvalidOffsetError(f"offset {latest.offset} after {entries[-1].offset}")
+    if latest.timestamp_ms > (entries[-1].timestamp_ms if entries else NO_VALUE):
+        entries.append(latest)
+
+
+def _add_epoch(epochs: list[EpochStart], header: BatchHeader) -> None:
+    latest = epochs[-1].epoch if epochs else NO_VALUE
+    if header.leader_epoch > latest:
+        epochs[:] = with_epoch(epochs, EpochStart(header.leader_epoch, header.base_offset))
+
+
+def add_to_producers(
+    file: Readable, frame: Frame, producers: ProducerState
+) -> AbortedTransaction | None:
+    """Take note of a batch of format 2 or later; the transaction that it aborts, if it does.
+
+    Raises as `recover_segment` does, and CorruptDataError for a control batch without a marker.
+    """
+    # Whatever the magic, a broker takes such a batch for one of format 2.
+    header = replace(frame.header, magic=LATEST_FORMAT)
+    if header.producer_id <= NO_VALUE:
+        return None
+    if not header.is_control:
+        producers.add_data_batch(header)
+    elif header.records_count:
+        return producers.add_marker(header, _read_marker(file, frame))
+    return None
+
+
+def _read_marker(file: Readable, frame: Frame) -> TransactionMarker:
+    data = file.read(frame.position, frame.header.size)
+    known = data[:MAGIC_POSITION] + bytes([LATEST_FORMAT]) + data[FIRST_BYTES:]
+    try:
+        marker = read_marker(known)
+    except CorruptDataError as error:
+        if error.fault in ("codec", "compression"):
+            raise BrokerStartError(f"control batch at {frame.position}: {error.detail}") from error
+        raise
+    if marker.type not in (ABORT, COMMIT):
+        raise BrokerStartError(
+            f"control batch of producer {frame.header.producer_id} at position {frame.position} "
+            f"with a record of type {marker.type}"
+        )
+    return marker

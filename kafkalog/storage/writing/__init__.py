@@ -1,0 +1,1 @@
+"""Logs written as a broker writes them."""

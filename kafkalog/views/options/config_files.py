@@ -1,0 +1,32 @@
+"""The files that say what topics' and brokers' settings are, on the driver's machine."""
+
+from __future__ import annotations
+
+import os
+
+from kafkalog.errors import OptionError
+from kafkalog.storage.files.files import read_text
+from kafkalog.storage.log_dir.topic_configs import (
+    SERVER_PROPERTIES,
+    TOPIC_CONFIG,
+    TopicConfigs,
+    read_topic_configs,
+)
+
+
+def topic_configs(topic_config: str | None, server_properties: str | None) -> TopicConfigs:
+    """The settings in the two files, either of which may not be given.
+
+    Raises OptionError for a file that is not there, or of another form.
+    """
+    return read_topic_configs(
+        _file_text(TOPIC_CONFIG, topic_config), _file_text(SERVER_PROPERTIES, server_properties)
+    )
+
+
+def _file_text(option: str, path: str | None) -> str | None:
+    if path is None:
+        return None
+    if not os.path.isfile(path):
+        raise OptionError(option, path, "a file on the machine of the driver")
+    return read_text(path)

@@ -1,0 +1,154 @@
+"""Where to begin and to end: offsets and times in the forms that Spark's Kafka source takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from kafkalog.errors import OptionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_bounds import EndRule
+from kafkalog.storage.reading.offset_ranges import (
+    EARLIEST,
+    LATEST,
+    Everything,
+    FromTimestamp,
+    NoMatch,
+    OffsetLimit,
+    OffsetRequest,
+    SpecificOffsets,
+    SpecificTimestamps,
+    TimestampRange,
+)
+from kafkalog.views.options.option_values import OptionValues
+
+STARTING = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+ENDING = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+STRATEGY = "startingOffsetsByTimestampStrategy"
+FAIL_ON_DATA_LOSS = "failOnDataLoss"
+STOP_AT = "stopAt"
+FROM_TIMESTAMP, UNTIL_TIMESTAMP = TIME_OPTIONS = ("fromTimestamp", "untilTimestamp")
+OFFSET_OPTIONS = (*STARTING, *ENDING, STRATEGY, FAIL_ON_DATA_LOSS, STOP_AT)
+
+
+def offset_request(options: OptionValues) -> OffsetRequest:
+    """Parse the options. Of several for one end the global time wins, then times by partition."""
+    starting_option = _first_given(options, STARTING)
+    ending_option = _first_given(options, ENDING)
+    return OffsetRequest(
+        starting=_limit(options, starting_option, "earliest", LATEST),
+        ending=_limit(options, ending_option, "latest", EARLIEST),
+        starting_option=starting_option,
+        ending_option=ending_option,
+        no_match=options.choice(STRATEGY, default=NoMatch.ERROR),
+        fail_on_data_loss=options.flag(FAIL_ON_DATA_LOSS, default=True),
+        end_rule=options.choice(STOP_AT, default=EndRule.LOG_END),
+    )
+
+
+def stream_start(options: OptionValues) -> OffsetLimit | None:
+    """Where a stream begins, None for the latest offsets, which is the default as in Spark's Kafka
+    source. Raises OptionError, also for an end: a stream has none."""
+    for name in ENDING:
+        if (value := options.text(name)) is not None:
+            raise OptionError(name, value, "no end in a stream: Trigger.AvailableNow makes one end")
+    name = _first_given(options, STARTING)
+    value = options.text(name)
+    if name != STARTING[-1]:
+        return _limit(options, name, "earliest", LATEST)
+    if value is None or value.strip().lower() == "latest":
+        return None
+    if value.strip().lower() == "earliest":
+        return Everything()
+    return SpecificOffsets(offsets_by_partition(name, value, "23", least=EARLIEST))
+
+
+def timestamp_range(options: OptionValues) -> TimestampRange | None:
+    """The times that records shall have, None if none are given."""
+    given = [options.text(name) for name in TIME_OPTIONS]
+    if given == [None, None]:
+        return None
+    everything = TimestampRange()
+    first_ms, end_ms = (
+        default if value is None else _timestamp(name, value)
+        for name, value, default in zip(
+            TIME_OPTIONS, given, (everything.first_ms, everything.end_ms), strict=True
+        )
+    )
+    if end_ms < first_ms:
+        raise OptionError(UNTIL_TIMESTAMP, end_ms, f"a time not before {FROM_TIMESTAMP}")
+    return TimestampRange(first_ms, end_ms)
+
+
+def _first_given(options: OptionValues, names: tuple[str, ...]) -> str:
+    return next((name for name in names if options.text(name) is not None), names[-1])
+
+
+def _limit(options: OptionValues, name: str, everything: str, refused: int) -> OffsetLimit:
+    value = options.text(name)
+    if value is None:
+        return Everything()
+    if name.endswith("ByTimestamp"):
+        return SpecificTimestamps(offsets_by_partition(name, value, "1700000000000", least=0))
+    if name.endswith("Timestamp"):
+        return FromTimestamp(_timestamp(name, value))
+    if value.strip().lower() == everything:
+        return Everything()
+    word = "earliest" if refused == EARLIEST else "latest"
+    if value.strip().lower() == word:
+        raise OptionError(name, value, f'{everything}, or JSON such as {{"topic":{{"0":23}}}}')
+    offsets = offsets_by_partition(name, value, "23", least=EARLIEST)
+    if refused in offsets.values():
+        raise OptionError(name, value, f"offsets other than {refused} ({word})")
+    return SpecificOffsets(offsets)
+
+
+def _timestamp(name: str, value: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,18}", value.strip()):
+        raise OptionError(name, value, "milliseconds since 1970")
+    return int(value)
+
+
+def offsets_by_partition(
+    name: str, value: str, example: str = "23", *, least: int = 0
+) -> dict[TopicPartition, int]:
+    """Numbers in the form `{"topic":{"0":23}}`. Raises OptionError that names the option."""
+    allowed = f'JSON such as {{"topic":{{"0":{example},"1":{example}}}}}'
+    try:
+        parsed = {
+            (topic, int(partition)): number
+            for topic, numbers in json.loads(value).items()
+            for partition, number in numbers.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        raise OptionError(name, value, allowed) from None
+    if not all(type(number) is int and least <= number < 2**63 for number in parsed.values()):
+        raise OptionError(name, value, allowed)
+    return parsed
+
+
+def check_partitions(request: OffsetRequest, logs: Iterable[PartitionLog]) -> None:
+    """Offsets and times by partition must name each partition that is read, and no other."""
+    read = {log.topic_partition for log in logs if log.topic_partition is not None}
+    for option, limit in (
+        (request.starting_option, request.starting),
+        (request.ending_option, request.ending),
+    ):
+        if isinstance(limit, SpecificOffsets):
+            named = set(limit.offsets)
+        elif isinstance(limit, SpecificTimestamps):
+            named = set(limit.timestamps_ms)
+        else:
+            continue
+        if named != read:
+            raise OptionError(
+                option,
+                _names(named),
+                f"all partitions that are read and only those: {_names(read)}",
+            )
+
+
+def _names(partitions: Iterable[TopicPartition]) -> str:
+    return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions)) or "none"

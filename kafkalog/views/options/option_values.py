@@ -1,0 +1,127 @@
+"""The user's options by their names in any case, with typed access."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TypeVar
+
+from kafkalog.errors import OptionError
+from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
+
+_Choice = TypeVar("_Choice", bound=Enum)
+
+_SECOND, _MINUTE = 1000, 60 * 1000
+_MILLISECONDS = {
+    "": 1,
+    "ms": 1,
+    "s": _SECOND,
+    "m": _MINUTE,
+    "min": _MINUTE,
+    "h": 60 * _MINUTE,
+    "d": 24 * 60 * _MINUTE,
+}
+
+
+class OptionValues:
+    """Options as Spark hands them over: names in any case, values as strings.
+
+    `known` are the names that mean something. Options that begin with `kafka.` are a Kafka client's
+    and never unknown; what has no effect on files is listed in `unused`. Those that begin with
+    `storage.` are a remote file system's, which is what can tell whether it has them.
+    """
+
+    def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
+        names = {name.lower(): name for name in known}
+        self._values: dict[str, str] = {}
+        self._storage: dict[str, str] = {}
+        self.unused: list[str] = []
+        for key, value in given.items():
+            name = names.get(key.lower())
+            if name is not None:
+                self._values[name] = str(value)
+            elif key.lower().startswith("kafka."):
+                self.unused.append(key)
+            elif key.lower().startswith(STORAGE_PREFIX):
+                self._storage[key.lower().removeprefix(STORAGE_PREFIX)] = str(value)
+            else:
+                raise OptionError(
+                    key, value, "an option named " + ", ".join(sorted(known, key=str.lower))
+                )
+
+    def storage(self) -> tuple[tuple[str, str], ...]:
+        """The options `storage.*` by the lower-case rest of their names, sorted."""
+        return tuple(sorted(self._storage.items()))
+
+    def text(self, name: str) -> str | None:
+        """The value, None if the option is not given."""
+        return self._values.get(name)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """The value of an option that is true or false."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if value.lower() not in ("true", "false"):
+            raise OptionError(name, value, ("true", "false"))
+        return value.lower() == "true"
+
+    def number(self, name: str, *, default: int, largest: int = 2**63 - 1) -> int:
+        """The value of an option that is a positive whole number."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,19}", value.strip()) or not 1 <= int(value) <= largest:
+            raise OptionError(name, value, f"a whole number from 1 to {largest}")
+        return int(value)
+
+    def duration_ms(self, name: str, *, default: int) -> int:
+        """The value of an option that is a time in Spark's form, such as 15m; in milliseconds."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        found = re.fullmatch(r"([0-9]{1,12})\s*([a-z]*)", value.strip().lower())
+        unit = None if found is None else _MILLISECONDS.get(found[2])
+        if found is None or unit is None:
+            raise OptionError(name, value, "a time such as 500ms, 30s, 15m, 2h or 1d")
+        return int(found[1]) * unit
+
+    def choice(self, name: str, *, default: _Choice) -> _Choice:
+        """The value of an option that is one of a few words, in any case."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        words = {str(member.value).lower(): member for member in type(default)}
+        if value.strip().lower() not in words:
+            raise OptionError(name, value, [str(member.value) for member in type(default)])
+        return words[value.strip().lower()]
+
+    def listed(self, name: str) -> tuple[str, ...] | None:
+        """The comma-separated words of an option, None if it is not given."""
+        value = self._values.get(name)
+        if value is None:
+            return None
+        words = tuple(word.strip() for word in value.split(",") if word.strip())
+        if not words:
+            raise OptionError(name, value, "a list with commas between its words")
+        return words
+
+    def paths(self, allowed: str) -> tuple[str, ...]:
+        """The paths given to `load`, one at least; `allowed` says what they can be."""
+        path, paths = self.text("path"), self.text("paths")
+        listed = ([path] if path else []) if paths is None else _path_list(paths)
+        if not listed:
+            raise OptionError("path", path or "nothing", allowed)
+        return tuple(listed)
+
+
+def _path_list(value: str) -> list[str]:
+    try:
+        listed = json.loads(value)
+    except ValueError:
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        raise OptionError("paths", value, 'JSON such as ["/data1","/data2"], as load() writes it')
+    return listed

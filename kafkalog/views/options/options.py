@@ -1,0 +1,246 @@
+"""The options of `format("kafkalog")`: names and meanings are those of Spark's Kafka source
+wherever it has them. Reference: docs/options.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from kafkalog.errors import OptionError
+from kafkalog.format.record_batch import MAX_BATCH_BYTES
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.storage.files.file_access import FileAccess
+from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimestampRange
+from kafkalog.views.options.offset_options import (
+    OFFSET_OPTIONS,
+    TIME_OPTIONS,
+    offset_request,
+    timestamp_range,
+)
+from kafkalog.views.options.option_values import OptionValues
+from kafkalog.views.options.topics import TOPIC_OPTIONS, TopicChoice, topic_choice
+
+DEFAULT_PARTITION_BYTES = 128 * 1024 * 1024
+# Arrow counts the bytes of a column with 32 bits.
+_LARGEST_BATCH_BYTES = 2**31 - 1
+
+
+class View(Enum):
+    """What a row is."""
+
+    RECORDS = "records"
+    BATCHES = "batches"
+    BYTE_RANGES = "byte_ranges"
+    FAULTS = "faults"
+    SEGMENTS = "segments"
+    RECOVERY_PLAN = "recovery_plan"
+    RETENTION_PLAN = "retention_plan"
+    REPLICAS = "replicas"
+    TRANSACTIONS = "transactions"
+    STABLE_OFFSETS = "stable_offsets"
+    PRODUCER_SEQUENCES = "producer_sequences"
+    MESSAGES = "messages"
+    OFFSET_COMMITS = "offset_commits"
+    GROUP_METADATA = "group_metadata"
+    TRANSACTION_STATES = "transaction_states"
+    COMPACTION_REPORT = "compaction_report"
+
+
+# Views in which `isolationLevel` leaves out what is not committed.
+ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
+# Views with a row for each record: they begin at the log start, and `mode` and `replicas` hold.
+RECORD_VIEWS = (
+    *ISOLATED_VIEWS,
+    View.OFFSET_COMMITS,
+    View.GROUP_METADATA,
+    View.TRANSACTION_STATES,
+)
+# Those of them whose rows need none but their own records: segments are read in parts.
+SPLIT_VIEWS = tuple(view for view in RECORD_VIEWS if view is not View.OFFSET_COMMITS)
+# What depends on the time it is asked for.
+_AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
+
+
+class Mode(Enum):
+    """What becomes of damage in views `records` and `messages`."""
+
+    FAILFAST = "FAILFAST"
+    PERMISSIVE = "PERMISSIVE"
+    DROPMALFORMED = "DROPMALFORMED"
+
+
+class Shutdown(Enum):
+    """The stop after which view `recovery_plan` lets a broker start."""
+
+    AS_FOUND = "asFound"
+    CLEAN = "clean"
+    UNCLEAN = "unclean"
+
+
+class Replicas(Enum):
+    """Which replicas' records these views have where several are found."""
+
+    BEST = "best"
+    ALL = "all"
+
+
+class Isolation(Enum):
+    """Whether these views have records of transactions that are aborted or open."""
+
+    READ_UNCOMMITTED = "read_uncommitted"
+    READ_COMMITTED = "read_committed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """All options of a batch read, parsed and checked."""
+
+    paths: tuple[str, ...]
+    view: View
+    columns: tuple[str, ...] | None
+    include_headers: bool
+    include_metadata: bool
+    topics: TopicChoice
+    offsets: OffsetRequest
+    timestamps: TimestampRange | None
+    mode: Mode
+    replicas: Replicas
+    isolation: Isolation
+    check_crcs: bool
+    max_batch_bytes: int
+    max_partition_bytes: int
+    min_partitions: int
+    max_records_per_partition: int | None
+    shutdown: Shutdown
+    index_interval_bytes: int
+    now_ms: int
+    server_properties: str | None
+    topic_config: str | None
+    show_secrets: bool
+    before: str | None
+    without_effect: tuple[str, ...]
+    file_access: FileAccess
+
+
+_PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"
+_ISOLATION = ("kafka.isolation.level", "isolationLevel")
+_NOW = "nowMs"
+_BEFORE = "before"
+_DROP_PAGE_CACHE = "dropPageCache"
+_MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
+_MIN_PARTITIONS, _MAX_RECORDS = "minPartitions", "maxRecordsPerPartition"
+# What a micro-batch of a stream takes at most, and at least unless it has waited for so long.
+STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger")
+MAX_TRIGGER_DELAY = "maxTriggerDelay"
+# What in Spark's Kafka source speaks to a broker.
+_NOT_FOR_FILES = (
+    "groupIdPrefix",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+)
+_NOT_IN_BATCHES = (*STREAM_LIMITS, MAX_TRIGGER_DELAY, *_NOT_FOR_FILES)
+OPTION_NAMES = (
+    "path",
+    "paths",
+    "view",
+    "columns",
+    "includeHeaders",
+    "includeMetadata",
+    *TOPIC_OPTIONS,
+    *OFFSET_OPTIONS,
+    *TIME_OPTIONS,
+    "mode",
+    "replicas",
+    "kafka.check.crcs",
+    "maxBatchBytes",
+    "maxPartitionBytes",
+    "shutdown",
+    "indexIntervalBytes",
+    _NOW,
+    SERVER_PROPERTIES,
+    TOPIC_CONFIG,
+    "showSecrets",
+    _BEFORE,
+    _DROP_PAGE_CACHE,
+    _MOST_BYTES_PER_SECOND,
+    *_ISOLATION,
+    _MIN_PARTITIONS,
+    _MAX_RECORDS,
+    *STREAM_LIMITS,
+    MAX_TRIGGER_DELAY,
+    *_NOT_FOR_FILES,
+)
+
+
+def read_options(given: Mapping[str, str]) -> ReadOptions:
+    """Parse and check the options of a batch read. Raises OptionError naming the option."""
+    options = OptionValues(given, OPTION_NAMES)
+    for name in STREAM_LIMITS:
+        options.number(name, default=1)
+    unused = [
+        *options.unused,
+        *(name for name in _NOT_IN_BATCHES if options.text(name) is not None),
+    ]
+    view = options.choice("view", default=View.RECORDS)
+    isolation = _isolation(options)
+    if view not in ISOLATED_VIEWS and isolation is Isolation.READ_COMMITTED:
+        unused += [name for name in _ISOLATION if options.text(name) is not None]
+    if view not in SPLIT_VIEWS:
+        unused += [name for name in TIME_OPTIONS if options.text(name) is not None]
+    most_records = options.number(_MAX_RECORDS, default=2**63 - 1)
+    if view not in SPLIT_VIEWS and options.text(_MAX_RECORDS) is not None:
+        unused.append(_MAX_RECORDS)
+    if view in _AT_A_TIME and options.text(_NOW) is None:
+        raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
+    return ReadOptions(
+        paths=options.paths(_PATHS_ALLOWED),
+        view=view,
+        columns=options.listed("columns"),
+        include_headers=options.flag("includeHeaders", default=False),
+        include_metadata=options.flag("includeMetadata", default=False),
+        topics=topic_choice(options),
+        offsets=offset_request(options),
+        timestamps=timestamp_range(options),
+        mode=options.choice("mode", default=Mode.FAILFAST),
+        replicas=options.choice("replicas", default=Replicas.BEST),
+        isolation=isolation,
+        check_crcs=options.flag("kafka.check.crcs", default=True),
+        max_batch_bytes=options.number(
+            "maxBatchBytes", default=MAX_BATCH_BYTES, largest=_LARGEST_BATCH_BYTES
+        ),
+        max_partition_bytes=options.number("maxPartitionBytes", default=DEFAULT_PARTITION_BYTES),
+        min_partitions=options.number(_MIN_PARTITIONS, default=1, largest=2**31 - 1),
+        max_records_per_partition=None if options.text(_MAX_RECORDS) is None else most_records,
+        shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
+        index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
+        now_ms=options.number(_NOW, default=0),
+        server_properties=options.text(SERVER_PROPERTIES),
+        topic_config=options.text(TOPIC_CONFIG),
+        show_secrets=options.flag("showSecrets", default=False),
+        before=options.text(_BEFORE),
+        without_effect=tuple(sorted(unused)),
+        file_access=_file_access(options),
+    )
+
+
+def _file_access(options: OptionValues) -> FileAccess:
+    is_limited = options.text(_MOST_BYTES_PER_SECOND) is not None
+    return FileAccess(
+        storage=options.storage(),
+        drop_page_cache=options.flag(_DROP_PAGE_CACHE, default=False),
+        max_bytes_per_second=(
+            options.number(_MOST_BYTES_PER_SECOND, default=1) if is_limited else None
+        ),
+    )
+
+
+def _isolation(options: OptionValues) -> Isolation:
+    given = [name for name in _ISOLATION if options.text(name) is not None]
+    choices = [options.choice(name, default=Isolation.READ_UNCOMMITTED) for name in given]
+    if len(set(choices)) > 1:
+        raise OptionError(given[1], options.text(given[1]), f"the same as {given[0]}")
+    return choices[0] if choices else Isolation.READ_UNCOMMITTED

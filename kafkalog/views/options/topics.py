@@ -1,0 +1,128 @@
+"""Which topics and partitions to read: `subscribe`, `subscribePattern`, `assign`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from kafkalog.errors import OptionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.storage.names import INTERNAL_TOPICS
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.options.option_values import OptionValues
+
+SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
+
+
+# What no topic can be called stands for all of them, internal ones included.
+ALL_TOPICS = "*"
+# As with Kafka's consumers `.*` is not meant to match internal topics; a pattern that spells out
+# how they begin is.
+_INTERNAL_PREFIX = "__"
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChoice:
+    """At most one of the three is set; none means every topic but the internal ones."""
+
+    subscribe: tuple[str, ...] | None = None
+    pattern: str | None = None
+    assign: frozenset[TopicPartition] | None = None
+
+    def chosen(self, logs: Iterable[PartitionLog]) -> list[PartitionLog]:
+        """The logs asked for. Raises OptionError where one that was named is missing.
+
+        A file or a directory that was given by its own path is read whatever it is called.
+        """
+        found = list(logs)
+        if self.subscribe == (ALL_TOPICS,):
+            return found
+        if self.subscribe is not None:
+            present = {log.topic for log in found}
+            missing = [topic for topic in self.subscribe if topic not in present]
+            if missing:
+                raise _missing(SUBSCRIBE, ",".join(missing), sorted(filter(None, present)))
+            return [log for log in found if log.topic in self.subscribe]
+        if self.assign is not None:
+            keys = {log.topic_partition for log in found}
+            absent = [f"{topic}-{partition}" for topic, partition in self.assign - keys]
+            if absent:
+                raise _missing(ASSIGN, ",".join(sorted(absent)), sorted(log.name for log in found))
+            return [log for log in found if log.topic_partition in self.assign]
+        if self.pattern is None:
+            return [log for log in found if log.topic not in INTERNAL_TOPICS or log.is_named]
+        with_internal = _INTERNAL_PREFIX in self.pattern
+        matches = re.compile(self.pattern).search
+        return [
+            log
+            for log in found
+            if log.topic is not None
+            and matches(log.topic)
+            and (log.topic not in INTERNAL_TOPICS or with_internal)
+        ]
+
+
+def internal_logs(
+    choice: TopicChoice, logs: Iterable[PartitionLog], view: str, known: Collection[str]
+) -> list[PartitionLog]:
+    """The chosen logs of the internal topics that a view is about; all of these if none is chosen.
+
+    Raises OptionError where another topic was asked for by its name or by its path.
+    """
+    found = list(logs)
+    is_by_name = choice.assign is not None or choice.subscribe not in (None, (ALL_TOPICS,))
+    chosen = found if choice == TopicChoice() else choice.chosen(found)
+    others = {
+        log.topic or log.path
+        for log in chosen
+        if log.topic not in known and (is_by_name or log.is_named)
+    }
+    if others:
+        raise OptionError(
+            "view", f"{view} of {', '.join(sorted(others))}", f"{view} of {', '.join(known)}"
+        )
+    return [log for log in chosen if log.topic in known]
+
+
+def _missing(option: str, missing: str, present: list[str]) -> OptionError:
+    shown = ", ".join(present[:20]) + (", …" if len(present) > 20 else "")
+    return OptionError(option, missing, f"what the log directories hold: {shown or 'nothing'}")
+
+
+def topic_choice(options: OptionValues) -> TopicChoice:
+    """Parse the options. Raises OptionError if they contradict each other or cannot be read."""
+    given = [name for name in TOPIC_OPTIONS if options.text(name) is not None]
+    if len(given) > 1:
+        raise OptionError(" and ".join(given), "both", "one of them")
+    pattern = options.text(SUBSCRIBE_PATTERN)
+    if pattern is not None:
+        _check_pattern(pattern)
+        pattern = pattern.strip()
+    assign = options.text(ASSIGN)
+    return TopicChoice(
+        options.listed(SUBSCRIBE), pattern, None if assign is None else _assigned(assign)
+    )
+
+
+def _check_pattern(pattern: str) -> None:
+    if not pattern.strip():
+        raise OptionError(SUBSCRIBE_PATTERN, pattern, "a regular expression")
+    try:
+        re.compile(pattern.strip())
+    except re.error as error:
+        allowed = f"a regular expression ({error})"
+        raise OptionError(SUBSCRIBE_PATTERN, pattern, allowed) from error
+
+
+def _assigned(value: str) -> frozenset[TopicPartition]:
+    allowed = 'JSON such as {"topic":[0,1]}'
+    try:
+        parsed = json.loads(value)
+        pairs = [(topic, p) for topic, partitions in parsed.items() for p in partitions]
+    except (ValueError, AttributeError, TypeError):
+        raise OptionError(ASSIGN, value, allowed) from None
+    if not pairs or not all(type(partition) is int for _, partition in pairs):
+        raise OptionError(ASSIGN, value, allowed)
+    return frozenset(pairs)

@@ -1,0 +1,1 @@
+"""What a read or a stream reads: segments, offsets, limits."""

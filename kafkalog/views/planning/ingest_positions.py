@@ -1,0 +1,351 @@
+"""Up to which offsets topics are in a table of records, and what the next run adds to it.
+
+Rules: docs/ingest.md F530 to F534.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+
+from kafkalog.errors import OptionError, StatePositionError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.views.planning.state_positions import (
+    StateSource,
+    by_partition,
+    by_topic,
+    is_other,
+    written_by,
+)
+
+WRITER = "kafkalog ingest_topics"
+_ELSEWHERE = "another --output keeps both"
+_ANEW = "--full-refresh replaces what the table has of the partition"
+
+
+class FindingKind(Enum):
+    """Why a partition has a gap in the table, or is not read into it."""
+
+    GAP = "gap"
+    TRUNCATED = "truncated"
+    REWRITTEN = "rewritten"
+    RECREATED = "recreated"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRange:
+    """Offsets [from_offset, until_offset) of a partition that one run writes; none where a finding
+    keeps it from that."""
+
+    topic: str
+    partition: int
+    from_offset: int
+    until_offset: int
+    until: str
+    input_path: str
+    cluster_id: str | None = None
+    broker_id: int | None = None
+    topic_id: str | None = None
+    leader_epoch: int | None = None
+    segments: int = 0
+    segment_bytes: int = 0
+    finding: str | None = None
+    detail: str | None = None
+
+    @property
+    def key(self) -> TopicPartition:
+        return self.topic, self.partition
+
+    @property
+    def is_empty(self) -> bool:
+        return self.until_offset <= self.from_offset
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a finding keeps the partition from being read."""
+        return self.finding not in (None, FindingKind.GAP.value)
+
+
+@dataclass(frozen=True, slots=True)
+class IngestPositions:
+    """What a version of the table holds: of each partition all below its next offset, as far as its
+    first run reached back. `ranges` are those that the run with the number `run` wrote, `token`
+    tells it from any other with that number."""
+
+    isolation_level: str
+    run: int = 0
+    token: str = ""
+    cluster_id: str | None = None
+    next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    ranges: tuple[IngestRange, ...] = ()
+
+    def to_json(self) -> str:
+        """The text that goes into the table's commit."""
+        return json.dumps(
+            {
+                "job": WRITER,
+                "isolation_level": self.isolation_level,
+                "run": self.run,
+                "token": self.token,
+                "cluster_id": self.cluster_id,
+                "next_offsets": by_topic(self.next_offsets),
+                "leader_epochs": by_topic(self.leader_epochs),
+                "topic_ids": dict(sorted(self.topic_ids.items())),
+                "ranges": [asdict(each) for each in self.ranges],
+            }
+        )
+
+
+def positions_from_json(text: str | None) -> IngestPositions | None:
+    """The positions in a commit's text; None where it is not this job's."""
+    found = written_by(WRITER, text)
+    if found is None:
+        return None
+    return IngestPositions(
+        isolation_level=found["isolation_level"],
+        run=found["run"],
+        token=found["token"],
+        cluster_id=found["cluster_id"],
+        next_offsets=by_partition(found["next_offsets"]),
+        leader_epochs=by_partition(found["leader_epochs"]),
+        topic_ids=found["topic_ids"],
+        ranges=tuple(IngestRange(**each) for each in found["ranges"]),
+    )
+
+
+class Replaces(Enum):
+    """What the rows of a run take the place of."""
+
+    NOTHING = "nothing"
+    RANGES = "ranges"
+    PARTITIONS = "partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRun:
+    """What a run is to do. `positions`: what the table holds after it.
+
+    `replaces`: what its rows take the place of, nothing where they are only added. `replaced` are
+    the partitions that are written anew as a whole.
+    """
+
+    replaces: Replaces
+    positions: IngestPositions
+    replaced: frozenset[TopicPartition] = frozenset()
+
+    @property
+    def ranges(self) -> tuple[IngestRange, ...]:
+        """Those that it writes, and those of which there is a finding."""
+        return self.positions.ranges
+
+    @property
+    def written(self) -> tuple[IngestRange, ...]:
+        """The ranges that have offsets."""
+        return tuple(each for each in self.ranges if not each.is_empty)
+
+    @property
+    def findings(self) -> tuple[IngestRange, ...]:
+        """The ranges with a finding."""
+        return tuple(each for each in self.ranges if each.finding is not None)
+
+    @property
+    def starts(self) -> dict[TopicPartition, int]:
+        """Where to begin to read."""
+        return {each.key: each.from_offset for each in self.written}
+
+    @property
+    def ends(self) -> dict[TopicPartition, int]:
+        """Where to end."""
+        return {each.key: each.until_offset for each in self.written}
+
+    @property
+    def has_work(self) -> bool:
+        """Whether the table changes."""
+        has_gap = any(each.finding == FindingKind.GAP.value for each in self.ranges)
+        return bool(self.written) or has_gap or self.replaces is Replaces.PARTITIONS
+
+
+def ingest_run(
+    recorded: IngestPositions,
+    sources: Sequence[StateSource],
+    *,
+    is_bounded: bool,
+    full_refresh: bool = False,
+    token: str = "",
+) -> IngestRun:
+    """What to read of the sources: what is new, or with `is_bounded` from their asked starts on.
+
+    Raises StatePositionError for another cluster's logs, OptionError for a start behind what the
+    table holds, which would leave a hole.
+    """
+    for source in sources:
+        _refuse_other_cluster(recorded, source)
+    replaced = _replaced(recorded, sources) if full_refresh else frozenset()
+    recorded = _without(recorded, replaced)
+    ranges = tuple(_range(recorded, source, is_bounded=is_bounded) for source in sources)
+    replaces = Replaces.RANGES if is_bounded else Replaces.NOTHING
+    if full_refresh:
+        replaces = Replaces.PARTITIONS
+    after = _after(recorded, ranges, sources, token, is_bounded)
+    return IngestRun(replaces, after, replaced)
+
+
+def _replaced(
+    recorded: IngestPositions, sources: Sequence[StateSource]
+) -> frozenset[TopicPartition]:
+    """The partitions of the sources and, of topics that were created again, all that the table
+    has."""
+    keys = {source.key for source in sources}
+    for source in sources:
+        if is_other(recorded.topic_ids.get(source.topic), source.topic_id):
+            keys |= {key for key in recorded.next_offsets if key[0] == source.topic}
+    return frozenset(keys)
+
+
+def _without(positions: IngestPositions, keys: frozenset[TopicPartition]) -> IngestPositions:
+    next_offsets = {key: each for key, each in positions.next_offsets.items() if key not in keys}
+    topics = {topic for topic, _ in next_offsets}
+    return replace(
+        positions,
+        next_offsets=next_offsets,
+        leader_epochs={
+            key: each for key, each in positions.leader_epochs.items() if key not in keys
+        },
+        topic_ids={topic: each for topic, each in positions.topic_ids.items() if topic in topics},
+    )
+
+
+def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) -> IngestRange:
+    position = recorded.next_offsets.get(source.key)
+    stop = _why_stop(recorded, source, position)
+    if stop is not None and position is not None:
+        kind, detail = stop
+        return _told(source, position, position, kind, detail)
+    if is_bounded or position is None:
+        start = max(source.start_offset, source.log_start_offset)
+        if position is not None and start > position and source.end_offset > start:
+            raise OptionError(
+                "--from-time or --from-offsets",
+                f"offset {start} of {source.name}",
+                f"{position} at most, where the table ends: it would have a hole",
+            )
+        return _told(source, start, source.end_offset)
+    if source.log_start_offset > position:
+        detail = (
+            f"offsets {position} to {source.log_start_offset - 1} were deleted before they were "
+            "read: they are not in the table"
+        )
+        start = source.log_start_offset
+        return _told(source, start, max(start, source.end_offset), FindingKind.GAP, detail)
+    return _told(source, position, max(position, source.end_offset))
+
+
+def _told(
+    source: StateSource,
+    start: int,
+    end: int,
+    finding: FindingKind | None = None,
+    detail: str | None = None,
+) -> IngestRange:
+    segments = [
+        segment
+        for segment in source.segments
+        if (segment.base_offset or 0) < end and (segment.next_base_offset or end) > start
+    ]
+    return IngestRange(
+        topic=source.topic,
+        partition=source.partition,
+        from_offset=start,
+        until_offset=end,
+        until=source.end_from,
+        input_path=source.input_path,
+        cluster_id=source.cluster_id,
+        broker_id=source.broker_id,
+        topic_id=source.topic_id,
+        leader_epoch=source.leader_epoch_before(end),
+        segments=len(segments) if end > start else 0,
+        segment_bytes=sum(segment.size for segment in segments) if end > start else 0,
+        finding=None if finding is None else finding.value,
+        detail=detail,
+    )
+
+
+def _why_stop(
+    recorded: IngestPositions, source: StateSource, position: int | None
+) -> tuple[FindingKind, str] | None:
+    """Why a partition cannot go on in the table, None if it can."""
+    if position is None:
+        return None
+    topic_id = recorded.topic_ids.get(source.topic)
+    if is_other(topic_id, source.topic_id):
+        return FindingKind.RECREATED, (
+            f"the table has the topic with the id {topic_id}, {source.input_path} has it with the "
+            f"id {source.topic_id}: it was deleted and created again; {_ELSEWHERE}, {_ANEW}"
+        )
+    if source.log_end_offset < position:
+        return FindingKind.TRUNCATED, (
+            f"the log ends at offset {source.log_end_offset}, the table at {position}: this is an "
+            f"older copy, or the log was truncated; give the current one, or {_ANEW}"
+        )
+    epoch, found = recorded.leader_epochs.get(source.key), source.leader_epoch_before(position)
+    if epoch is not None and found is not None and epoch != found:
+        return FindingKind.REWRITTEN, (
+            f"offset {position - 1} is of leader epoch {found}, when it was read it was of "
+            f"{epoch}: the log was truncated and written again; {_ANEW}"
+        )
+    return None
+
+
+def _refuse_other_cluster(recorded: IngestPositions, source: StateSource) -> None:
+    if is_other(recorded.cluster_id, source.cluster_id):
+        raise StatePositionError(
+            f"the table holds records of cluster {recorded.cluster_id}, {source.input_path} is of "
+            f"cluster {source.cluster_id}: {_ELSEWHERE}"
+        )
+
+
+def _after(
+    recorded: IngestPositions,
+    ranges: Sequence[IngestRange],
+    sources: Sequence[StateSource],
+    token: str,
+    is_bounded: bool,
+) -> IngestPositions:
+    """The positions when the ranges are written."""
+    next_offsets = dict(recorded.next_offsets)
+    epochs, topic_ids = dict(recorded.leader_epochs), dict(recorded.topic_ids)
+    for each in ranges:
+        # Of a first run that was to begin at a time not reached yet nothing is known.
+        is_undecided = is_bounded and each.is_empty and each.key not in next_offsets
+        if each.is_stopped or is_undecided:
+            continue
+        if each.topic_id:
+            topic_ids[each.topic] = each.topic_id
+        if each.until_offset >= next_offsets.get(each.key, 0):
+            next_offsets[each.key] = each.until_offset
+            if each.leader_epoch is not None:
+                epochs[each.key] = each.leader_epoch
+    return IngestPositions(
+        isolation_level=recorded.isolation_level,
+        run=recorded.run + 1,
+        token=token,
+        cluster_id=next((each.cluster_id for each in sources if each.cluster_id), None)
+        or recorded.cluster_id,
+        next_offsets=next_offsets,
+        leader_epochs=epochs,
+        topic_ids=topic_ids,
+        ranges=tuple(each for each in ranges if not each.is_empty or each.finding is not None),
+    )
+
+
+def starting_offsets(positions: IngestPositions, ranges: Iterable[IngestRange]) -> str:
+    """What Spark's Kafka source takes as `startingOffsets` to go on where the table ends: a text of
+    JSON with all partitions of the topics that are in the table. Topics of which a partition is not
+    read any more are left out (F534)."""
+    stopped = {each.topic for each in ranges if each.is_stopped}
+    kept = {key: offset for key, offset in positions.next_offsets.items() if key[0] not in stopped}
+    return json.dumps(by_topic(kept))

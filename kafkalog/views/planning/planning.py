@@ -1,0 +1,319 @@
+"""The driver's half of a read: from options to the segments that each task reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
+from kafkalog.errors import OptionError, UnsupportedFormatError
+from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.inspection.logs.log_offsets import earliest_local_offset, earliest_offset
+from kafkalog.inspection.logs.replica_facts import live_replicas, replica_sets
+from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
+from kafkalog.inspection.logs.time_lookup import offset_for_time
+from kafkalog.log_lines import logger
+from kafkalog.messages.catalog import topic_families
+from kafkalog.storage.files.requests_at_once import answers
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE, oldest_base_offset
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.index_lookup import first_offset_from
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.offset_ranges import (
+    Everything,
+    OffsetRange,
+    TimeLookup,
+    TimestampRange,
+    offset_range,
+)
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.read_plan import (
+    CommittedRead,
+    SegmentRead,
+    TaskSize,
+    packed,
+    replica_reads,
+    segment_reads,
+)
+from kafkalog.storage.reading.replica_reads import ReplicaSet
+from kafkalog.views.options.config_files import topic_configs
+from kafkalog.views.options.offset_options import check_partitions
+from kafkalog.views.options.options import (
+    RECORD_VIEWS,
+    SPLIT_VIEWS,
+    Mode,
+    ReadOptions,
+    Replicas,
+    View,
+)
+from kafkalog.views.options.topics import internal_logs
+from kafkalog.views.planning.isolation import committed_read
+from kafkalog.views.planning.lost_logs import LostLogRead, lost_log_reads
+from kafkalog.views.reading.commit_reading import CommitsRead, commits_reads
+from kafkalog.views.reading.partition_views import (
+    PARTITION_VIEWS,
+    PartitionRead,
+    ReplicaSetRead,
+    partition_read,
+    replica_set_read,
+)
+from kafkalog.views.reading.reading import report_lost_log
+from kafkalog.views.reading.work_log import PLANNED, plan_context, reported_work
+
+_logger = logger(__name__)
+
+# What has a row for every byte, or for all of a certain kind.
+_ACCOUNTS = (View.BYTE_RANGES, View.FAULTS)
+
+
+# Views about one internal topic.
+_TOPIC_OF = {
+    View.OFFSET_COMMITS: CONSUMER_OFFSETS,
+    View.GROUP_METADATA: CONSUMER_OFFSETS,
+    View.TRANSACTION_STATES: TRANSACTION_STATE,
+}
+# What a broker makes of its own disk.
+_OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
+
+_Part = TypeVar("_Part")
+Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | LostLogRead
+
+
+def planned_groups(
+    options: ReadOptions, found: list[PartitionLog] | None = None
+) -> list[tuple[Read, ...]]:
+    """Which segments to read, or which partitions, a group for each task; `found` are the logs
+    under the paths where they have been listed just now.
+
+    Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
+    for records only, and an account of bytes is one of whole files.
+    """
+    if options.without_effect:
+        _logger.warning("options without effect here: %s", ", ".join(options.without_effect))
+    with reported_work(PLANNED) as context:
+        if found is None:
+            found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+        groups = _groups(options, chosen_logs(options, found))
+        context.update(plan_context(found, groups))
+    return groups
+
+
+def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, ...]]:
+    _refuse_oldest_layout(options.view, logs)
+    _refuse_tiered(options.view, logs)
+    if options.view in PARTITION_VIEWS:
+        configs = topic_configs(options.topic_config, options.server_properties)
+        before = _copies_before(options, logs)
+        partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
+        return [*packed(partitions, _task_size(options))]
+    if options.view is View.REPLICAS:
+        sets = [replica_set_read(logs) for logs in live_replicas(logs)]
+        return [*packed(sets, _task_size(options))]
+    check_partitions(options.offsets, logs)
+    if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
+        return _packed(list(_best_reads(logs, options)), options)
+    lost = lost_log_reads(logs) if options.view in _ACCOUNTS else []
+    if options.view not in RECORD_VIEWS:
+        # Bytes below the log start are there until their segment is deleted.
+        logs = [replace(log, log_dir=replace(log.log_dir, log_starts={})) for log in logs]
+    _report_missing_high_watermarks(options.offsets.end_rule, logs)
+    reads = [read for log in logs for read in _log_reads(log, options)]
+    if options.view in _ACCOUNTS:
+        reads = [replace(read, first_offset=0, end_offset=LARGEST_OFFSET) for read in reads]
+    return [*_packed(reads, options), *packed(lost, _task_size(options))]
+
+
+def _task_size(options: ReadOptions) -> TaskSize:
+    return TaskSize(
+        options.max_partition_bytes,
+        # Of the driver's machine: nobody tells how many the executors have.
+        os.cpu_count() or 1,
+        options.min_partitions,
+        options.max_records_per_partition,
+    )
+
+
+def _of_times(reads: list[SegmentRead], times: TimestampRange | None) -> list[SegmentRead]:
+    """The reads without what time indexes say is too early, and without what has no times."""
+    if times is None:
+        return reads
+    timed = [read for read in reads if oldest_base_offset(os.path.basename(read.path)) is None]
+    firsts = answers(lambda read: first_offset_from(read.path, times.first_ms), timed, _path)
+    found = []
+    for read, first_in_time in zip(timed, firsts, strict=True):
+        first = max(read.first_offset, first_in_time)
+        if read.next_base_offset is None or first < read.next_base_offset:
+            found.append(replace(read, first_offset=first))
+    return found
+
+
+def _path(read: SegmentRead) -> str:
+    return read.path
+
+
+def _flat(lists: Iterable[list[_Part]]) -> list[_Part]:
+    return [part for parts in lists for part in parts]
+
+
+def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, ...]]:
+    task = _task_size(options)
+    if options.view is View.OFFSET_COMMITS:
+        return [*packed(commits_reads(reads), task)]
+    if options.view not in SPLIT_VIEWS:
+        return [*packed(reads, task)]
+    reads = _of_times(reads, options.timestamps)
+    part_bytes = task.part_bytes(reads)
+    parts = _flat(answers(lambda read: parts_by_bytes(read, part_bytes), reads, _path))
+    if task.max_offsets is None:
+        return [*packed(parts, task)]
+    most = task.max_offsets
+    counted = _flat(answers(lambda read: parts_by_offsets(read, most), parts, _path))
+    return [*packed([part for part, _ in counted], task, [count for _, count in counted])]
+
+
+def chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
+    """Of what was found the logs that the options and the view ask for. Raises OptionError."""
+    known: Collection[str] = topic_families()
+    if options.view is not View.MESSAGES:
+        if options.view not in _TOPIC_OF:
+            return options.topics.chosen(found)
+        known = (_TOPIC_OF[options.view],)
+    return internal_logs(options.topics, found, options.view.value, known)
+
+
+def _refuse_oldest_layout(view: View, logs: Iterable[PartitionLog]) -> None:
+    """Raise UnsupportedFormatError for views that the oldest layout has no batches for."""
+    oldest = next(filter(is_oldest_layout, logs), None)
+    if oldest is not None and view is not View.RECORDS:
+        raise UnsupportedFormatError(
+            f"{oldest.path} has files of Kafka 0.7's layout, of which view {view.value} has no "
+            "rows: view records reads them, and "
+            "kafkalog.storage.reading.oldest_log.read_oldest_file says what is in each range"
+        )
+
+
+def _refuse_tiered(view: View, logs: Iterable[PartitionLog]) -> None:
+    """Raise UnsupportedFormatError for views about a broker's own files."""
+    tiered = next((log for log in logs if log.tiered_topic_id is not None), None)
+    if tiered is not None and view in _OF_DISKS:
+        raise UnsupportedFormatError(
+            f"view {view.value} is about the files on a broker's disk, and segments of "
+            f"{tiered.name} in {tiered.segments[0].path if tiered.segments else tiered.path} are "
+            "in tiered storage: name the log directory alone"
+        )
+
+
+def _offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
+    # Messages of the oldest layout have no times.
+    if is_oldest_layout(log):
+        return None
+    return offset_for_time(log, start_offset, timestamp_ms)
+
+
+def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]:
+    committed = committed_read([(log, LARGEST_OFFSET)], options)
+    offsets = offset_range(log, options.offsets, _offset_for_time, _end_of(committed))
+    _report_if_lost(log, offsets, options)
+    return segment_reads(log, offsets, committed)
+
+
+def _report_if_lost(log: PartitionLog, offsets: OffsetRange, options: ReadOptions) -> None:
+    """Do what `mode` says of a log without a segment: no task would come upon the loss."""
+    if not log.segments and options.view in RECORD_VIEWS:
+        asked = offsets.asked_end
+        report_lost_log(log, LARGEST_OFFSET if asked is None else asked, options)
+
+
+def _end_of(committed: CommittedRead | None) -> int | None:
+    return None if committed is None else committed.stable_offset
+
+
+def _refuse_other_clusters(
+    before: str, earlier: Sequence[PartitionLog], found: Sequence[PartitionLog]
+) -> None:
+    """Raise OptionError for earlier copies that are of another cluster's logs."""
+    ids, before_ids = (
+        {log.log_dir.cluster_id for log in logs} - {None} for logs in (found, earlier)
+    )
+    if ids and before_ids and not ids & before_ids:
+        given = f"{before} of cluster {', '.join(sorted(map(str, before_ids)))}"
+        raise OptionError("before", given, f"logs of cluster {', '.join(sorted(map(str, ids)))}")
+
+
+def _copies_before(
+    options: ReadOptions, found: Sequence[PartitionLog]
+) -> dict[TopicPartition | None, PartitionLog]:
+    """The earlier copies of partitions, if any are given."""
+    if options.before is None:
+        return {}
+    logs = find_partitions([options.before], strict=options.mode is Mode.FAILFAST)
+    _refuse_oldest_layout(options.view, logs)
+    copies: dict[TopicPartition | None, PartitionLog] = {
+        log.topic_partition: log for log in logs if log.is_live and log.topic_partition
+    }
+    _refuse_other_clusters(options.before, logs, found)
+    if len(copies) < sum(log.topic_partition in copies for log in logs if log.is_live):
+        raise OptionError("before", options.before, "one copy of each partition")
+    return copies
+
+
+def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
+    """Of every partition the best replica's segments, with the others' at hand."""
+    for found, offsets, committed in best_ranges(logs, options):
+        _report_if_lost(found.best, offsets, options)
+        yield from replica_reads(found, offsets, committed)
+
+
+def best_ranges(
+    logs: Sequence[PartitionLog], options: ReadOptions
+) -> Iterator[tuple[ReplicaSet, OffsetRange, CommittedRead | None]]:
+    """Of every partition the replicas, what view `records` reads of them, and how where only
+    committed records are wanted."""
+    replicas = replica_sets(logs)
+    best = [found.best for found in replicas]
+    _report_missing_high_watermarks(options.offsets.end_rule, best)
+    if isinstance(options.offsets.starting, Everything):
+        _report_tiered_storage(best)
+    for found in replicas:
+        committed = committed_read(found.logs_and_ends, options)
+        lookup, end = time_lookup(found), _end_of(committed)
+        yield found, offset_range(found.best, options.offsets, lookup, end), committed
+
+
+def time_lookup(replicas: ReplicaSet) -> TimeLookup:
+    """How offsets for times are found in a partition's replicas."""
+    if len(replicas.logs) == 1:
+        return _offset_for_time
+
+    def lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
+        return offset_for_time_in_replicas(replicas, start_offset, timestamp_ms)
+
+    return lookup
+
+
+def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:
+    """Say which logs are read to their end although the high watermark was asked for."""
+    unknown = [log.name for log in logs if log_bounds(log, rule).end_offset is None]
+    if rule is EndRule.HIGH_WATERMARK and unknown:
+        _logger.warning(
+            "stopAt=highWatermark: read to the log end, for there is no high watermark from a "
+            "clean shutdown: %s",
+            ", ".join(unknown),
+        )
+
+
+def _report_tiered_storage(logs: Iterable[PartitionLog]) -> None:
+    """Say which logs begin in tiered storage, of which nothing is read."""
+    for log in logs:
+        start, local_start = earliest_offset(log), earliest_local_offset(log)
+        if start < local_start:
+            _logger.warning(
+                "%s is read from offset %d on: those from %d are in tiered storage only",
+                log.name,
+                local_start,
+                start,
+            )

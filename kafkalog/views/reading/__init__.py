@@ -1,0 +1,1 @@
+"""The rows of views, as a task reads them."""

@@ -1,0 +1,61 @@
+"""View `offset_commits`: a task has a partition of `__consumer_offsets` to itself, for what became
+of a commit shows further on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import pyarrow as pa
+
+from kafkalog.inspection.groups.offset_commits import RECORD_COLUMNS, CommitRows
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.reading.reading import read_segment
+
+
+@dataclass(frozen=True, slots=True)
+class CommitsRead:
+    """All segments of a partition, in their order."""
+
+    segments: tuple[SegmentRead, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+
+def commits_reads(reads: Iterable[SegmentRead]) -> list[CommitsRead]:
+    """The segments of each log together."""
+    by_log = groupby(reads, key=lambda read: (read.input_path, read.broker_id, read.partition))
+    return [CommitsRead(tuple(segments)) for _, segments in by_log]
+
+
+def read_commits(
+    read: CommitsRead, options: ReadOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition in view `offset_commits`."""
+    first = read.segments[0]
+    constants = {
+        "cluster_id": first.cluster_id,
+        "input_path": first.input_path,
+        "internal_partition": first.partition,
+    }
+    commits = CommitRows(first.high_watermark, constants, columns)
+    for segment in read.segments:
+        yield from commits.batches(
+            _in_order(read_segment(segment, options, RECORD_COLUMNS), segment)
+        )
+    yield from commits.last_batches()
+
+
+def _in_order(batches: Iterator[pa.RecordBatch], segment: SegmentRead) -> Iterator[pa.RecordBatch]:
+    """What was filled from other replicas comes behind the segment's own records."""
+    if segment.filling is None:
+        yield from batches
+        return
+    found = list(batches)
+    if found:
+        yield from pa.Table.from_batches(found).sort_by("offset").to_batches()

@@ -1,0 +1,135 @@
+"""Views with rows about whole partitions: one task has a partition's directory to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from kafkalog.columns.table_rows import TableRow, table_batch
+from kafkalog.errors import CorruptDataError
+from kafkalog.inspection.partitions.compaction_report import compaction_rows
+from kafkalog.inspection.partitions.producer_sequences import sequence_rows
+from kafkalog.inspection.partitions.recovery_plan import recovery_row
+from kafkalog.inspection.partitions.replicas import replica_rows
+from kafkalog.inspection.partitions.retention_plan import retention_rows
+from kafkalog.inspection.partitions.segments import segment_rows
+from kafkalog.inspection.partitions.transactions import stable_offset_row, transaction_rows
+from kafkalog.storage.log_dir.topic_configs import (
+    CompactionSettings,
+    RetentionSettings,
+    TopicConfigs,
+)
+from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_checkpoints
+from kafkalog.storage.recovery.recovery import RecoverySettings
+from kafkalog.views.options.options import Mode, ReadOptions, Shutdown, View
+from kafkalog.views.reading.passed_damage import PassedDamage
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRead:
+    """A partition's directory, to be read as a whole, what its topic's retention and cleaning go
+    by, and an earlier copy of it."""
+
+    log: PartitionLog
+    retention: RetentionSettings
+    compaction: CompactionSettings
+    before: PartitionLog | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for segment in self.log.segments)
+
+
+def partition_read(
+    log: PartitionLog, configs: TopicConfigs, before: PartitionLog | None = None
+) -> PartitionRead:
+    """The read of a partition, with nothing in it about others."""
+    return PartitionRead(
+        with_own_checkpoints(log),
+        configs.retention(log.topic),
+        configs.compaction(log.topic),
+        None if before is None else with_own_checkpoints(before),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetRead:
+    """All replicas of a partition, to be compared."""
+
+    logs: tuple[PartitionLog, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(segment.size for log in self.logs for segment in log.segments)
+
+
+def replica_set_read(logs: Sequence[PartitionLog]) -> ReplicaSetRead:
+    """The read of a partition's replicas, with nothing in it about others."""
+    return ReplicaSetRead(tuple(with_own_checkpoints(log) for log in logs))
+
+
+def read_replica_set(
+    read: ReplicaSetRead, options: ReadOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition in view `replicas`."""
+    yield table_batch(options.view.value, list(replica_rows(read.logs)), {}, columns)
+
+
+def read_partition(
+    read: PartitionRead, options: ReadOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one partition in the asked view."""
+    rows = list(PARTITION_VIEWS[options.view](read, options))
+    if rows:
+        yield table_batch(options.view.value, rows, log_columns(read.log), columns)
+
+
+def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    yield recovery_row(read.log, _recovery_settings(read.log, options))
+
+
+def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySettings:
+    log_dir, key = log.log_dir, log.topic_partition
+    is_clean = log_dir.is_clean_shutdown
+    if options.shutdown is not Shutdown.AS_FOUND:
+        is_clean = options.shutdown is Shutdown.CLEAN
+    return RecoverySettings(
+        is_clean_shutdown=is_clean,
+        recovery_point=log_dir.recovery_points.get(key, 0) if key else 0,
+        log_start_offset=log.log_start,
+        now_ms=options.now_ms,
+        index_interval_bytes=options.index_interval_bytes,
+    )
+
+
+def _retention_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    yield from retention_rows(read.log, read.retention, options.now_ms)
+
+
+def _compaction_report(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    yield from compaction_rows(read.log, read.compaction, options.now_ms, read.before)
+
+
+def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
+    passed = PassedDamage(options.mode)
+
+    def on_damage(damage: CorruptDataError) -> None:
+        if options.mode is Mode.FAILFAST:
+            raise damage
+        passed.add(f"{damage}; transactions may end, or have batches, there")
+
+    yield from transaction_rows(read.log, options.now_ms, on_damage)
+    passed.summarise(f"{read.log.name}: {passed.count} damaged places in all")
+
+
+PARTITION_VIEWS: dict[View, Callable[[PartitionRead, ReadOptions], Iterator[TableRow]]] = {
+    View.SEGMENTS: lambda read, _: segment_rows(read.log),
+    View.RECOVERY_PLAN: _recovery_plan,
+    View.RETENTION_PLAN: _retention_plan,
+    View.TRANSACTIONS: _transactions,
+    View.STABLE_OFFSETS: lambda read, _: iter([stable_offset_row(read.log)]),
+    View.PRODUCER_SEQUENCES: lambda read, _: sequence_rows(read.log),
+    View.COMPACTION_REPORT: _compaction_report,
+}

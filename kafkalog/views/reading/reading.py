@@ -1,0 +1,370 @@
+"""A task's half of a read: a segment's file into Arrow record batches of the asked columns."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+import pyarrow as pa
+
+from kafkalog.columns.batches.byte_ranges import ByteRange
+from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
+from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.window import FileWindow
+from kafkalog.columns.records.filled_records import read_filled_records
+from kafkalog.columns.records.oldest_records import read_oldest_records
+from kafkalog.columns.records.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.columns.table_rows import table_batch
+from kafkalog.columns.transactions.transaction_outcomes import (
+    TransactionOutcomes,
+    transaction_outcomes,
+)
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.faults import Severity
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.inspection.groups.group_metadata import (
+    RECORD_COLUMNS,
+    group_rows,
+    transaction_state_rows,
+)
+from kafkalog.inspection.groups.messages import MessageColumns
+from kafkalog.log_lines import logger
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.log_dir.log_dir import with_segments_of_now
+from kafkalog.storage.names import oldest_base_offset
+from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.reading.index_lookup import start_position
+from kafkalog.storage.reading.log_bounds import ToldEnd, told_end, with_indexes
+from kafkalog.storage.reading.offset_ranges import report_data_loss
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.storage.reading.renamed_files import opened
+from kafkalog.storage.reading.replicas import OffsetSpan
+from kafkalog.views.options.options import Mode, ReadOptions, View
+from kafkalog.views.reading.passed_damage import PassedDamage
+
+_Columns = tuple[str, ...]
+# Arrow record batches and, at last, the offset where the log ends.
+_Read = Generator[pa.RecordBatch, None, int]
+
+_logger = logger(__name__)
+
+_ROWS_PER_BATCH = 4096
+
+
+def read_segment(
+    segment: SegmentRead, options: ReadOptions, columns: _Columns
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one segment in the asked view."""
+    try:
+        file = opened(segment.path)
+    except FileNotFoundError:
+        message = (
+            f"{segment.path} is not there any more on {socket.gethostname()}, nor under another "
+            "name: deleted by retention or compaction since the read was planned, or never here"
+        )
+        report_data_loss(message, fail=options.offsets.fail_on_data_loss)
+        return
+    is_oldest = oldest_base_offset(os.path.basename(file.path)) is not None
+    with file:
+        read = _oldest_records if is_oldest else _VIEWS[options.view]
+        log_end = yield from read(FileWindow(file), segment, file.path, options, columns)
+    asked = max(segment.asked_start or 0, segment.asked_end or 0)
+    if asked > log_end:
+        report_data_loss(
+            f"offset {asked} of {segment.topic}-{segment.partition} is not in the log, "
+            f"which holds {segment.log_start} up to {log_end}",
+            fail=options.offsets.fail_on_data_loss,
+        )
+
+
+def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) -> None:
+    """Do what `mode` says with damage behind the last sound batch of a log, and with an end that
+    is missing: they held the newest records. A read that ends at the log end does not get there."""
+    if not log.segments:
+        report_lost_log(log, LARGEST_OFFSET, options)
+        return
+    segment = log.segments[-1]
+    damage = _Damage(segment.path, options.mode)
+    asked = SegmentOptions.of(segment, first_offset=log_end)
+    with InputFile(segment.path) as file:
+        for _ in read_records(FileWindow(file), asked, ("offset",), {}, damage.report):
+            pass
+        _report_missing_end(told_end(log), log_end, LARGEST_OFFSET, file.size, damage)
+    damage.summarise()
+
+
+def report_lost_log(log: PartitionLog, asked_end: int, options: ReadOptions) -> None:
+    """Do what `mode` says where no segment of a log is left, and so nothing that is read."""
+    damage = _Damage(log.path, options.mode)
+    _report_missing_end(told_end(log), log.log_start, asked_end, 0, damage)
+    damage.summarise()
+
+
+def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
+    return SegmentOptions.of_read(
+        segment,
+        timestamps=options.timestamps,
+        check_crcs=options.check_crcs,
+        max_batch_bytes=options.max_batch_bytes,
+    )
+
+
+def _constants(segment: SegmentRead, path: str) -> dict[str, str | int | None]:
+    return {"topic": segment.topic, "partition": segment.partition, "file": path}
+
+
+def _records(
+    window: FileWindow,
+    segment: SegmentRead,
+    path: str,
+    options: ReadOptions,
+    columns: _Columns,
+    *,
+    with_control_records: bool = False,
+) -> _Read:
+    damage = _Damage(path, options.mode)
+    begins = segment.start_position or start_position(path, segment.first_offset)
+    segment_options = replace(_segment_options(segment, options), start_position=begins)
+    constants = {**_constants(segment, path), "brokerId": segment.broker_id}
+    with _outcomes(segment, path, options) as outcomes:
+        if segment.filling is None:
+            log_end = yield from read_records(
+                window,
+                segment_options,
+                columns,
+                constants,
+                damage.report,
+                with_control_records=with_control_records,
+                outcomes=outcomes,
+            )
+        else:
+            log_end = yield from read_filled_records(
+                window,
+                segment_options,
+                columns,
+                constants,
+                segment.filling,
+                damage.report,
+                damage.filled,
+                with_control_records=with_control_records,
+                outcomes=outcomes,
+            )
+    if options.timestamps is None:
+        found_end = max(log_end, segment.first_offset)
+        _report_missing_end(segment.told_end, found_end, segment.end_offset, window.size, damage)
+    damage.summarise()
+    return log_end
+
+
+def _report_missing_end(
+    told: ToldEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
+) -> None:
+    """After a clean stop the records up to the told end were there. Rule: docs/format.md F76."""
+    if told is None or not told.is_clean:
+        return
+    told = with_indexes(told, log_end)
+    missing = missing_end(log_end, file_size, replace(told, offset=min(told.offset, asked_end)))
+    if missing is not None and missing.severity == Severity.ERROR:
+        damage.report(missing)
+
+
+def _outcomes(
+    segment: SegmentRead, path: str, options: ReadOptions
+) -> AbstractContextManager[TransactionOutcomes | None]:
+    """What became of the segment's transactions, if only committed records are wanted."""
+    committed = segment.committed
+    if committed is None:
+        return nullcontext()
+    logs = [
+        (
+            _log_of_now(log, segment, path) if number == 0 else with_segments_of_now(log, log.path),
+            end,
+        )
+        for number, (log, end) in enumerate(committed.logs)
+    ]
+    follower = segment.next_base_offset
+    first = max(segment.base_offset or 0, segment.first_offset)
+    asked = OffsetSpan(first, segment.end_offset if follower is None else follower)
+    return transaction_outcomes(logs, asked, committed.end_offset, check_crcs=options.check_crcs)
+
+
+def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> PartitionLog:
+    """The log with the segment whose file is now at `path`, and those that follow it. Its directory
+    may have been renamed since the read was planned, its file as well, or cleaned together with
+    others."""
+    own = next((found for found in log.segments if found.path == path), None) or SegmentFile(
+        path, segment.base_offset, segment.next_base_offset, segment.size, segment.input_path
+    )
+    now = log if log.segments else with_segments_of_now(log, os.path.dirname(path))
+    behind = segment.next_base_offset or (segment.base_offset or 0) + 1
+    later = (found for found in now.segments if (found.base_offset or 0) >= behind)
+    return replace(now, segments=(own, *later))
+
+
+def _messages(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    constants = {
+        "cluster_id": segment.cluster_id,
+        "input_path": segment.input_path,
+        "topic": segment.topic,
+        "partition": segment.partition,
+    }
+    messages = MessageColumns(
+        segment.topic or "", columns, constants, show_secrets=options.show_secrets
+    )
+    names = messages.record_columns
+    records = _records(window, segment, path, options, names, with_control_records=True)
+    return _turned(records, messages.batches)
+
+
+def _turned(records: _Read, turn: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]]) -> _Read:
+    """What is made of each record batch; returns as the read of the records does."""
+    while True:
+        try:
+            batch = next(records)
+        except StopIteration as end:
+            log_end: int = end.value
+            return log_end
+        yield from turn(batch)
+
+
+def _coordinator_rows(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    constants = {
+        "cluster_id": segment.cluster_id,
+        "input_path": segment.input_path,
+        "internal_partition": segment.partition,
+    }
+    rows_of = group_rows if options.view is View.GROUP_METADATA else transaction_state_rows
+
+    def batches(records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        rows = rows_of(records)
+        while some := list(islice(rows, _ROWS_PER_BATCH)):
+            yield table_batch(options.view.value, some, constants, columns)
+
+    records = _records(window, segment, path, options, RECORD_COLUMNS, with_control_records=True)
+    return _turned(records, batches)
+
+
+def _oldest_records(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    damage = _Damage(path, options.mode)
+    log_end = yield from read_oldest_records(
+        window,
+        _segment_options(segment, options),
+        columns,
+        {**_constants(segment, path), "brokerId": segment.broker_id},
+        damage.report,
+    )
+    damage.summarise()
+    return log_end
+
+
+def _batches(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    # Damage is told wherever it is: the walk begins where the file does.
+    segment_options = _segment_options(segment, options)
+    return read_batches(window, segment_options, columns, _constants(segment, path))
+
+
+def _byte_ranges(
+    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
+) -> _Read:
+    constants = {
+        **_constants(segment, path),
+        "cluster_id": segment.cluster_id,
+        "broker_id": segment.broker_id,
+        "input_path": segment.input_path,
+        "file_size": window.size,
+        "segment_base_offset": segment.base_offset,
+        "is_last_segment": segment.next_base_offset is None,
+    }
+    ranges = read_byte_ranges(
+        window,
+        _segment_options(segment, options),
+        is_compacted=segment.is_compacted,
+        told_end=segment.told_end,
+    )
+    rows: list[ByteRange] = []
+    while True:
+        try:
+            row = next(ranges)
+        except StopIteration as end:
+            log_end: int = end.value
+            break
+        if options.view is View.BYTE_RANGES or row.get("kind") is not None:
+            rows.append(row)
+        if len(rows) == _ROWS_PER_BATCH:
+            yield table_batch("byte_ranges", rows, constants, columns)
+            rows.clear()
+    if rows:
+        yield table_batch("byte_ranges", rows, constants, columns)
+    return log_end
+
+
+_VIEWS: dict[View, Callable[..., _Read]] = {
+    View.RECORDS: _records,
+    View.MESSAGES: _messages,
+    View.OFFSET_COMMITS: partial(_records, with_control_records=True),
+    View.GROUP_METADATA: _coordinator_rows,
+    View.TRANSACTION_STATES: _coordinator_rows,
+    View.BATCHES: _batches,
+    View.BYTE_RANGES: _byte_ranges,
+    View.FAULTS: _byte_ranges,
+}
+
+
+class _Damage:
+    """Does with damaged ranges what `mode` says."""
+
+    def __init__(self, path: str, mode: Mode) -> None:
+        self._path = path
+        self._mode = mode
+        self._passed = PassedDamage(mode)
+        self._bytes = 0
+
+    def report(self, fault: FaultyRange) -> None:
+        """Raise, log, or pass over."""
+        if fault.severity < Severity.ERROR:
+            _logger.info("%s: %s", self._path, _described(fault))
+            return
+        if self._mode is Mode.FAILFAST:
+            raise CorruptDataError(
+                fault.fault.label,
+                fault.detail,
+                position=fault.position,
+                path=self._path,
+                base_offset=(
+                    fault.expected_offset if fault.base_offset is None else fault.base_offset
+                ),
+                advice="mode=PERMISSIVE reads the sound rest, view=faults lists all damage",
+            )
+        self._bytes += fault.length
+        self._passed.add(f"{self._path}: {_described(fault)}; skipped")
+
+    def filled(self, span: OffsetSpan, file: str) -> None:
+        """Say that offsets came from another replica."""
+        _logger.warning(
+            "%s: offsets %d to %d read from %s", self._path, span.start, span.end - 1, file
+        )
+
+    def summarise(self) -> None:
+        """After the segment: how much was skipped, if not every range had its own line."""
+        self._passed.summarise(
+            f"{self._path}: {self._passed.count} damaged ranges of {self._bytes} bytes in all"
+            " skipped"
+        )
+
+
+def _described(fault: FaultyRange) -> str:
+    place = f"position {fault.position}, {fault.length} bytes, from offset {fault.expected_offset}"
+    return f"{place}: {fault.fault.label}: {fault.detail}"

@@ -1,0 +1,50 @@
+"""What a read costs and what it is spared, as lines of Spark's worker log: one of the planning, and
+one of each task. docs/options.md says how to see them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from kafkalog.storage.files.read_counts import read_counts
+from kafkalog.storage.partition_log import PartitionLog
+
+PLANNED, READ = "kafkalog planned", "kafkalog read"
+
+# Spark collects what is logged only where it is told to; nobody else hears of it.
+_logger = logging.getLogger(__name__)
+_logger.setLevel(logging.INFO)
+
+
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+@contextmanager
+def reported_work(line: str, context: Mapping[str, str] | None = None) -> Iterator[dict[str, str]]:
+    """Log what has been read in the meantime, with what is put into the yielded context."""
+    before = read_counts.copy()
+    told = dict(context or {})
+    try:
+        yield told
+    finally:
+        _logger.info(line, extra={"context": {**told, **read_counts.since(before)}})
+
+
+def plan_context(
+    found: Sequence[PartitionLog], groups: Sequence[Sequence[_Sized]]
+) -> dict[str, str]:
+    """What was listed and what of it tasks are to read."""
+    segments = [segment for log in found for segment in log.segments]
+    numbers = {
+        "partitions_listed": len(found),
+        "segments_listed": len(segments),
+        "bytes_listed": sum(segment.size for segment in segments),
+        "tasks": len(groups),
+        "reads_planned": sum(len(group) for group in groups),
+        "bytes_planned": sum(read.size for group in groups for read in group),
+    }
+    return {name: str(number) for name, number in numbers.items()}

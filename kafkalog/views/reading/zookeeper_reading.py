@@ -1,0 +1,83 @@
+"""A task's half of a read of ZooKeeper's files: one server's data directory in the asked view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from kafkalog.columns.table_rows import row_batches
+from kafkalog.coordination.zookeeper.kafka_directories import DIRECTORY_VIEWS
+from kafkalog.errors import DataLossError
+from kafkalog.inspection.zookeeper.kafka_znodes import cluster_batches, directory_batches
+from kafkalog.inspection.zookeeper.znode_columns import (
+    fault_batches,
+    history_rows,
+    session_batches,
+    znode_batches,
+    znode_size_batches,
+)
+from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows
+from kafkalog.views.options.options import Mode
+from kafkalog.views.options.zookeeper_options import ZookeeperOptions, ZookeeperView
+from kafkalog.views.reading.zookeeper_damage import reported_damage
+from kafkalog.zookeeper.data_dir import DataDir
+from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.moments import zxid_at
+from kafkalog.zookeeper.replay import TreeAt, tree_at
+
+# Views that go through the transaction logs, not the tree.
+_ROWS_OF_LOGS = {
+    ZookeeperView.ZNODE_HISTORY: history_rows,
+    ZookeeperView.OFFSET_COMMITS: commit_rows,
+}
+_ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all damage"
+
+
+def read_data_dir(
+    data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one data directory. Raises CorruptDataError for damage that matters to them, as
+    `mode` says, and DataLossError for a moment that the files do not reach."""
+    if options.view is ZookeeperView.FAULTS:
+        yield from fault_batches(data_dir, columns)
+        return
+    with reported_damage(data_dir, options.mode, _ADVICE) as report:
+        yield from _rows(data_dir, options, columns, report)
+
+
+def _rows(
+    data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...], report: Report
+) -> Iterator[pa.RecordBatch]:
+    until = options.zxid if options.time_ms is None else zxid_at(data_dir, options.time_ms)
+    if options.view in _ROWS_OF_LOGS:
+        rows = _ROWS_OF_LOGS[options.view](data_dir, until, options.subtree, report)
+        yield from row_batches(options.view.value, rows, data_dir.path, columns)
+        return
+    tree = tree_at(data_dir, until, report)
+    _check_reached(data_dir, tree, options)
+    if options.view is ZookeeperView.ZNODES:
+        yield from znode_batches(tree, options.subtree, data_dir.path, columns)
+    elif options.view is ZookeeperView.ZNODE_SIZES:
+        yield from znode_size_batches(tree, options.subtree, data_dir.path, columns)
+    elif options.view.value in DIRECTORY_VIEWS:
+        view = options.view.value
+        yield from directory_batches(tree, options.subtree, view, data_dir.path, columns)
+    elif options.view is ZookeeperView.CLUSTERS:
+        yield from cluster_batches(tree, data_dir.path, columns)
+    else:
+        yield from session_batches(tree, data_dir.path, columns)
+
+
+def _check_reached(data_dir: DataDir, tree: TreeAt, options: ZookeeperOptions) -> None:
+    """Raise DataLossError for a zxid that is later than all files. One between two leaders' is not;
+    nor is one behind damage that the user lets pass."""
+    asked = options.zxid
+    if asked is None or options.mode is not Mode.FAILFAST:
+        return
+    last = max(tree.zxid, *(file.zxid for file in (*data_dir.snapshots, *data_dir.logs)))
+    if asked > last:
+        raise DataLossError(
+            f"{data_dir.path} ends at zxid {last:#x}, before the asked {asked:#x}: ask for an "
+            "earlier one, or for none to get the last; mode=PERMISSIVE takes what there is"
+        )

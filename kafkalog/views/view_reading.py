@@ -1,0 +1,37 @@
+"""The rows of any view, of what a plan gives one task: called in Spark's tasks, and by the command
+line, which has no Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.planning.lost_logs import LostLogRead, read_lost_log
+from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
+from kafkalog.views.reading.partition_views import ReplicaSetRead, read_partition, read_replica_set
+from kafkalog.views.reading.reading import read_segment
+
+if TYPE_CHECKING:  # a task has no part in the planning
+    from kafkalog.views.planning.planning import Read
+
+
+def read_view(
+    reads: Sequence[Read], options: ReadOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of these reads, one read after the other, in the asked columns of the view."""
+    for read in reads:
+        if isinstance(read, SegmentRead):
+            yield from read_segment(read, options, columns)
+        elif isinstance(read, CommitsRead):
+            yield from read_commits(read, options, columns)
+        elif isinstance(read, LostLogRead):
+            yield from read_lost_log(read, columns)
+        elif isinstance(read, ReplicaSetRead):
+            yield from read_replica_set(read, options, columns)
+        else:
+            yield from read_partition(read, options, columns)

@@ -1,0 +1,42 @@
+"""`kafkalog job`: which jobs there are, and that each is run as itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.commands.job import job_titles
+from kafkalog.command_line.main import kafkalog
+from kafkalog.exit_codes import ExitCode
+from tests.conftest import ROOT
+
+JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("*.py"))
+
+
+def test_every_job_is_listed_with_a_line_of_its_own() -> None:
+    assert list(job_titles()) == JOBS
+    assert all(title.endswith(".") and len(title) < 100 for title in job_titles().values())
+
+
+def test_help_lists_them() -> None:
+    said = CliRunner().invoke(kafkalog, ["job", "--help"]).output
+    assert [name for name in JOBS if f"  {name} " not in said] == []
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_each_says_how_it_was_started(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [])
+    result = CliRunner().invoke(kafkalog, ["job", name, "--help"])
+    assert result.exit_code == ExitCode.DONE
+    assert result.output.startswith(f"usage: kafkalog job {name} ")
+    assert "python jobs/" not in result.output
+
+
+def test_what_is_for_spark_submit_is_the_jobs_own_files() -> None:
+    said = CliRunner().invoke(kafkalog, ["job", "--spark-submit", "salvage", "A", "--b"]).output
+    _, settings, path, *arguments = said.split()
+    assert Path(path) == ROOT / "jobs" / "salvage.py"
+    assert Path(settings) == ROOT / "conf" / "spark-defaults.conf"
+    assert arguments == ["A", "--b"]

@@ -1,0 +1,217 @@
+"""What jobs are given, --output above all, is looked at before Spark starts."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.command_line.commands.job import job_titles
+from kafkalog.errors import OptionError
+from kafkalog.spark.jobs.job import ExitCode, announced_logs, job_parser
+from kafkalog.storage.files.output_files import refuse_unwritable_file
+from tests.unit.storage.log_dirs import add_partition
+from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
+
+JOBS = sorted(job_titles())
+# What jobs need beside LOG_DIR and --output.
+NEEDED = {"migrate_offsets": ["--zookeeper", "z"], "salvage": ["--salvage-to", "new"]}
+
+
+def parsed(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Namespace:
+    """What a job's body is given."""
+    found: list[Namespace] = []
+
+    def run(args: Namespace) -> ExitCode:
+        found.append(args)
+        return ExitCode.DONE
+
+    job: Any = import_module(f"jobs.{name}")
+    monkeypatch.setattr(job, "run", run)
+    assert job.main(["logs", *NEEDED.get(name, []), *arguments]) == ExitCode.DONE
+    return found[0]
+
+
+def test_there_are_thirteen_jobs() -> None:
+    assert len(JOBS) == 13
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_relative_output_is_one_of_the_current_directory(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    args = parsed(name, monkeypatch, "--output", "lake/shop")
+    assert args.output == str(tmp_path / "lake" / "shop")
+
+
+@pytest.mark.parametrize("name", [name for name in JOBS if name != "report"])
+@pytest.mark.parametrize("uri", ["s3a://bucket/lake", "hdfs://name/lake/", "file:///lake"])
+def test_a_uri_is_left_to_spark(name: str, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parsed(name, monkeypatch, "--output", uri).output == uri
+
+
+def test_the_page_is_written_to_this_machine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert parsed("report", monkeypatch, "--output", "file:///lake").output == "/lake"
+    with pytest.raises(SystemExit) as caught:
+        parsed("report", monkeypatch, "--output", "s3a://bucket/lake")
+    assert caught.value.code == ExitCode.WRONG_ARGUMENTS
+    assert "s3a://bucket/lake is a URI: give a directory of this machine" in capsys.readouterr().err
+
+
+def test_the_ingest_offers_no_format_that_it_refuses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for table_format in ("parquet", "json"):
+        with pytest.raises(SystemExit) as caught:
+            parsed("ingest_topics", monkeypatch, "--output", "out", "--format", table_format)
+        assert caught.value.code == ExitCode.WRONG_ARGUMENTS
+    with pytest.raises(SystemExit):
+        parsed("ingest_topics", monkeypatch, "--help")
+    told = capsys.readouterr().out
+    assert "--format {delta}" in told and "parquet" not in told
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with log directory `logs`, data directory `zookeeper`, and `file`."""
+    add_partition(tmp_path / "logs", "orders-0")
+    add_partition(tmp_path / "logs", "__consumer_offsets-0")
+    write_data_dir(tmp_path / "zookeeper", {0: snapshot_bytes([ROOT])})
+    (tmp_path / "file").write_text("kept")
+    return tmp_path
+
+
+def refused(
+    name: str,
+    place: Path,
+    arguments: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> tuple[int, str]:
+    """The exit code of a job that is not able to start Spark, and its last line."""
+    job: Any = import_module(f"jobs.{name}")
+    monkeypatch.setattr(job, "job_session", None)
+    monkeypatch.chdir(place)
+    given = {
+        "": "zookeeper" if name == "audit_consumers" else "logs",
+        "--output": "out",
+        **{"migrate_offsets": {"--zookeeper": "zookeeper"}, "salvage": {"--salvage-to": "new"}}.get(
+            name, {}
+        ),
+        **arguments,
+    }
+    before = sorted(place.rglob("*"))
+    try:
+        code = job.main([word for pair in given.items() for word in pair if word])
+    except SystemExit as error:
+        code = error.code
+    assert sorted(place.rglob("*")) == before
+    return code, capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ({"": "absent"}, ExitCode.UNREADABLE_INPUT, "absent"),
+        ({"--colour": "red"}, ExitCode.WRONG_ARGUMENTS, "unrecognized arguments: --colour red"),
+        ({"--output": "file"}, ExitCode.WRONG_ARGUMENTS, "file is a file"),
+        ({"--output": "file/out"}, ExitCode.WRONG_ARGUMENTS, "file is a file"),
+        ({"--mode": "LAX"}, ExitCode.WRONG_ARGUMENTS, "argument --mode: invalid choice"),
+    ],
+    ids=str,
+)
+def test_arguments_are_refused_before_spark_starts(
+    name: str,
+    arguments: dict[str, str],
+    code: ExitCode,
+    said: str,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found, line = refused(name, place, arguments, monkeypatch, capsys)
+    assert (found, said in line) == (code, True), line
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("ingest_topics", {"--starting-offsets-out": "absent/o.json"}, "absent is not"),
+        ("ingest_topics", {"--starting-offsets-out": "zookeeper"}, "a file: this is a directory"),
+        ("migrate_offsets", {"--write-segments": "file"}, "file exists: kafkalog writes to new"),
+        ("migrate_offsets", {"--write-segments": "file/new"}, "file is a file"),
+        ("migrate_offsets", {"--write-segments": "logs/new"}, "a directory outside of"),
+        ("migrate_offsets", {"--write-zookeeper-commands": "file"}, "a file that is not there yet"),
+        ("migrate_offsets", {"--write-zookeeper-commands": "a/b"}, "a is not"),
+        ("salvage", {"--salvage-to": "zookeeper"}, "zookeeper exists: kafkalog writes to new"),
+        ("salvage", {"--salvage-to": "file/new"}, "file is a file"),
+        ("salvage", {"--index-interval-bytes": "-1"}, "'-1' is not a whole number from 0 on"),
+        ("report_transactions", {"--max-transaction-timeout": "-1"}, "from 0 on"),
+        ("consumer_lag", {"--max-lag": "-1"}, "from 0 on"),
+        ("consumer_lag", {"--offsets-retention": "a week"}, "from 0 on"),
+        ("consumer_lag", {"": "logs/orders-0"}, "no partition of __consumer_offsets there"),
+        ("lag_history", {"": "logs/orders-0"}, "no partition of __consumer_offsets there"),
+        ("lag_history", {"--burrow-minimum-complete": "7"}, "'7' is not between 0 and 1"),
+        ("validate_checksums", {"--show": "-1"}, "'-1' is not a whole number from 0 on"),
+    ],
+    ids=str,
+)
+def test_what_a_job_cannot_use_is_told_before_spark_starts(
+    name: str,
+    arguments: dict[str, str],
+    said: str,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, line = refused(name, place, arguments, monkeypatch, capsys)
+    assert code in (ExitCode.WRONG_ARGUMENTS, ExitCode.UNREADABLE_INPUT)
+    assert said in line
+
+
+def test_an_empty_output_is_not_the_current_directory(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("validate_checksums", "report"):
+        with pytest.raises(SystemExit):
+            parsed(name, monkeypatch, "--output", "")
+        assert "--output: got an empty path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYSPARK_GATEWAY_PORT": "1"},
+        {"SPARK_REMOTE": "sc://host"},
+        {"PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell"},
+        {"HADOOP_CONF_DIR": "/etc/hadoop"},
+    ],
+    ids=str,
+)
+def test_an_output_on_a_cluster_is_left_to_spark(
+    variables: dict[str, str], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    options = ["--output", str(place / "file" / "lake")]
+    args = job_parser("x", "", "").parse_args([str(place / "logs"), *options])
+    inputs, _ = announced_logs(args)
+    assert inputs == [str(place / "logs")]
+
+
+@pytest.mark.parametrize("path", ["lake/offsets.json", "lake/tables/offsets.json"])
+def test_a_file_may_lie_where_the_job_makes_a_directory_first(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refuse_unwritable_file("--starting-offsets-out", path, "lake/tables")
+    with pytest.raises(OptionError, match="lake is not"):
+        refuse_unwritable_file("--starting-offsets-out", "lake/offsets.json", "sea")
+    assert not any(tmp_path.iterdir())

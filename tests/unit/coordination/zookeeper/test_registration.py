@@ -1,0 +1,101 @@
+"""What a consumer registers and watches, and whom a change sets off. Rules: F436, F438, F447,
+F450 to F456."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from kafkalog.coordination.zookeeper.registration import (
+    Action,
+    Cause,
+    RegistryChange,
+    Step,
+    groups_set_off,
+    registered,
+    registration_steps,
+)
+from kafkalog.coordination.zookeeper.topic_filters import Subscription, SubscriptionPattern
+from kafkalog.errors import NodeExistsError
+
+NAMED = Subscription(SubscriptionPattern.STATIC, {"orders": 2})
+FILTER = Subscription(SubscriptionPattern.WHITE_LIST, {"ord.*": 1})
+BUT = Subscription(SubscriptionPattern.BLACK_LIST, {"ord.*": 3})
+GROUPS = {"named": {"c1": NAMED}, "filter": {"c2": FILTER}, "but": {"c3": BUT}, "empty": {}}
+
+
+def test_the_steps_of_a_consumer_with_a_filter_are_the_documents() -> None:
+    # F451 to F454
+    assert list(registration_steps("g", "g_c", FILTER)) == [
+        Step(Action.CREATE, "/consumers/g/ids/g_c"),
+        Step(Action.WATCH_CHILDREN, "/consumers/g/ids"),
+        Step(Action.WATCH_CHILDREN, "/brokers/ids"),
+        Step(Action.WATCH_CHILDREN, "/brokers/topics"),
+        Step(Action.REBALANCE, "/consumers/g"),
+    ]
+
+
+def test_one_that_names_topics_watches_each_of_them() -> None:
+    # F451, F455
+    steps = list(registration_steps("g", "g_c", NAMED))
+    assert Step(Action.WATCH_DATA, "/brokers/topics/orders") in steps
+    assert Step(Action.WATCH_CHILDREN, "/brokers/topics") not in steps
+    assert steps[0].action is Action.CREATE and steps[-1].action is Action.REBALANCE
+
+
+@pytest.mark.parametrize("cause", [Cause.MEMBER_JOINED, Cause.MEMBER_LEFT])
+def test_members_set_off_their_own_group(cause: Cause) -> None:
+    # F452
+    assert groups_set_off(RegistryChange(cause, "c1", "named"), GROUPS) == {"named"}
+
+
+@pytest.mark.parametrize("cause", [Cause.BROKER_JOINED, Cause.BROKER_LEFT])
+def test_brokers_set_off_all_groups_with_consumers(cause: Cause) -> None:
+    # F453
+    assert groups_set_off(RegistryChange(cause, "0"), GROUPS) == {"named", "filter", "but"}
+
+
+def test_a_topic_sets_off_groups_whose_filter_allows_it() -> None:
+    # F450, F454: whoever enters it in the registry, when it is created
+    assert groups_set_off(RegistryChange(Cause.TOPIC_ADDED, "orders"), GROUPS) == {"filter"}
+    assert groups_set_off(RegistryChange(Cause.TOPIC_ADDED, "users"), GROUPS) == {"but"}
+    assert groups_set_off(RegistryChange(Cause.TOPIC_DELETED, "orders"), GROUPS) == {"filter"}
+
+
+def test_new_partitions_set_off_groups_that_consume_the_topic() -> None:
+    # F455
+    change = RegistryChange(Cause.PARTITIONS_CHANGED, "orders")
+    assert groups_set_off(change, GROUPS) == {"named", "filter"}
+
+
+def test_an_id_in_use_is_an_error() -> None:
+    # F438, F450
+    first = registered({}, "0", "localhost:9092")
+    assert registered(first, "0", "localhost:9092") == first
+    with pytest.raises(NodeExistsError) as caught:
+        registered(first, "0", "elsewhere:9092")
+    assert "0 is registered as 'localhost:9092'" in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_broker_may_come_back_elsewhere() -> None:
+    # F437, F438: its id is what consumers know it by
+    assert registered({"1": "b:9092"}, "0", "new:9092") == {"1": "b:9092", "0": "new:9092"}
+
+
+@pytest.mark.parametrize(
+    ("given", "topic", "streams"),
+    [
+        ('"a,b"', "b", 1),  # a comma is an alternative, quotes go
+        (" a , b ", "a", 1),
+        ("a", "ab", 0),  # the whole name
+        (".*", "__consumer_offsets", 0),  # internal topics are left out
+    ],
+)
+def test_filters_are_javas_expressions_of_the_whole_name(
+    given: str, topic: str, streams: int
+) -> None:
+    # F456
+    white = Subscription(SubscriptionPattern.WHITE_LIST, {given: 1})
+    assert white.streams_of(topic) == streams

@@ -1,0 +1,102 @@
+"""What retention goes by, taken from files. Rules: F162 and F164."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from kafkalog.format.segment_writer import write_segment
+from kafkalog.inspection.partitions.retention_plan import retention_rows
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.topic_configs import read_topic_configs
+from tests.samples import batch
+from tests.unit.storage.log_dirs import HIGH_WATERMARKS, add_meta_properties, checkpoint_text
+
+WRITTEN_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def log_dir(tmp_path: Path) -> Path:
+    """orders-0: offsets 0 to 2 and 3 to 5, timestamps 1000 + offset; last written later."""
+    add_meta_properties(tmp_path)
+    (tmp_path / "orders-0").mkdir()
+    for base in (0, 3):
+        for name, content in write_segment([batch(base)], base).by_name.items():
+            path = tmp_path / "orders-0" / name
+            path.write_bytes(content)
+            os.utime(path, ns=(0, WRITTEN_MS * 1_000_000))
+    return tmp_path
+
+
+def rows(log_dir: Path, server: str = "log.retention.ms=100") -> list[dict[str, object]]:
+    (log,) = find_partitions([str(log_dir)])
+    settings = read_topic_configs(None, server).retention("orders")
+    return [dict(row) for row in retention_rows(log, settings, 2000)]
+
+
+def ages(log_dir: Path) -> list[tuple[object, object]]:
+    return [(row["largest_timestamp_ms"], row["largest_timestamp_from"]) for row in rows(log_dir)]
+
+
+def test_the_last_entry_of_the_time_index_counts(log_dir: Path) -> None:
+    (log_dir / ".kafka_cleanshutdown").touch()
+    assert ages(log_dir) == [(1002, "timeindex"), (1005, "timeindex")]
+    assert [(row["goes"], row["reason"]) for row in rows(log_dir)] == [(True, "time")] * 2
+
+
+@pytest.mark.parametrize("index", [None, b"", bytes(120), b"\xff" * 8 + bytes(4)])
+def test_without_an_entry_or_without_its_time_the_files_time_counts(
+    log_dir: Path, index: bytes | None
+) -> None:
+    path = log_dir / "orders-0" / f"{0:020d}.timeindex"
+    path.unlink()
+    if index is not None:
+        path.write_bytes(index)
+    assert ages(log_dir)[0] == (WRITTEN_MS, "mtime")
+    # Later than the time of the plan.
+    assert rows(log_dir)[0]["reason"] == "future_timestamp"
+
+
+def test_half_an_entry_counts_for_nothing(log_dir: Path) -> None:
+    path = log_dir / "orders-0" / f"{0:020d}.timeindex"
+    path.write_bytes(path.read_bytes() + b"\x7f" * 5)
+    assert ages(log_dir)[0] == (1002, "timeindex")
+
+
+def test_after_an_unclean_stop_the_last_segments_batches_count(log_dir: Path) -> None:
+    (log_dir / "orders-0" / f"{3:020d}.timeindex").write_bytes(bytes(1200))
+    assert ages(log_dir) == [(1002, "timeindex"), (1005, "batches")]
+
+
+@pytest.mark.parametrize(
+    ("is_clean", "checkpoint", "expected"),
+    [
+        (True, 3, (3, "checkpoint", [True, False])),
+        (True, 99, (6, "checkpoint", [True, True])),
+        (True, None, (6, "log_end", [True, True])),
+        (False, 0, (6, "log_end", [True, True])),
+    ],
+)
+def test_the_high_watermark_is_the_checkpoints_after_a_clean_stop(
+    log_dir: Path, is_clean: bool, checkpoint: int | None, expected: tuple[int, str, list[bool]]
+) -> None:
+    if is_clean:
+        (log_dir / ".kafka_cleanshutdown").touch()
+    if checkpoint is not None:
+        text = checkpoint_text({("orders", 0): checkpoint})
+        (log_dir / HIGH_WATERMARKS).write_text(text)
+    found = rows(log_dir)
+    assert (
+        found[0]["high_watermark"],
+        found[0]["high_watermark_from"],
+        [row["goes"] for row in found],
+    ) == expected
+    assert {row["log_end_offset"] for row in found} == {6}
+
+
+def test_a_partition_without_a_segment_has_no_row(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "orders-0" / "leader-epoch-checkpoint").write_text("0\n0\n")
+    assert rows(tmp_path) == []

@@ -1,0 +1,461 @@
+"""What all jobs have in common: arguments, exit codes, and errors as one line on the terminal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+
+from kafkalog.errors import (
+    CorruptDataError,
+    DataLossError,
+    KafkaLogError,
+    LogDirError,
+    OptionError,
+    OutOfMemoryError,
+    SchemaError,
+    UnsupportedFormatError,
+)
+from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
+from kafkalog.spark.jobs.job import ExitCode, announced_inputs, counted, job_parser, run_job
+from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
+
+PARSER = job_parser("count_records", "Count what is there.", "logs --output tables")
+
+
+def parsed(*arguments: str) -> Namespace:
+    return PARSER.parse_args(arguments)
+
+
+def running(outcome: ExitCode | Exception) -> Callable[[Namespace], ExitCode]:
+    """A job's body that ends as told."""
+
+    def run(args: Namespace) -> ExitCode:
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    return run
+
+
+def test_exit_codes_are_those_that_the_help_tells() -> None:
+    assert {code.name: code.value for code in ExitCode} == {
+        "DONE": 0,
+        "FINDINGS": 1,
+        "WRONG_ARGUMENTS": 2,
+        "UNREADABLE_INPUT": 3,
+    }
+    told = "0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 some or all of"
+    assert told in PARSER.format_help()
+
+
+def test_a_job_needs_a_log_dir_and_an_output() -> None:
+    assert vars(parsed("logs", "--output", "/tables")) == {
+        "log_dirs": ["logs"],
+        "output": "/tables",
+        "format": "delta",
+        "show": 20,
+        "mode": "PERMISSIVE",
+        "fail_on_findings": False,
+    }
+
+
+def test_all_arguments_can_be_given() -> None:
+    options = "--output /out --format json --show 0 --mode FAILFAST --fail-on-findings"
+    assert vars(parsed("disk1", "disk2/*", *options.split())) == {
+        "log_dirs": ["disk1", "disk2/*"],
+        "output": "/out",
+        "format": "json",
+        "show": 0,
+        "mode": "FAILFAST",
+        "fail_on_findings": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "required: LOG_DIR, --output"),
+        ("logs", "required: --output"),
+        ("--output out", "required: LOG_DIR"),
+        ("logs --output out --format csv", "'delta', 'parquet', 'json'"),
+        ("logs --output out --mode LAX", "'FAILFAST', 'PERMISSIVE', 'DROPMALFORMED'"),
+        ("logs --output out --show many", "--show: 'many' is not a whole number"),
+        ("logs --output out --colour", "--colour"),
+    ],
+)
+def test_wrong_arguments_are_told_and_exit_with_2(
+    arguments: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed(*arguments.split())
+    # Python 3.12 leaves out the quotes around choices.
+    told = capsys.readouterr().err
+    assert (caught.value.code, told.startswith("usage: jobs/count_records.py")) == (2, True)
+    assert said.replace("'", "") in told.replace("'", "")
+
+
+def test_help_tells_what_a_log_dir_is_and_gives_an_example() -> None:
+    told = PARSER.format_help()
+    for said in (
+        "Count what is there.",
+        "python jobs/count_records.py logs --output tables",
+        "partition directory",
+        ".log file",
+        "glob",
+    ):
+        assert said in told
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_a_job_exits_as_its_body_says(code: ExitCode, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_job(running(code), Namespace()) == code.value
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_body_gets_the_arguments() -> None:
+    given: list[Namespace] = []
+
+    def run(args: Namespace) -> ExitCode:
+        given.append(args)
+        return ExitCode.DONE
+
+    args = parsed("logs", "--output", "tables")
+    run_job(run, args)
+    assert given == [args]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OptionError("mode", "LAX", ("FAILFAST",)), 2),
+        (KafkaLogError("damaged"), 3),
+        (LogDirError("nowhere: there is no such file"), 3),
+        (CorruptDataError("checksum", "bad", position=5, path="a.log"), 3),
+        (UnsupportedFormatError("too new"), 3),
+        (SchemaError("column offset"), 3),
+        (DataLossError("offset 5"), 3),
+        (FileNotFoundError(2, "No such file or directory", "a.log"), 3),
+        (PermissionError(13, "Permission denied", "a.log"), 3),
+    ],
+)
+def test_an_error_that_a_user_can_mend_is_one_line_and_an_exit_code(
+    error: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_job(running(error), Namespace()) == code
+    assert capsys.readouterr() == ("", f"error: {error}\n")
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), KeyError("a bug"), TypeError("a bug")])
+def test_a_mistake_of_the_program_is_not_hidden(error: Exception) -> None:
+    with pytest.raises(type(error), match="a bug"):
+        run_job(running(error), Namespace())
+
+
+def worker_error(last_line: str) -> PySparkException:
+    """What Spark makes of an error in a Python worker."""
+    return PySparkException(
+        "\n  An exception was thrown from the Python worker. Please see the stack trace below.\n"
+        "Traceback (most recent call last):\n"
+        '  File "kafkalog/views/reading/reading.py", line 50, in read_segment\n'
+        "    report_data_loss(message)\n"
+        f"{last_line}\n"
+    )
+
+
+def test_of_an_error_in_a_worker_only_its_own_words_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "logs/a-0/00000000000000000000.log: position 17: checksum: 0x1 is not 0x2"
+    error = worker_error(f"kafkalog.errors.CorruptDataError: {words}")
+    assert run_job(running(error), Namespace()) == 3
+    assert capsys.readouterr().err == f"error: {words}\n"
+
+
+def test_of_several_errors_in_workers_the_last_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    error = worker_error(
+        "kafkalog.errors.CorruptDataError: position 17: checksum\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "kafkalog.errors.LogDirError: logs: line 1: version '1'"
+    )
+    assert run_job(running(error), Namespace()) == 3
+    assert capsys.readouterr().err == "error: logs: line 1: version '1'\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        worker_error("MemoryError"),
+        worker_error("numpy._core._exceptions._ArrayMemoryError: Unable to allocate 16.0 GiB"),
+        worker_error("pyarrow.lib.ArrowMemoryError: malloc of size 17179869184 failed"),
+    ],
+    ids=lambda error: str(error)[-50:],
+)
+def test_a_job_that_runs_out_of_memory_says_what_to_do(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    assert capsys.readouterr().err == f"error: {OutOfMemoryError()}\n"
+
+
+def test_what_spark_itself_says_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    error = PySparkException("[PATH_NOT_FOUND] Path does not exist: tables")
+    assert run_job(running(error), Namespace()) == 3
+    assert capsys.readouterr().err == "error: [PATH_NOT_FOUND] Path does not exist: tables\n"
+
+
+class JavaException:
+    """An exception of the JVM, as far as a message needs it: py4j has no way to make one."""
+
+    _target_id = "o7"
+    _gateway_client = None
+
+    def __str__(self) -> str:
+        return "org.apache.spark.SparkException: [TASK_WRITE_FAILED] disk full\n\tat A.b(A.java:7)"
+
+
+def test_of_an_error_in_the_jvm_only_its_first_line_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It is no finding either: a traceback ends with 1, as jobs with findings do.
+    monkeypatch.setattr(Py4JJavaError, "__str__", lambda error: f"called o7: {JavaException()}")
+    error = Py4JJavaError("An error occurred while calling o1.collect.", JavaException())
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    told = "error: org.apache.spark.SparkException: [TASK_WRITE_FAILED] disk full\n"
+    assert capsys.readouterr().err == told
+
+
+class Thrown(JavaException):
+    """One with a cause."""
+
+    def __init__(self, message: str | None, cause: Thrown | None = None) -> None:
+        self._message, self._cause = message, cause
+
+    def getMessage(self) -> str | None:
+        return self._message
+
+    def getCause(self) -> Thrown | None:
+        return self._cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (Thrown("No space left on device\n\tat A.b"), "disk full: No space left on device"),
+        (Thrown("disk full"), "disk full"),
+        (Thrown(None), "disk full"),
+        (None, "disk full"),
+    ],
+    ids=["another", "the same", "without words", "none"],
+)
+def test_the_first_cause_of_an_error_in_the_jvm_is_told(
+    cause: Thrown | None,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Py4JJavaError, "__str__", lambda error: "called o7")
+    error = Py4JJavaError("An error occurred.", Thrown("", Thrown("by the way", cause)))
+    if cause is None:
+        error = Py4JJavaError("An error occurred.", Thrown(""))
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    said = "error: org.apache.spark.SparkException: [TASK_WRITE_FAILED] "
+    assert capsys.readouterr().err == f"{said}{told}\n"
+
+
+def test_of_what_else_a_worker_raises_the_last_line_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = worker_error("PermissionError: [Errno 13] Permission denied: 'logs/a-0'")
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    told = "error: PermissionError: [Errno 13] Permission denied: 'logs/a-0'\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_jvm_that_has_ended_is_an_error_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    error = Py4JNetworkError("Answer from Java side is empty")
+    assert run_job(running(error), Namespace()) == ExitCode.UNREADABLE_INPUT
+    said = capsys.readouterr().err
+    assert said.startswith("error: Spark's JVM has ended (Answer from Java side is empty)")
+    assert said.count("\n") == 1
+
+
+def test_wrong_options_found_in_a_worker_are_wrong_arguments() -> None:
+    error = worker_error("kafkalog.errors.OptionError: option assign: got 'a-7', allowed: a-0")
+    assert run_job(running(error), Namespace()) == ExitCode.WRONG_ARGUMENTS
+
+
+def test_inputs_are_announced_and_globs_resolved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_partition(tmp_path / "disk1", "orders-0", 0, 100, size=1000)
+    add_partition(tmp_path / "disk2", "orders-1", 0, size=500)
+    add_partition(tmp_path / "disk2", "__consumer_offsets-0", 0, size=10)
+    add_partition(tmp_path / "disk2", f"orders-2.{UNIQUE}-delete", 0, size=7)
+    args = parsed(str(tmp_path / "disk*"), "--output", "tables")
+    assert announced_inputs(args) == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
+    assert capsys.readouterr() == (
+        "",
+        "found 4 segments of 3 partitions, 2,510 bytes\n",
+    )
+
+
+def test_a_single_file_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    partition = add_partition(tmp_path, "orders-0", 0, 100, size=1)
+    args = parsed(str(partition / log_name(0)), "--output", "tables")
+    assert announced_inputs(args) == [str(partition / log_name(0))]
+    assert capsys.readouterr() == (
+        "",
+        "found 1 segment of 1 partition, 1 byte\n",
+    )
+
+
+def test_inputs_that_are_not_there_are_an_error_before_a_session_starts(tmp_path: Path) -> None:
+    with pytest.raises(LogDirError, match="nowhere"):
+        announced_inputs(parsed(str(tmp_path / "nowhere"), "--output", "tables"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_error"),
+    [
+        ("FAILFAST", True),
+        ("PERMISSIVE", False),
+        ("DROPMALFORMED", False),
+    ],
+)
+def test_a_bad_checkpoint_stops_a_job_that_stops_at_damage(
+    mode: str, is_error: bool, tmp_path: Path
+) -> None:
+    # F80.
+    add_partition(tmp_path, "orders-0", 0)
+    (tmp_path / "replication-offset-checkpoint").write_text("garbage")
+    args = parsed(str(tmp_path), "--output", "tables", "--mode", mode)
+    if is_error:
+        with pytest.raises(LogDirError, match="replication-offset-checkpoint"):
+            announced_inputs(args)
+    else:
+        assert announced_inputs(args) == [str(tmp_path)]
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "expected"),
+    [
+        (0, "segment", "0 segments"),
+        (1, "segment", "1 segment"),
+        (2, "segment", "2 segments"),
+        (1, "batch", "1 batch"),
+        (0, "batch", "0 batches"),
+        (1_234_567, "byte", "1,234,567 bytes"),
+    ],
+)
+def test_counts_are_words(count: int, noun: str, expected: str) -> None:
+    assert counted(count, noun) == expected
+
+
+@pytest.mark.parametrize(
+    ("read", "output"),
+    [
+        ("", "tables"),
+        ("", "."),
+        ("", "orders-0"),
+        ("", "orders-0/../tables/of/today"),
+        ("orders-0", "orders-0/tables"),
+        ("orders-0", "tables"),
+        ("orders-0/*.log", "orders-0"),
+        ("", "../linked/tables"),
+    ],
+)
+def test_an_output_in_what_is_read_is_refused(read: str, output: str, tmp_path: Path) -> None:
+    log_dir = tmp_path / "disk"
+    add_partition(log_dir, "orders-0", 0)
+    (log_dir / "meta.properties").write_text("version=1\nnode.id=1\n")
+    (tmp_path / "linked").symlink_to(log_dir)
+    args = parsed(str(log_dir / read), "--output", str(log_dir / output))
+    with pytest.raises(OptionError, match=r"option --output: .* a directory outside of .*disk"):
+        announced_inputs(args)
+
+
+def test_a_table_that_a_link_puts_into_what_is_read_is_refused(tmp_path: Path) -> None:
+    add_partition(tmp_path / "disk", "orders-0", 0)
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "faults").symlink_to(tmp_path / "disk")
+    args = parsed(str(tmp_path / "disk"), "--output", str(tmp_path / "tables"))
+    with pytest.raises(OptionError, match=r"option --output: .*faults', allowed: a directory out"):
+        announced_inputs(args)
+
+
+@pytest.mark.parametrize("read", ["faults/disk", "faults/disk/orders-0", "*/*"])
+def test_a_table_in_which_lies_what_is_read_is_refused(read: str, tmp_path: Path) -> None:
+    # Writing it in parquet would delete what else its directory holds.
+    add_partition(tmp_path / "faults/disk", "orders-0", 0)
+    args = parsed(str(tmp_path / read), "--output", str(tmp_path))
+    with pytest.raises(OptionError, match=r"option --output: .* where faults holds nothing that"):
+        announced_inputs(args)
+
+
+@pytest.mark.parametrize(("read", "output"), [("disk", "disk-tables"), ("orders-0", "tables")])
+def test_an_output_beside_what_is_read_is_taken(read: str, output: str, tmp_path: Path) -> None:
+    # A partition's directory by itself is in no broker's log directory.
+    add_partition(tmp_path / "disk", "orders-0", 0)
+    add_partition(tmp_path, "orders-0", 0)
+    args = parsed(str(tmp_path / read), "--output", str(tmp_path / output))
+    assert announced_inputs(args) == [str(tmp_path / read)]
+
+
+def test_a_job_whose_output_nobody_reads_any_more_ends_as_shells_have_it() -> None:
+    program = """
+import sys
+from kafkalog.spark.jobs.job import ExitCode, run_job
+sys.exit(run_job(lambda args: print("row\\n" * 99_999) or ExitCode.DONE, None))
+"""
+    run = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"row\n"
+    run.stdout.close()
+    _, said = run.communicate(timeout=120)
+    assert (run.returncode, said) == (OUTPUT_CLOSED, b"")
+
+
+def test_a_job_that_is_interrupted_ends_as_shells_have_it() -> None:
+    def run(args: Namespace) -> ExitCode:
+        raise KeyboardInterrupt
+
+    assert run_job(run, PARSER.parse_args(["logs", "--output", "tables"])) == INTERRUPTED
+
+
+def test_what_a_job_prints_has_no_commands_for_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run(args: Namespace) -> ExitCode:
+        sys.stdout.write("orders\x1b[2J\nnext\n")
+        raise LogDirError("a\x07: missing")
+
+    assert run_job(run, Namespace()) == ExitCode.UNREADABLE_INPUT
+    assert capsys.readouterr() == ("orders\\x1b[2J\nnext\n", "error: a\\x07: missing\n")
+
+
+def test_a_job_sees_whether_its_output_is_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    # For a progress bar, which Spark shows on a terminal only.
+    primary, terminal = os.openpty()
+    seen: list[bool] = []
+
+    def run(args: Namespace) -> ExitCode:
+        seen.append(sys.stderr.isatty())
+        return ExitCode.DONE
+
+    with open(terminal, "w") as stderr, open(os.devnull, "w") as nowhere:
+        for stream in (stderr, nowhere):
+            monkeypatch.setattr(sys, "stderr", stream)
+            run_job(run, Namespace())
+    os.close(primary)
+    assert seen == [True, False]

@@ -1,0 +1,81 @@
+"""`kafkalog.read`: Python values become the options of the source."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from kafkalog.errors import OptionError
+from kafkalog.views.options.call_options import source_options
+from kafkalog.views.options.options import read_options
+
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+NEW_YEAR_MS = 1_767_225_600_000
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {}),
+        ({"columns": "offset"}, {"columns": "offset"}),
+        ({"columns": ["offset", "key"]}, {"columns": "offset,key"}),
+        ({"topics": "orders"}, {"subscribe": "orders"}),
+        ({"topics": ["orders", "payments"]}, {"subscribe": "orders,payments"}),
+        ({"topics": {"orders": range(2)}}, {"assign": '{"orders": [0, 1]}'}),
+        (
+            {"topics": {"orders": [0, 1]}, "offsets": (5, None)},
+            {
+                "assign": '{"orders": [0, 1]}',
+                "startingOffsets": '{"orders": {"0": 5, "1": 5}}',
+                "endingOffsets": '{"orders": {"0": -1, "1": -1}}',
+            },
+        ),
+        (
+            {"offsets": {"orders": {0: (None, 7), 3: (1, 2)}}},
+            {
+                "assign": '{"orders": [0, 3]}',
+                "startingOffsets": '{"orders": {"0": -2, "3": 1}}',
+                "endingOffsets": '{"orders": {"0": 7, "3": 2}}',
+            },
+        ),
+        (
+            {"topics": "orders", "offsets": {"orders": {0: (1, 2)}}},
+            {
+                "subscribe": "orders",
+                "startingOffsets": '{"orders": {"0": 1}}',
+                "endingOffsets": '{"orders": {"0": 2}}',
+            },
+        ),
+        ({"timestamps": (5, None)}, {"fromTimestamp": "5"}),
+        (
+            {"timestamps": (NEW_YEAR, NEW_YEAR + timedelta(microseconds=1))},
+            {"fromTimestamp": f"{NEW_YEAR_MS}", "untilTimestamp": f"{NEW_YEAR_MS + 1}"},
+        ),
+        (
+            {"timestamps": (None, NEW_YEAR.astimezone(timezone(timedelta(hours=5))))},
+            {"untilTimestamp": f"{NEW_YEAR_MS}"},
+        ),
+        (
+            {"mode": "PERMISSIVE", "includeHeaders": True, "minPartitions": 7},
+            {"mode": "PERMISSIVE", "includeHeaders": "true", "minPartitions": "7"},
+        ),
+    ],
+)
+def test_values_become_options_that_say_the_same(
+    given: dict[str, Any], expected: dict[str, str]
+) -> None:
+    options = source_options(**given)
+    assert options == expected
+    read_options({"path": "data", **options})
+
+
+def test_offsets_of_all_partitions_need_the_partitions() -> None:
+    with pytest.raises(OptionError, match=r"option topics: got 'orders', allowed: partitions"):
+        source_options(topics="orders", offsets=(1, 2))
+
+
+def test_a_time_without_a_time_zone_is_refused() -> None:
+    with pytest.raises(OptionError, match="a time with its time zone"):
+        source_options(timestamps=(datetime(2026, 1, 1), None))
