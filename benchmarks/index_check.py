@@ -19,9 +19,9 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.side_files import rebuild_side_files

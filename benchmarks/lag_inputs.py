@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from crc32c import crc32c
 
-from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
 from kafkalog.format.transaction_marker import COMMIT
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES

@@ -15,9 +15,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.report import inputs_argument, load, machine, table
-from kafkalog.format.indexes import OffsetEntry, TimeEntry, write_offset_index, write_time_index
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.indexes import (
+    OffsetEntry,
+    TimeEntry,
+    write_offset_index,
+    write_time_index,
+)
 from kafkalog.storage.files.files import list_directory
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups

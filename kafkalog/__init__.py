@@ -29,7 +29,7 @@ def register(spark: SparkSession) -> None:
     """Make `format("kafkalog")` and `format("zookeeper")` known to a session that did not find them
     by itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
     names another."""
-    from kafkalog.spark.source.source import KafkaLogDataSource
+    from kafkalog.spark.source.data_source import KafkaLogDataSource
     from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
     from kafkalog.spark.worker_python import use_this_python
 

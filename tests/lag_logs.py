@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_VALUE
-from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
 from kafkalog.storage.writing.log_settings import LogSettings

@@ -13,8 +13,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.spark.source.data_source import KafkaLogDataSource
 from kafkalog.spark.source.projection import view_schema
-from kafkalog.spark.source.source import KafkaLogDataSource
 from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
 from kafkalog.views.options.stream_options import stream_options
 

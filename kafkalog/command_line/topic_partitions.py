@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kafkalog.coordination.zookeeper.java_patterns import JavaPattern
 from kafkalog.coordination.zookeeper.topic_filters import filter_expression
 from kafkalog.errors import OptionError, UnsupportedFormatError
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 
 _PATTERN = re.compile(r"(?P<topic>[^:,]*)(:((?P<one>[0-9]*)|(?P<first>[0-9]*)-(?P<end>[0-9]*)))?")
 _ALLOWED = "TOPIC[:PARTITION], a partition being N, N-M (without M), N- or -M, separated by commas"

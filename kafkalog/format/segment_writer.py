@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkalog.format.batch_header import NO_VALUE, read_header
-from kafkalog.format.indexes import (
+from kafkalog.format.side_files.indexes import (
     OffsetEntry,
     TimeEntry,
     write_offset_index,

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 # Commits to look at before all that there are: each is a file.

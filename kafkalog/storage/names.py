@@ -41,11 +41,6 @@ _OLDEST_PARTITION_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]{1,249})[_-](?P<partition>[0-9]{1,10})"
 )
 _OLDEST_FILE = re.compile(r"(?P<base_offset>[0-9]{11,20})\.kafka")
-TIERED_MANIFEST = ".rsm-manifest"
-# As Aiven's plug-in stores one: <topic>-<topic id>/<partition>/<base offset>-<segment id>.log
-_CHUNKED_FILE = re.compile(
-    r".*-[A-Za-z0-9_-]{22}/[0-9]{1,10}/[0-9]{20}-[A-Za-z0-9_-]{22}\.log", re.DOTALL
-)
 _MARKS = (".deleted", ".cleaned", ".swap", "-delete", "-stray", "-future")
 
 
@@ -129,12 +124,6 @@ def oldest_partition_name(directory_name: str) -> PartitionName | None:
 def oldest_base_offset(file_name: str) -> int | None:
     """The offset in the name of a file of the oldest layout, None for every other file."""
     return _offset(_OLDEST_FILE.fullmatch(file_name))
-
-
-def tiered_manifest_path(path: str) -> str | None:
-    """The manifest beside a segment in Aiven's layout of tiered storage, None for other files."""
-    is_chunked = path.endswith(".log") and _CHUNKED_FILE.fullmatch(path)
-    return path.removesuffix(".log") + TIERED_MANIFEST if is_chunked else None
 
 
 def is_marked(name: str) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.checkpoints import TopicPartition
-from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.files.files import read_text
 from kafkalog.storage.names import CLUSTER_METADATA
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, commit_record
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.testing.made_records import Clock

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kafkalog.errors import LogDirError, OptionError
-from kafkalog.format.checkpoints import TopicPartition, write_offset_checkpoint
-from kafkalog.format.log_dir_files import write_clean_shutdown
-from kafkalog.format.properties import write_properties
 from kafkalog.format.record_batch import BatchFields
+from kafkalog.format.side_files.checkpoints import TopicPartition, write_offset_checkpoint
+from kafkalog.format.side_files.log_dir_files import write_clean_shutdown
+from kafkalog.format.side_files.properties import write_properties
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, META_PROPERTIES
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,

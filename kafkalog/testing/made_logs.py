@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from kafkalog.errors import OptionError
 from kafkalog.format.batch_header import BatchHeader, read_header
-from kafkalog.format.partition_metadata import write_topic_id
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.storage.cleaning.compaction import (
     CleaningRound,
     SourceBatch,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.record_batch import BatchFields
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.testing.group_offsets import CommittedOffsets, GroupOffsets
 from kafkalog.testing.made_logs import MadeLog

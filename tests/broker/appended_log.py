@@ -6,9 +6,9 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
 from kafkalog.format.transaction_marker import ABORT, TransactionMarker, write_marker
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter

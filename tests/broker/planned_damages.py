@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkalog.format.indexes import AbortedTransaction, write_transaction_index
-from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
+from kafkalog.format.side_files.indexes import AbortedTransaction, write_transaction_index
+from kafkalog.format.side_files.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from tests.broker.made_logs import MadeLog, flip, log_name
 

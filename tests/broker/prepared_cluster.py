@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.format.side_files.partition_metadata import read_topic_id
 from tests.broker.kafka_server import KafkaServer
 
 TOPIC = "copies"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kafkalog.format.checkpoints import write_offset_checkpoint
 from kafkalog.format.records import Record
 from kafkalog.format.segment import read_ranges, read_segment_records, with_record_faults
+from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.salvage import main
-from kafkalog.format.producer_snapshot import read_producer_snapshot
+from kafkalog.format.side_files.producer_snapshot import read_producer_snapshot
 from kafkalog.inspection.partitions.salvage import SalvageSettings
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.storage.log_dir.log_dir import find_partitions

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.format.partition_metadata import write_topic_id
+from kafkalog.format.side_files.partition_metadata import write_topic_id
 from tests.broker.consumed_rows import row_of
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.made_logs import MadeLog, log_name

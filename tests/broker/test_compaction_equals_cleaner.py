@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kafkalog.format.batch_header import BatchHeader, read_header
-from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from kafkalog.inspection.partitions.compaction_report import compaction_rows
 from kafkalog.storage.cleaning.cleanable import (
     CleanableLog,

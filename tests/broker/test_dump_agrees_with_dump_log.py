@@ -12,7 +12,7 @@ import pytest
 from kafkalog.command_line.dump.plan import planned
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import item_pieces
-from kafkalog.format.producer_snapshot import write_producer_snapshot
+from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from tests.broker.java_tools import ToolError, run_dump
 from tests.broker.marks import needs_kafka
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.checkpoints import write_offset_checkpoint
-from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs, with_epoch
+from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
+from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs, with_epoch
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
 from kafkalog.storage.recovery.recovery import (
     LEADER_EPOCHS,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 
 
 def brokers_doings(golden: Path) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.format.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from tests.golden.test_damaged_files import FOUND
 
 Unpacked = Callable[[str], Path]

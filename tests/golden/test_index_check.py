@@ -14,8 +14,12 @@ from typing import Any
 
 import pytest
 
-from kafkalog.format.indexes import read_offset_index, read_time_index, read_transaction_index
-from kafkalog.format.producer_snapshot import read_producer_snapshot
+from kafkalog.format.side_files.indexes import (
+    read_offset_index,
+    read_time_index,
+    read_transaction_index,
+)
+from kafkalog.format.side_files.producer_snapshot import read_producer_snapshot
 from kafkalog.inspection.partitions.segments import segment_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 

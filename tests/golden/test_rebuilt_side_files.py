@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.indexes import read_time_index, read_transaction_index
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.indexes import read_time_index, read_transaction_index
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.side_files import SideFiles, rebuild_side_files

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.indexes import read_transaction_index
-from kafkalog.format.leader_epochs import EpochStart, with_epoch, write_leader_epochs
-from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.indexes import read_transaction_index
+from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch, write_leader_epochs
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.format.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.schemas import table_fields
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "log-dirs"

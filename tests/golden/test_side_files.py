@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.checkpoints import read_offset_checkpoint, write_offset_checkpoint
-from kafkalog.format.indexes import (
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint, write_offset_checkpoint
+from kafkalog.format.side_files.indexes import (
     read_offset_index,
     read_time_index,
     read_transaction_index,
@@ -19,11 +19,14 @@ from kafkalog.format.indexes import (
     write_time_index,
     write_transaction_index,
 )
-from kafkalog.format.leader_epochs import read_leader_epochs, write_leader_epochs
-from kafkalog.format.log_dir_files import read_clean_shutdown, write_clean_shutdown
-from kafkalog.format.partition_metadata import read_topic_id, write_topic_id
-from kafkalog.format.producer_snapshot import read_producer_snapshot, write_producer_snapshot
-from kafkalog.format.properties import read_properties, write_properties
+from kafkalog.format.side_files.leader_epochs import read_leader_epochs, write_leader_epochs
+from kafkalog.format.side_files.log_dir_files import read_clean_shutdown, write_clean_shutdown
+from kafkalog.format.side_files.partition_metadata import read_topic_id, write_topic_id
+from kafkalog.format.side_files.producer_snapshot import (
+    read_producer_snapshot,
+    write_producer_snapshot,
+)
+from kafkalog.format.side_files.properties import read_properties, write_properties
 
 
 def offset_index(data: bytes, base_offset: int) -> bytes:

@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.salvage import main
-from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.properties import read_properties
 from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.properties import read_properties
 from kafkalog.spark.jobs.job import ExitCode
 from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
 from tests.samples import batch, record

@@ -129,7 +129,7 @@ import kafkalog, pyspark_kafkalog, pyspark_zookeeper
 from kafkalog.messages.catalog import topic_families
 from kafkalog.schemas import table_fields, table_names
 from kafkalog.spark.session import default_settings
-from kafkalog.spark.source.source import KafkaLogDataSource
+from kafkalog.spark.source.data_source import KafkaLogDataSource
 from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
 print(kafkalog.__file__)
 print(pyspark_kafkalog.DefaultSource is KafkaLogDataSource)

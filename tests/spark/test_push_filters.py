@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.spark.source.source import KafkaLogReader
+from kafkalog.spark.source.batch_reader import KafkaLogReader
 
 pytestmark = pytest.mark.spark
 

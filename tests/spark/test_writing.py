@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kafkalog
 from kafkalog.errors import OptionError, SchemaError
-from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.names import LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
 from kafkalog.views.options.write_options import write_options
 from kafkalog.wire.compression import CompressionType

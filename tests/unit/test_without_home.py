@@ -19,7 +19,7 @@ LOG_DIR = ROOT / "examples" / "log-dirs" / "kafka-4.4"
 COMMAND = "from kafkalog.command_line.main import main; main()"
 # What the planning Python and a task's Python do.
 READS = f"""
-from kafkalog.spark.source.source import KafkaLogDataSource
+from kafkalog.spark.source.data_source import KafkaLogDataSource
 source = KafkaLogDataSource({{"path": {str(LOG_DIR)!r}}})
 reader = source.reader(source.schema())
 print(sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part)))

@@ -14,7 +14,7 @@ from kafkalog.columns.arrays import integers
 from kafkalog.columns.writing.batch_encoder import BatchEncoder
 from kafkalog.columns.writing.written_rows import partitions_of
 from kafkalog.errors import RowError
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.partition_output import ORDER, PartitionOutput, WrittenLog
 

@@ -19,7 +19,7 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
 if TYPE_CHECKING:
-    from kafkalog.format.checkpoints import TopicPartition
+    from kafkalog.format.side_files.checkpoints import TopicPartition
     from kafkalog.storage.partition_log import PartitionLog
     from kafkalog.storage.reading.replica_reads import ReplicaSet
 

@@ -91,7 +91,7 @@ def undelete(
 
 def _refuse_no_id(option: str, topic_id: str | None) -> None:
     from kafkalog.errors import CorruptDataError
-    from kafkalog.format.partition_metadata import read_topic_id, write_topic_id
+    from kafkalog.format.side_files.partition_metadata import read_topic_id, write_topic_id
 
     try:
         if topic_id is not None:

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.indexes import offset_entries, time_entries, transaction_entries
-from kafkalog.format.leader_epochs import read_leader_epochs
-from kafkalog.format.log_dir_files import read_clean_shutdown
-from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.format.producer_snapshot import ProducerEntry, producer_entries
-from kafkalog.format.properties import read_properties
 from kafkalog.format.secret_configs import shown_config
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.indexes import offset_entries, time_entries, transaction_entries
+from kafkalog.format.side_files.leader_epochs import read_leader_epochs
+from kafkalog.format.side_files.log_dir_files import read_clean_shutdown
+from kafkalog.format.side_files.partition_metadata import read_topic_id
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, producer_entries
+from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.names import (
     CLEANER_OFFSETS,

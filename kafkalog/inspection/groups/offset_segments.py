@@ -13,8 +13,8 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.errors import LogDirError
-from kafkalog.format.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.format.side_files.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.inspection.logs.replica_facts import replica_facts
 from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_batches
 from kafkalog.storage.files.files import InputFile

@@ -10,8 +10,8 @@ from kafkalog.columns.batches.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET
 from kafkalog.columns.batches.batch_table import POSITION as BATCH_POSITION
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import OFFSET_ENTRY, whole_entries
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import OFFSET_ENTRY, whole_entries
 from kafkalog.inspection.indexes.header_walk import (
     EntryOrder,
     HeaderTable,

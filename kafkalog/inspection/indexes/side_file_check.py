@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
-from kafkalog.format.leader_epochs import read_leader_epochs
-from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.format.producer_snapshot import producer_entries
+from kafkalog.format.side_files.leader_epochs import read_leader_epochs
+from kafkalog.format.side_files.partition_metadata import read_topic_id
+from kafkalog.format.side_files.producer_snapshot import producer_entries
 from kafkalog.inspection.indexes.index_findings import NOT_RISING, OFFSET, IndexFinding
 from kafkalog.storage.names import snapshot_offset
 

@@ -10,7 +10,7 @@ from kafkalog.columns.batches.batch_table import LAST_OFFSET, MAGIC, MAX_TIMESTA
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import TIME_ENTRY, whole_entries
+from kafkalog.format.side_files.indexes import TIME_ENTRY, whole_entries
 from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,

@@ -13,7 +13,11 @@ from kafkalog.columns.batches.batch_table import ATTRIBUTES, MAGIC, PRODUCER_ID
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.format.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import TRANSACTION_ENTRY, TRANSACTION_INDEX_VERSION, whole_entries
+from kafkalog.format.side_files.indexes import (
+    TRANSACTION_ENTRY,
+    TRANSACTION_INDEX_VERSION,
+    whole_entries,
+)
 from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,

@@ -27,9 +27,9 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import LEGACY_CHECKSUM_START, V2_CHECKSUM_START
-from kafkalog.format.checkpoints import TopicPartition
 from kafkalog.format.faults import Fault
-from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.storage.files.files import InputFile, read_text
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds

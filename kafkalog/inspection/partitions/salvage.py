@@ -28,7 +28,7 @@ from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.sound_batches import batch_bytes, judged_chunks
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.faults import Fault
-from kafkalog.format.partition_metadata import write_topic_id
+from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.inspection.partitions.doubtful_batches import is_misplaced, miscounted, replaced
 from kafkalog.storage.cleaning.log_compaction import compact_log
 from kafkalog.storage.files.files import InputFile

@@ -35,7 +35,7 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, CONTROL_BIT, DELETE_HORIZON_BIT, NO_VALUE
 from kafkalog.format.faults import Severity
-from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
 from kafkalog.inspection.indexes.index_findings import MISSING, ORPHAN, IndexFinding
 from kafkalog.inspection.indexes.side_file_check import (

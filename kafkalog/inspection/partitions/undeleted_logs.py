@@ -13,7 +13,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.format.partition_metadata import write_topic_id
+from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import InputFile, list_directory
 from kafkalog.storage.files.output_files import OutputFile, flush_directory, write_file

@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafkalog.log_lines import logger
+from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.views.options.stream_options import StreamOptions
 
 if TYPE_CHECKING:
@@ -100,7 +101,6 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch, planned as a batch read of these offsets."""
-        from kafkalog.spark.source.source import ReadGroup
         from kafkalog.views.planning.planning import planned_groups
         from kafkalog.views.planning.stream_start import micro_batch
 
@@ -109,8 +109,6 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [] if planned is None else [ReadGroup(reads) for reads in planned_groups(*planned)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        from kafkalog.spark.source.source import KafkaLogReader
-
         return KafkaLogReader(self._options.read, self._columns).read(partition)
 
     def _stream_ends(self) -> StreamEnds:

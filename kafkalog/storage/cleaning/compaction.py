@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kafkalog.format.batch_header import LOG_APPEND_TIME, NO_VALUE, BatchHeader, read_header
-from kafkalog.format.indexes import AbortedTransaction
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.transaction_marker import ABORT, COMMIT, read_marker
 from kafkalog.storage.cleaning.log_transactions import LastBatch
 from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT

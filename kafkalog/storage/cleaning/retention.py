@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-UNLIMITED = -1
-DELETE = "delete"
+from kafkalog.storage.log_dir.topic_configs import RetentionLimits
 
 
 class Reason(Enum):
@@ -48,26 +47,6 @@ class RetentionLog:
     log_end_offset: int
     high_watermark: int
     highest_remote_offset: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RetentionLimits:
-    """The settings that count; a None is unknown, UNLIMITED or any negative number no limit.
-
-    Of a tiered log these are the local limits.
-    """
-
-    cleanup_policy: frozenset[str] | None
-    retention_ms: int | None
-    retention_bytes: int | None
-    is_tiered: bool = False
-
-    @property
-    def has_limits(self) -> bool | None:
-        """Whether size and time count at all; None if nobody can tell."""
-        if self.cleanup_policy is None:
-            return None
-        return DELETE in self.cleanup_policy or (not self.cleanup_policy and self.is_tiered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import TIME_ENTRY, read_time_index, whole_entries
+from kafkalog.format.side_files.indexes import TIME_ENTRY, read_time_index, whole_entries
 from kafkalog.storage.files.files import modified_ms, read_bytes
 from kafkalog.storage.partition_log import SegmentFile
 

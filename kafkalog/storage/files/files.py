@@ -11,14 +11,13 @@ from typing import Protocol
 
 from kafkalog.errors import CorruptDataError, OutOfMemoryError, UnsupportedFormatError
 from kafkalog.format.faults import Fault
-from kafkalog.format.tiered_manifest import read_tiered_manifest
+from kafkalog.format.side_files.tiered_manifest import read_tiered_manifest
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files import local_files
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.read_counts import read_counts
-from kafkalog.storage.files.tiered_chunks import ChunkedFile, StoredFile
+from kafkalog.storage.files.tiered_chunks import ChunkedFile, StoredFile, tiered_manifest_path
 from kafkalog.storage.files.uris import absolute_path, is_remote
-from kafkalog.storage.names import tiered_manifest_path
 
 # Of files that are read as a whole. An index has 10 MiB, unless segment.index.bytes is raised.
 _MOST_READ_BYTES = 64 * 1024 * 1024

@@ -5,11 +5,12 @@ Rule: docs/remote.md F557.
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 from typing import Protocol
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.tiered_manifest import TieredManifest
+from kafkalog.format.side_files.tiered_manifest import TieredManifest
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.compression import (
     CompressionError,
@@ -18,7 +19,18 @@ from kafkalog.wire.compression import (
     decompress_into,
 )
 
+TIERED_MANIFEST = ".rsm-manifest"
+# As Aiven's plug-in stores one: <topic>-<topic id>/<partition>/<base offset>-<segment id>.log
+_CHUNKED_FILE = re.compile(
+    r".*-[A-Za-z0-9_-]{22}/[0-9]{1,10}/[0-9]{20}-[A-Za-z0-9_-]{22}\.log", re.DOTALL
+)
 _MAGIC = 2  # zstd is framed in one way only
+
+
+def tiered_manifest_path(path: str) -> str | None:
+    """The manifest beside a segment in Aiven's layout of tiered storage, None for other files."""
+    is_chunked = path.endswith(".log") and _CHUNKED_FILE.fullmatch(path)
+    return path.removesuffix(".log") + TIERED_MANIFEST if is_chunked else None
 
 
 class StoredFile(Protocol):

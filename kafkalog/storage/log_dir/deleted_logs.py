@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
-from kafkalog.format.partition_metadata import read_topic_id
+from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory, read_text
 from kafkalog.storage.files.read_around import unreadable_reason

@@ -13,8 +13,8 @@ from itertools import zip_longest
 from typing import TypeVar
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.checkpoints import read_offset_checkpoint
-from kafkalog.format.properties import read_properties
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
+from kafkalog.format.side_files.properties import read_properties
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import Directories, list_directory, matching_entries

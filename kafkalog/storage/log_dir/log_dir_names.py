@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.properties import read_properties
+from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.files.files import list_directory, matching_entries, read_text
 from kafkalog.storage.log_dir.log_dir import META_PROPERTIES
 from kafkalog.storage.names import PartitionName, partition_name

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import is_directory, list_directory, special_entries
 from kafkalog.storage.files.read_around import unreadable_reason

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from kafkalog.errors import LogDirError
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.log_dir.replica_sets import ReplicaPlace, why_no_replicas
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 

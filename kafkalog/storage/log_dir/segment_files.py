@@ -12,7 +12,7 @@ from enum import Enum
 from itertools import pairwise
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import OffsetEntry
+from kafkalog.format.side_files.indexes import OffsetEntry
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.names import SegmentFileName, partition_name, segment_file_name

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
-from kafkalog.format.tiered_manifest import read_tiered_manifest
+from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
+from kafkalog.format.side_files.tiered_manifest import read_tiered_manifest
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import Directories, read_text
 from kafkalog.storage.files.requests_at_once import answers
-from kafkalog.storage.names import TIERED_MANIFEST as MANIFEST
+from kafkalog.storage.files.tiered_chunks import TIERED_MANIFEST as MANIFEST
 
 # Of 16 bytes in base64 the last character has two bits, in four letters.
 _ID = r"(?P<id>[A-Za-z0-9_-]{21}[AQgw])"

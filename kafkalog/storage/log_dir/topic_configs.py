@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from kafkalog.errors import OptionError
-from kafkalog.format.properties import read_properties
-from kafkalog.storage.cleaning.retention import UNLIMITED, RetentionLimits
+from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
 
 SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
+
+UNLIMITED = -1
+DELETE = "delete"
 
 # Topics that brokers create with settings of their own, which no broker's settings tell.
 _OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
@@ -36,6 +38,26 @@ class Setting(Generic[_Value]):
 
     value: _Value | None
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionLimits:
+    """The settings that count; a None is unknown, UNLIMITED or any negative number no limit.
+
+    Of a tiered log these are the local limits.
+    """
+
+    cleanup_policy: frozenset[str] | None
+    retention_ms: int | None
+    retention_bytes: int | None
+    is_tiered: bool = False
+
+    @property
+    def has_limits(self) -> bool | None:
+        """Whether size and time count at all; None if nobody can tell."""
+        if self.cleanup_policy is None:
+            return None
+        return DELETE in self.cleanup_policy or (not self.cleanup_policy and self.is_tiered)
 
 
 @dataclass(frozen=True, slots=True)

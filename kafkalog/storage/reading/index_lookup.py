@@ -16,8 +16,8 @@ from typing import Self, TypeVar
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import BatchHeader
-from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetEntry, TimeEntry
 from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetEntry, TimeEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.recovery.segment_recovery import frames

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files.files import list_directory, read_bytes
 from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog

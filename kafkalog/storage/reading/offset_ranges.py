@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kafkalog.errors import DataLossError, OptionError
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.log_lines import logger
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, LogBounds, log_bounds

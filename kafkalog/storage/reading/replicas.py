@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.wire.checksums import crc32c
 
 NO_EPOCH = -1

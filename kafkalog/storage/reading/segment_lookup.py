@@ -12,8 +12,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import MAGICS, computed_crc
-from kafkalog.format.indexes import OFFSET_ENTRY, OffsetEntry
 from kafkalog.format.resync import Bounds
+from kafkalog.format.side_files.indexes import OFFSET_ENTRY, OffsetEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.segment_recovery import Frame, Readable, frames
 

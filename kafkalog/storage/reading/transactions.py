@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.format.producer_snapshot import ProducerEntry
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry
 from kafkalog.format.transaction_marker import ABORT, TransactionMarker
 
 

@@ -10,7 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import OFFSET_ENTRY, OffsetEntry, read_offset_index, whole_entries
+from kafkalog.format.side_files.indexes import (
+    OFFSET_ENTRY,
+    OffsetEntry,
+    read_offset_index,
+    whole_entries,
+)
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
 from kafkalog.storage.recovery.segment_recovery import Frame, frames

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.format.producer_snapshot import ProducerEntry, read_producer_snapshot
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files.files import InputFile, read_bytes
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment
 from kafkalog.storage.recovery.producer_state import (

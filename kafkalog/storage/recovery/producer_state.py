@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from kafkalog.errors import CorruptDataError, KafkaLogError
 from kafkalog.format.batch_header import NO_VALUE, BatchHeader
 from kafkalog.format.faults import Fault
-from kafkalog.format.indexes import AbortedTransaction
-from kafkalog.format.producer_snapshot import ProducerEntry
+from kafkalog.format.side_files.indexes import AbortedTransaction
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry
 from kafkalog.format.transaction_marker import ABORT, TransactionMarker
 
 

@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import (
+from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import (
     OFFSET_ENTRY,
     TIME_ENTRY,
     TRANSACTION_ENTRY,
     read_transaction_index,
     whole_entries,
 )
-from kafkalog.format.leader_epochs import (
+from kafkalog.format.side_files.leader_epochs import (
     EpochStart,
     read_leader_epochs,
     without_end,
     without_start,
 )
-from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.recovery.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles

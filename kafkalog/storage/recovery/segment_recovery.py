@@ -24,9 +24,9 @@ from kafkalog.format.batch_header import (
     BatchHeader,
     read_header,
 )
-from kafkalog.format.indexes import AbortedTransaction, OffsetEntry, TimeEntry
-from kafkalog.format.leader_epochs import EpochStart, with_epoch
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import AbortedTransaction, OffsetEntry, TimeEntry
+from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
 from kafkalog.storage.recovery.producer_state import (
     BrokerStartError,

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafkalog.format.indexes import (
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import (
     write_offset_index,
     write_time_index,
     write_transaction_index,
 )
-from kafkalog.format.leader_epochs import EpochStart
-from kafkalog.format.producer_snapshot import write_producer_snapshot
-from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.leader_epochs import EpochStart
+from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.segment_recovery import Readable, SegmentRecovery, recover_segment
 

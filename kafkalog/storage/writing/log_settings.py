@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkalog.errors import OptionError
-from kafkalog.format.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY
 
 NEVER = 2**63 - 1
 _LARGEST_FILE = 2**31 - 1

@@ -12,9 +12,9 @@ from types import TracebackType
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.batch_header import BatchHeader, computed_crc
 from kafkalog.format.faults import Fault
-from kafkalog.format.leader_epochs import EpochStart, with_epoch, write_leader_epochs
-from kafkalog.format.producer_snapshot import write_producer_snapshot
 from kafkalog.format.segment import MAX_RELATIVE_OFFSET, framing_fault
+from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch, write_leader_epochs
+from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from kafkalog.storage.files.output_files import Flush, flush_directory, new_directory, write_file
 from kafkalog.storage.names import partition_name
 from kafkalog.storage.recovery.producer_state import ProducerState

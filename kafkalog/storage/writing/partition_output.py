@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import LogDirError, RowError
-from kafkalog.format.checkpoints import (
+from kafkalog.format.side_files.checkpoints import (
     TopicPartition,
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from kafkalog.format.partition_metadata import write_topic_id
+from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.storage.files.files import list_directory, read_text
 from kafkalog.storage.files.output_files import Flush, flush_directory, write_file
 from kafkalog.storage.names import (

@@ -10,7 +10,7 @@ from contextlib import suppress
 from shlex import quote
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError, UnsupportedFormatError
-from kafkalog.format.checkpoints import (
+from kafkalog.format.side_files.checkpoints import (
     TopicPartition,
     read_offset_checkpoint,
     write_offset_checkpoint,

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 
 from kafkalog.format.batch_header import NO_VALUE, BatchHeader
-from kafkalog.format.indexes import (
+from kafkalog.format.segment import MAX_RELATIVE_OFFSET
+from kafkalog.format.side_files.indexes import (
     OFFSET_ENTRY,
     TIME_ENTRY,
     AbortedTransaction,
@@ -18,7 +19,6 @@ from kafkalog.format.indexes import (
     write_time_index,
     write_transaction_index,
 )
-from kafkalog.format.segment import MAX_RELATIVE_OFFSET
 from kafkalog.storage.files.output_files import Flush, OutputFile
 from kafkalog.storage.writing.log_settings import LogSettings
 

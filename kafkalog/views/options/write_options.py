@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
 from kafkalog.columns.writing.batch_encoder import DEFAULT_BATCH_BYTES
 from kafkalog.errors import KafkaLogError, OptionError
-from kafkalog.format.partition_metadata import read_topic_id, write_topic_id
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
+from kafkalog.format.side_files.partition_metadata import read_topic_id, write_topic_id
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.views.options.option_values import OptionValues
 from kafkalog.wire.compression import CompressionType

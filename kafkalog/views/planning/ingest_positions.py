@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 
 from kafkalog.errors import OptionError, StatePositionError
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.views.planning.state_positions import (
     StateSource,
     by_partition,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafkalog.errors import StatePositionError
-from kafkalog.format.checkpoints import TopicPartition
-from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.partition_log import SegmentFile
 
 _WRITER = "kafkalog reconstruct_state"

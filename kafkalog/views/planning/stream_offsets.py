@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from kafkalog.columns.transactions.transaction_walk import stable_offset
 from kafkalog.errors import LogDirError, UnsupportedFormatError
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import replica_sets
 from kafkalog.storage.log_dir.log_dir import find_partitions

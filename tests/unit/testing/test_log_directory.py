@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError, KafkaLogError, LogDirError, OptionError, RowError
-from kafkalog.format.checkpoints import read_offset_checkpoint
 from kafkalog.format.segment import framing_fault
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.testing import LogDirectory, ProducerRecord

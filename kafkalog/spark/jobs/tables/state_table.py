@@ -13,7 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.format.checkpoints import TopicPartition
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.spark.delta_history import History, any_of, newest_positions, user_metadata
 from kafkalog.spark.jobs.tables.state_arguments import state_settings
 from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkalog.format.producer_snapshot import write_producer_snapshot
+from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from tests.broker.made_logs import MadeBatch, MadeLog, flip, log_name
 from tests.committed_reads import committed_offsets

@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from kafkalog.format.indexes import OffsetEntry, write_offset_index
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.indexes import OffsetEntry, write_offset_index
 from kafkalog.messages.record_writer import write_record_value
 from tests.conftest import ROOT
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from kafkalog.format.partition_metadata import read_topic_id, write_topic_id
+from kafkalog.format.side_files.partition_metadata import read_topic_id, write_topic_id
 from tests.conftest import ROOT
 from tests.samples import batch
 from tests.spark.kafka_logs import write_log

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError, SchemaError
-from kafkalog.format.leader_epochs import EpochStart, read_leader_epochs
+from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.inspection.groups.offset_segments import (
     NEW_LOG,
     LogEnd,

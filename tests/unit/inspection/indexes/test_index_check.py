@@ -7,10 +7,10 @@ import struct
 import pytest
 
 from kafkalog.format.faults import Severity
-from kafkalog.format.indexes import AbortedTransaction, write_transaction_index
 from kafkalog.format.message_set import write_message, write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.indexes import AbortedTransaction, write_transaction_index
 from kafkalog.inspection.indexes.index_findings import IndexFinding
 from kafkalog.wire.compression import CompressionType
 from tests.checked_indexes import checked

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.leader_epochs import EpochStart
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.inspection.logs.replica_facts import replica_facts, replica_sets
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.samples import batch

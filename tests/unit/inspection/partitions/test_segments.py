@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from kafkalog.format.message_set import write_message_set
-from kafkalog.format.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.inspection.partitions.segments import segment_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.spark.source.source import KafkaLogReader, ReadGroup
+from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.storage.files import local_files
 from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.views.options.options import read_options

@@ -9,13 +9,13 @@ import pytest
 
 from kafkalog.storage.cleaning.retention import (
     Reason,
-    RetentionLimits,
     RetentionLog,
     RetentionSegment,
     Verdict,
     expiries_ms,
     plan_retention,
 )
+from kafkalog.storage.log_dir.topic_configs import RetentionLimits
 
 NOW = 1_000_000
 DELETE, COMPACT = frozenset(("delete",)), frozenset(("compact",))

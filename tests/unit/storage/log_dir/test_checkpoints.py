@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.checkpoints import (
+from kafkalog.format.side_files.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from kafkalog.format.properties import read_properties
+from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LogDir
 from tests.unit.storage.log_dirs import (

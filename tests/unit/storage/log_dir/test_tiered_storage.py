@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError, LogDirError, UnsupportedFormatError
-from kafkalog.format.leader_epochs import EpochStart
-from kafkalog.format.tiered_manifest import read_chunk_sizes, read_tiered_manifest
+from kafkalog.format.side_files.leader_epochs import EpochStart
+from kafkalog.format.side_files.tiered_manifest import read_chunk_sizes, read_tiered_manifest
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.tiered_storage import TieredSegment, counting_segments

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from kafkalog.errors import OptionError
-from kafkalog.storage.cleaning.retention import RetentionLimits
 from kafkalog.storage.log_dir.topic_configs import (
     DEFAULT,
     TOPIC,
     UNKNOWN,
     CompactionSettings,
+    RetentionLimits,
     RetentionSettings,
     Setting,
     TopicConfigs,

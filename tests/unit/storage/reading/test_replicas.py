@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError
-from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.replicas import (
     BatchFact,

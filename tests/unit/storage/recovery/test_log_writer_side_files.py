@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.indexes import read_transaction_index
-from kafkalog.format.leader_epochs import read_leader_epochs
-from kafkalog.format.producer_snapshot import read_producer_snapshot
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
+from kafkalog.format.side_files.indexes import read_transaction_index
+from kafkalog.format.side_files.leader_epochs import read_leader_epochs
+from kafkalog.format.side_files.producer_snapshot import read_producer_snapshot
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from tests.samples import record
 from tests.unit.storage.written_logs import Machine, bases, log_of, writer

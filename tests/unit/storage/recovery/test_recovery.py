@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.storage.recovery.recovery import Cut, RecoveryPlan, RecoverySettings, plan_recovery
 from tests.samples import batch, record
 

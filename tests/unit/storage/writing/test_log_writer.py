@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
-from kafkalog.format.indexes import read_offset_index, read_time_index
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
+from kafkalog.format.side_files.indexes import read_offset_index, read_time_index
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.wire.compression import CompressionType
 from tests.samples import batch, consecutive, record

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafkalog.errors import OptionError, StatePositionError
-from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.views.planning.ingest_positions import (
     IngestPositions,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kafkalog.errors import StatePositionError
-from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.views.planning.state_positions import (
     StatePositions,
     StateSettings,

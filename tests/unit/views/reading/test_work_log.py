@@ -14,7 +14,7 @@ import pytest
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.spark.source.source import KafkaLogReader, ReadGroup
+from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
 from kafkalog.views.options.options import read_options
 from kafkalog.views.reading.work_log import PLANNED, READ
 from kafkalog.wire.compression import CompressionType

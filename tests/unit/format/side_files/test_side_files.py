@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.indexes import (
+from kafkalog.format.side_files.indexes import (
     AbortedTransaction,
     OffsetEntry,
     TimeEntry,
@@ -19,20 +19,20 @@ from kafkalog.format.indexes import (
     read_transaction_index,
     write_transaction_index,
 )
-from kafkalog.format.leader_epochs import (
+from kafkalog.format.side_files.leader_epochs import (
     EpochStart,
     read_leader_epochs,
     with_epoch,
     without_end,
     without_start,
 )
-from kafkalog.format.partition_metadata import read_topic_id
-from kafkalog.format.producer_snapshot import (
+from kafkalog.format.side_files.partition_metadata import read_topic_id
+from kafkalog.format.side_files.producer_snapshot import (
     ProducerEntry,
     read_producer_snapshot,
     write_producer_snapshot,
 )
-from kafkalog.format.properties import read_properties, write_properties
+from kafkalog.format.side_files.properties import read_properties, write_properties
 
 SNAPSHOT = write_producer_snapshot([ProducerEntry(7, 1, 9, 19, 4, 1000, -1, -1)])
 

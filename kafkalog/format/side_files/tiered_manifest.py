@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.leader_epochs import EpochStart
+from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.wire.compression import (
     CompressionError,
     CompressionType,

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kafkalog.format.checkpoints import int64, read_checkpoint, write_checkpoint
+from kafkalog.format.side_files.checkpoints import int64, read_checkpoint, write_checkpoint
 
 
 class EpochStart(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.log_dir_files import (
+from kafkalog.format.side_files.log_dir_files import (
     read_clean_shutdown,
     write_clean_shutdown,
 )

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.format.indexes import OffsetEntry, TimeEntry, write_offset_index, write_time_index
+from kafkalog.format.side_files.indexes import (
+    OffsetEntry,
+    TimeEntry,
+    write_offset_index,
+    write_time_index,
+)
 
 # The first entries of __cluster_metadata-0/00000000000000000218.{index,timeindex} in kafka44, and
 # what kafka-dump-log says of them: "offset: 277 position: 4125", "timestamp: 1795246829445

@@ -1,0 +1,1 @@
+"""The files beside segments: indexes, checkpoints, snapshots, properties."""

@@ -1,0 +1,52 @@
+"""`spark.read.format("kafkalog")`: the data source."""
+
+from __future__ import annotations
+
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceStreamReader
+from pyspark.sql.types import StructType
+
+from kafkalog.spark.source.batch_reader import KafkaLogReader
+from kafkalog.spark.source.projection import projected_columns, view_schema
+from kafkalog.spark.worker_daemon import quieten_planner
+from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.views.options.options import read_options
+from kafkalog.views.options.stream_options import loaded_options, stream_options
+
+NAME = "kafkalog"
+
+# All that plans imports this, the process that looks for sources too.
+quieten_planner()
+
+
+class KafkaLogDataSource(DataSource):
+    """Kafka's log directories as a DataFrame.
+
+    Options and views: docs/options.md. The columns of view `records` are those of Spark's own Kafka
+    source.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        # Whether this is a batch read or a stream only shows when a reader is asked for.
+        return view_schema(loaded_options(self.options))
+
+    def reader(self, schema: StructType) -> KafkaLogReader:
+        options = read_options(self.options)
+        return KafkaLogReader(options, projected_columns(options.view, schema))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
+
+        options = stream_options(self.options)
+        # The process that asks for the reader keeps it, and calls all that plans.
+        use_file_access(options.read.file_access)
+        return KafkaLogStreamReader(options, projected_columns(options.read.view, schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        from kafkalog.spark.source.segment_writing import KafkaLogWriter
+        from kafkalog.views.options.write_options import write_options
+
+        return KafkaLogWriter(write_options(self.options), schema, overwrite=overwrite)
