@@ -1,0 +1,377 @@
+"""Options that commands and jobs share, as click decorators: each has one name and one meaning.
+
+The table of names is in CONTRIBUTING.md. A decorator's docstring names the parameter that the
+function receives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import click
+
+from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
+from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.views.options.options import Isolation, Mode, Shutdown
+from kafkalog.words import TIMES_ALLOWED, given_time_ms, printable_lines
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+# What a PATH is, for the end of a help text.
+PATHS_MEANING = """\
+\b
+PATH is a broker's log directory, a partition directory, a .log file, or a glob
+of these: a local path, or a URI such as s3://bucket/path with credentials in the
+environment.
+"""
+_OFFSETS = re.compile(
+    r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,18})(?P<colon>:?)(?P<end>[0-9]{0,18})"
+)
+_PLACE = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,9})")
+
+
+class OffsetRange(NamedTuple):
+    """The value of `--offsets`: from `first` up to, not including, `end`, None for either side that
+    is empty; of one partition, or of every partition where `topic_partition` is None."""
+
+    topic_partition: TopicPartition | None
+    first: int | None
+    end: int | None
+
+
+class Time(click.ParamType[int]):
+    """A time, in milliseconds since 1970."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return given_time_ms(value, _warn)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Pattern(click.ParamType[str]):
+    """A regular expression, as text."""
+
+    name = "regex"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            self.fail(f"{value!r} is not a valid regular expression: {error}", param, ctx)
+        return str(value)
+
+
+class Offsets(click.ParamType[OffsetRange]):
+    """`FROM:UNTIL`, `FROM:`, `:UNTIL` or one offset, after `TOPIC-PARTITION=` or alone."""
+
+    name = "offsets"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> OffsetRange:
+        if isinstance(value, OffsetRange):
+            return value
+        found = _OFFSETS.fullmatch(value)
+        if found is None or not (found["first"] or found["end"]):
+            allowed = "FROM:UNTIL, FROM:, :UNTIL or one offset, or TOPIC-PARTITION= and one of them"
+            self.fail(f"{value!r} is not {allowed}", param, ctx)
+        first = int(found["first"]) if found["first"] else None
+        end = int(found["end"]) if found["end"] else None
+        if first is not None and not found["colon"]:
+            end = first + 1
+        if first is not None and end is not None and first >= end:
+            self.fail(f"{value!r}: FROM is not below UNTIL, which is not included", param, ctx)
+        place = None if found["place"] is None else self._place(value, found["place"], param, ctx)
+        return OffsetRange(place, first, end)
+
+    def _place(
+        self, value: str, place: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> TopicPartition:
+        found = _PLACE.fullmatch(place)
+        if found is None:
+            self.fail(f"{value!r} does not begin with TOPIC-PARTITION=, as orders-0=", param, ctx)
+        return found["topic"], int(found["partition"])
+
+
+def _warn(message: str) -> None:
+    click.echo(printable_lines(message), err=True)
+
+
+def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument PATH..., received as `paths`."""
+    return click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())(
+        function
+    )
+
+
+def topic_option(
+    meaning: str = "Only this topic; repeatable.", *, required: bool = False
+) -> Decorator:
+    """Add --topic, received as `topics`."""
+    return click.option(
+        "--topic", "topics", metavar="TOPIC", multiple=True, required=required, help=meaning
+    )
+
+
+def topic_pattern_option(
+    meaning: str = "Only topics in whose name this regular expression is found.",
+) -> Decorator:
+    """Add --topic-pattern, received as `topic_pattern`."""
+    return click.option("--topic-pattern", metavar="REGEX", type=Pattern(), help=meaning)
+
+
+def partition_option(meaning: str = "Only this partition of each topic; repeatable.") -> Decorator:
+    """Add --partition, received as `partitions`."""
+    return click.option(
+        "--partition",
+        "partitions",
+        metavar="N",
+        type=click.IntRange(min=0),
+        multiple=True,
+        help=meaning,
+    )
+
+
+def group_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --group, received as `groups`."""
+    return click.option(
+        "--group", "groups", metavar="GROUP", multiple=True, help="Only this group; repeatable."
+    )(function)
+
+
+def group_pattern_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --group-pattern, received as `group_pattern`."""
+    return click.option(
+        "--group-pattern",
+        metavar="REGEX",
+        type=Pattern(),
+        help="Only groups in whose name this regular expression is found.",
+    )(function)
+
+
+def time_option(name: str, parameter: str, meaning: str) -> Decorator:
+    """Add an option that is a time, received in milliseconds since 1970."""
+    words = f"{meaning}: such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED}."
+    return click.option(name, parameter, metavar="TIME", type=Time(), help=words)
+
+
+def as_of_option(meaning: str) -> Decorator:
+    """Add --as-of, received as `as_of` in milliseconds since 1970, None where it is not given."""
+    return time_option("--as-of", "as_of", meaning)
+
+
+def from_time_option(meaning: str) -> Decorator:
+    """Add --from-time, received as `from_ms`."""
+    return time_option("--from-time", "from_ms", meaning)
+
+
+def until_time_option(meaning: str) -> Decorator:
+    """Add --until-time, received as `until_ms`."""
+    return time_option("--until-time", "until_ms", meaning)
+
+
+def offsets_option(meaning: str) -> Decorator:
+    """Add --offsets, received as `offsets`: a tuple of OffsetRange."""
+    return click.option(
+        "--offsets",
+        metavar="[TOPIC-PARTITION=]FROM:UNTIL",
+        type=Offsets(),
+        multiple=True,
+        help=meaning,
+    )
+
+
+def isolation_level_option(meaning: str, default: Isolation) -> Decorator:
+    """Add --isolation-level, received as `isolation_level`."""
+    return click.option(
+        "--isolation-level",
+        type=_choice(Isolation),
+        default=default.value,
+        show_default=True,
+        help=meaning,
+    )
+
+
+def offsets_retention_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --offsets-retention, received as `offsets_retention` in minutes."""
+    return click.option(
+        "--offsets-retention",
+        metavar="MINUTES",
+        type=click.IntRange(min=0),
+        default=OFFSETS_RETENTION_MINUTES,
+        show_default=True,
+        help="The brokers' offsets.retention.minutes, after which they remove the commits of "
+        "groups without members.",
+    )(function)
+
+
+def max_transaction_timeout_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --max-transaction-timeout, received as `max_transaction_timeout` in minutes."""
+    return click.option(
+        "--max-transaction-timeout",
+        metavar="MINUTES",
+        type=click.IntRange(min=0),
+        default=15,
+        show_default=True,
+        help="The brokers' transaction.max.timeout.ms, in minutes: an open transaction that was "
+        "written to within this time is not called hanging.",
+    )(function)
+
+
+def config_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --server-properties and --topic-config, received as `server_properties` and
+    `topic_config`."""
+    server = click.option(
+        "--server-properties",
+        metavar="FILE",
+        help="The broker's server.properties; settings that it does not name have Kafka's default.",
+    )
+    topics = click.option(
+        "--topic-config",
+        metavar="FILE",
+        help='Settings of single topics, as JSON: {"orders": {"retention.ms": "3600000"}}.',
+    )
+    return server(topics(function))
+
+
+def index_interval_option(meaning: str) -> Decorator:
+    """Add --index-interval-bytes, received as `index_interval_bytes`."""
+    return click.option(
+        "--index-interval-bytes",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=INDEX_INTERVAL_BYTES,
+        show_default=True,
+        help=f"index.interval.bytes of {meaning}.",
+    )
+
+
+def shutdown_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --shutdown, received as `shutdown`."""
+    return click.option(
+        "--shutdown",
+        type=_choice(Shutdown),
+        default=Shutdown.AS_FOUND.value,
+        show_default=True,
+        help="How the broker stopped before this start: as .kafka_cleanshutdown says, or as given.",
+    )(function)
+
+
+def new_log_dir_option(name: str) -> Decorator:
+    """Add an option for a log directory to write, received as `target`."""
+    return click.option(
+        name,
+        "target",
+        metavar="NEW_LOG_DIR",
+        required=True,
+        type=click.Path(),
+        help="The log directory to write; it must not exist.",
+    )
+
+
+def compaction_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --compact, --compact-topic and --keep-doubtful, received as `compact`, `compact_topics`
+    and `keep_doubtful`."""
+    compact = click.option(
+        "--compact",
+        is_flag=True,
+        help="Compact the topics whose cleanup.policy is known to have compact: from "
+        "--server-properties, from --topic-config, or because brokers create them so.",
+    )
+    topics = click.option(
+        "--compact-topic",
+        "compact_topics",
+        metavar="TOPIC",
+        multiple=True,
+        help="Compact this topic, whatever its cleanup.policy is; repeatable.",
+    )
+    doubtful = click.option(
+        "--keep-doubtful",
+        is_flag=True,
+        help="Keep batches whose checksum is right although their offset or their number of "
+        "records contradicts the rest of the log; a wrong offset is corrected.",
+    )
+    return compact(topics(doubtful(function)))
+
+
+def show_keys_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --show-keys, received as `show_keys`."""
+    return click.option(
+        "--show-keys",
+        is_flag=True,
+        help="Show the most frequent keys instead of their hashes: whoever has the page can read "
+        "them.",
+    )(function)
+
+
+def output_dir_option(
+    meaning: str, *, default: str | None = None, path: click.ParamType[str] | None = None
+) -> Decorator:
+    """Add --output-dir, received as `output_dir`; required where it has no default."""
+    return click.option(
+        "--output-dir",
+        metavar="DIR",
+        default=default,
+        show_default=default is not None,
+        required=default is None,
+        type=path or click.Path(),
+        help=meaning,
+    )
+
+
+def format_option(formats: Sequence[str], meaning: str, *, default: str | None) -> Decorator:
+    """Add --format, received as `table_format`."""
+    return click.option(
+        "--format",
+        "table_format",
+        type=click.Choice(formats),
+        default=default,
+        show_default=default is not None,
+        help=meaning,
+    )
+
+
+def mode_option(default: Mode) -> Decorator:
+    """Add --mode, received as `mode`."""
+    return click.option(
+        "--mode",
+        type=_choice(Mode),
+        default=default.value,
+        show_default=True,
+        help="What to do about damage: FAILFAST stops at it, PERMISSIVE reads what is intact and "
+        "reports the rest, DROPMALFORMED reads what is intact.",
+    )
+
+
+def show_option(noun: str, *, default: int) -> Decorator:
+    """Add --show, received as `show`."""
+    return click.option(
+        "--show",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        help=f"Print at most N {noun}.",
+    )
+
+
+def fail_on_findings_option(*, default: bool) -> Decorator:
+    """Add --fail-on-findings/--no-fail-on-findings, received as `fail_on_findings`."""
+    why = "" if default else ", which a scheduler would take for a failure and retry"
+    return click.option(
+        "--fail-on-findings/--no-fail-on-findings",
+        default=default,
+        show_default=True,
+        help=f"Exit with 1 if there are findings{why}.",
+    )
+
+
+def _choice(names: type[Enum]) -> click.Choice[str]:
+    return click.Choice([each.value for each in names])
