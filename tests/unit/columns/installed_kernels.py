@@ -34,10 +34,10 @@ def installed(folder: Path, *, zipped: bool) -> Path:
     package = folder / "installed" / "kafkalog"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "kafkalog", package, ignore=ignored)
-    (package / "columns" / "__pycache__").touch()
+    (package / "columns" / "jit" / "__pycache__").touch()
     if not zipped:
         return package.parent
-    (package / "columns" / "__pycache__").unlink()
+    (package / "columns" / "jit" / "__pycache__").unlink()
     return Path(shutil.make_archive(str(folder / "kafkalog"), "zip", package.parent))
 
 

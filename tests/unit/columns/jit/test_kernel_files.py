@@ -185,7 +185,7 @@ def test_planted_machine_code_is_not_loaded_from_the_directory_of_another_user(
     variables = {"XDG_CACHE_HOME": str(cache)}
     run(USES_STORED, place, tmp_path / "t", "stored", **variables)
     (kept,) = (cache / "kafkalog").iterdir()
-    source = place / "kafkalog" / "columns" / "encoding_kernels.py"
+    source = place / "kafkalog" / "columns" / "writing" / "encoding_kernels.py"
     text = source.read_text()
     source.write_text(text.replace("size = long(1)", "size = long(41)"))
     run(USES_STORED, place, tmp_path / "t", "stored", **variables)
@@ -203,7 +203,7 @@ def test_the_cache_of_numba_itself_is_not_read(tmp_path: Path) -> None:
     from numba.core.caching import _CacheLocator
 
     place, mark = installed(tmp_path, zipped=False), tmp_path / "mark"
-    source = place / "kafkalog" / "columns" / "encoding_kernels.py"
+    source = place / "kafkalog" / "columns" / "writing" / "encoding_kernels.py"
     lines = source.read_text().splitlines()
     line = next(n for n, text in enumerate(lines) if text.startswith("def varint_size"))
     name, version = "encoding_kernels.varint_size", "py{}{}".format(*sys.version_info)
