@@ -42,7 +42,7 @@ def sources() -> Iterator[tuple[str, bytes]]:
         if path.is_file() and not is_cache and path.name not in _SHIMS.values():
             yield f"{_PROGRAM}/{path.relative_to(_PACKAGE)}", path.read_bytes()
     for module, name in _SHIMS.items():
-        shim = _PACKAGE / "spark" / name
+        shim = _PACKAGE / "spark" / "source" / name
         if not shim.exists():  # installed: it is in its place
             shim = _PACKAGE.parent / module / "__init__.py"
         yield f"{module}/__init__.py", shim.read_bytes()
