@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.spark.source.projection import table_struct
 
 _COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
@@ -44,7 +44,7 @@ def _batch(rows: int, record_size: int) -> pa.RecordBatch:
         "timestamp": [0] * rows,
         "timestampType": [0] * rows,
     }
-    schema = table_schema("records", _COLUMNS)
+    schema = arrow_schema("records", _COLUMNS)
     arrays = [pa.array(values.get(field.name, [None] * rows), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -12,7 +12,7 @@ from benchmarks.segments import HEADER_BYTES, Segment
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, MemoryWindow, Window
-from kafkalog.columns.records.segment_reader import read_batches, read_records
+from kafkalog.columns.records.segment_reader import read_batches, read_segment_columns
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
 
@@ -50,7 +50,7 @@ def records_of_file(path: Path, columns: tuple[str, ...] = FULL) -> Iterator[pa.
 def _records(
     window: Window, columns: tuple[str, ...], *, check_crcs: bool
 ) -> Iterator[pa.RecordBatch]:
-    return read_records(window, _options(check_crcs=check_crcs), columns, {}, _fail)
+    return read_segment_columns(window, _options(check_crcs=check_crcs), columns, {}, _fail)
 
 
 def headers(segment: Segment) -> Iterator[pa.RecordBatch]:

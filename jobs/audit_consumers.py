@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from pyspark.sql import Row
 
 from kafkalog.analysis.zookeeper.consumer_audit import (
+    consumer_findings,
     finding_counts,
-    findings,
-    history,
     of_members,
+    ownership_changes,
     ownership_totals,
     ownerships,
     partition_ownership,
@@ -62,7 +62,10 @@ def run(args: Namespace) -> ExitCode:
         audit = of_members(every, (members[0] for members in clusters))
         known = with_logs(ownerships(audit), log_dirs, found_in)
         owned = with_log_findings(known).persist()
-        found, claims = findings(audit, owned).persist(), history(audit).persist()
+        found, claims = (
+            consumer_findings(audit, owned).persist(),
+            ownership_changes(audit).persist(),
+        )
         tables = {
             "partition_ownership": partition_ownership(owned),
             "consumer_findings": found,

@@ -26,17 +26,17 @@ from kafkalog.spark.jobs.tables.ingest_arguments import (
     with_ingest_arguments,
 )
 from kafkalog.spark.jobs.tables.ingest_manifest import ranges_frame, show_run, write_manifest
-from kafkalog.spark.jobs.tables.ingest_table import planned_run, write_records
-from kafkalog.spark.jobs.tables.state_sources import read_records
+from kafkalog.spark.jobs.tables.ingest_table import append_records, planned_ingest_run
+from kafkalog.spark.jobs.tables.state_sources import state_records
 from kafkalog.spark.session import job_session
 from kafkalog.storage.files.output_files import given_file
 from kafkalog.views.options.options import Mode
-from kafkalog.views.planning.ingest_positions import IngestRun, starting_offsets
+from kafkalog.views.planning.ingest_positions import IngestRun, ingest_starting_offsets
 
 
 def build(spark: SparkSession, args: Namespace, planned: IngestRun) -> DataFrame:
     """The records of the offsets to read, of which there may be none."""
-    records = read_records(spark, args, planned, ingest.RECORD_COLUMNS)
+    records = state_records(spark, args, planned, ingest.INGESTED_COLUMNS)
     ranges = ranges_frame(spark, planned.written, planned.positions)
     return ingest.ingested_records(records, ranges, planned.positions.run)
 
@@ -57,13 +57,13 @@ def run(args: Namespace) -> ExitCode:
     """Read what is new, add it to the table, and say how much it was."""
     sources = ingest_sources(args, announced_inputs(args))
     with job_session("kafkalog ingest_topics", with_delta=True) as spark:
-        planned = planned_run(spark, args, sources)
-        paths = [write_records(build(spark, args, planned), args, planned)]
+        planned = planned_ingest_run(spark, args, sources)
+        paths = [append_records(build(spark, args, planned), args, planned)]
         if planned.has_work:
             paths.append(write_manifest(spark, args.output, planned.positions))
             show_run(spark, args, planned)
         if args.starting_offsets_out:
-            offsets = starting_offsets(planned.positions, planned.ranges)
+            offsets = ingest_starting_offsets(planned.positions, planned.ranges)
             with given_file("--starting-offsets-out", args.starting_offsets_out) as file:
                 file.write(offsets.encode())
     print(*verdict(planned), f"tables: {' '.join(paths)}", sep="\n")

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
 from kafkalog.spark.jobs import job
 from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows, table_schema
+from kafkalog.spark.tables import replace_rows, spark_schema
 from kafkalog.views.options.options import Shutdown
 
 _SHOWN = (
@@ -41,7 +41,7 @@ def run(args: Namespace) -> job.ExitCode:
     with job_session("kafkalog plan_recovery", with_delta=args.format == "delta") as spark:
         rows = build(spark, inputs, "recovery_plan", args).collect()
         totals = RecoveryTotals.of(row.asDict() for row in rows)
-        plan = spark.createDataFrame(rows, table_schema("recovery_plan"))
+        plan = spark.createDataFrame(rows, spark_schema("recovery_plan"))
         sequences = build(spark, inputs, "producer_sequences", args)
         paths = [
             replace_rows(plan, args.output, "recovery_plan", args.format, inputs),
@@ -49,7 +49,7 @@ def run(args: Namespace) -> job.ExitCode:
         ]
         if args.show and totals.findings:
             found = [row for row in rows if is_finding(row.asDict())]
-            shown = spark.createDataFrame(found, table_schema("recovery_plan"))
+            shown = spark.createDataFrame(found, spark_schema("recovery_plan"))
             ordered = shown.orderBy("topic", "partition")
             ordered.select(*_SHOWN).show(args.show, truncate=False)
     job.tell_absent(inputs, logs)

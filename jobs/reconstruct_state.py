@@ -19,9 +19,9 @@ from kafkalog.spark.jobs.decoding.decoding_arguments import (
 from kafkalog.spark.jobs.decoding.format_choices import format_choices
 from kafkalog.spark.jobs.job import ExitCode, announced_inputs, counted, job_parser, run_job
 from kafkalog.spark.jobs.tables.state_arguments import EXAMPLE, state_options, with_state_arguments
-from kafkalog.spark.jobs.tables.state_sources import read_records, sources_frame, state_sources
+from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_records, state_sources
 from kafkalog.spark.jobs.tables.state_table import (
-    planned_run,
+    planned_state_run,
     read_state,
     write_decoded,
     write_tables,
@@ -40,7 +40,7 @@ def build(
 ) -> DataFrame:
     """The latest record of each key in the offsets to read, deletes among them; `keyless` counts
     the records without a key."""
-    records = read_records(spark, args, run, state.RECORD_COLUMNS)
+    records = state_records(spark, args, run, state.STATE_RECORD_COLUMNS)
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)
     return state.state(state.latest_by_key(records), partitions)
@@ -63,7 +63,7 @@ def run(args: Namespace) -> ExitCode:
     sources = state_sources(state_options(args, inputs))
     with job_session("kafkalog reconstruct_state", with_delta=args.format == "delta") as spark:
         choices = format_choices(spark, requests)
-        planned, partitions = planned_run(spark, args, sources), sources_frame(spark, sources)
+        planned, partitions = planned_state_run(spark, args, sources), sources_frame(spark, sources)
         keyless = Observation()
         rows = build(spark, args, planned, partitions, keyless)
         paths = write_tables(rows, partitions, args, inputs, planned)

@@ -10,7 +10,7 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 
-from kafkalog.report.findings import findings, remarks, verdict
+from kafkalog.report.findings import remarks, report_findings, verdict
 from kafkalog.report.reading import ReportRequest, read_report
 from kafkalog.report.writing import write_report
 from kafkalog.spark.jobs.job import (
@@ -38,7 +38,7 @@ def run(args: Namespace) -> ExitCode:
     with job_session("kafkalog report", with_delta=False) as spark:
         report = read_report(spark, asked)
     path = write_report(report, args.output)
-    found = findings(report)
+    found = report_findings(report)
     also = (f"also: {each}" for each in remarks(report))
     print(verdict(report), *found, *also, f"report: {path}", sep="\n")
     return exit_code(args, has_findings=bool(found))

@@ -21,10 +21,10 @@ from kafkalog.spark.jobs.job import (
     run_job,
     tell_absent,
 )
-from kafkalog.spark.jobs.salvage import salvage
+from kafkalog.spark.jobs.salvage import salvage_in_tasks
 from kafkalog.spark.jobs.salvage_job import add_salvage_arguments, salvage_settings
 from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import refuse_other_inputs, replace_rows, table_schema
+from kafkalog.spark.tables import refuse_other_inputs, replace_rows, spark_schema
 from kafkalog.storage.files.output_files import refuse_existing_directory
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
@@ -43,9 +43,9 @@ def run(args: Namespace) -> ExitCode:
     with job_session("kafkalog salvage", with_delta=args.format == "delta") as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, args.output, table, args.format, inputs)
-        rows = salvage(spark, logs, args.salvage_to, settings)
+        rows = salvage_in_tasks(spark, logs, args.salvage_to, settings)
         totals = SalvageTotals.of(row.asDict() for row in rows)
-        salvaged = spark.createDataFrame(rows, table_schema("salvage"))
+        salvaged = spark.createDataFrame(rows, spark_schema("salvage"))
         lost = lost_ranges(salvaged)
         paths = [
             replace_rows(salvaged, args.output, "salvage", args.format, inputs),

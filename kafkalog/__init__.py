@@ -10,7 +10,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafkalog.views.options.call_options import Offsets, Paths, Timestamps, Topics, Value
+    from kafkalog.views.options.call_options import (
+        OffsetsGiven,
+        OptionValue,
+        Paths,
+        Timestamps,
+        Topics,
+    )
 
 __version__ = "0.1.0"
 
@@ -44,9 +50,9 @@ def read(
     *,
     columns: str | Sequence[str] | None = None,
     topics: Topics | None = None,
-    offsets: Offsets | None = None,
+    offsets: OffsetsGiven | None = None,
     timestamps: Timestamps | None = None,
-    **options: Value,
+    **options: OptionValue,
 ) -> DataFrame:
     """Kafka's log directories as a DataFrame: what `spark.read.format("kafkalog")` reads, with
     Python values in place of JSON.
@@ -73,7 +79,7 @@ def read(
     return spark.read.format("kafkalog").options(**given).load(paths)
 
 
-def write(frame: DataFrame, path: str, **options: Value) -> None:
+def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
     """Write a DataFrame with the columns of Kafka's records to a log directory (docs/writing.md).
 
     Rows are brought into the order that a log has: all of a partition in one task, sorted by

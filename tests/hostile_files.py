@@ -9,7 +9,7 @@ import cramjam
 import numpy as np
 
 from kafkalog.format.batch_header import V2_HEADER
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import with_checksum
 from kafkalog.wire.compression import CompressionType
 from kafkalog.wire.varints import write_varint
@@ -77,4 +77,4 @@ def wrapper(messages: Iterable[bytes], last_offset: int, codec: CompressionType)
     stream = cramjam.gzip.Compressor(9)
     for message in messages:
         stream.compress(message)
-    return write_message(last_offset, 1, None, bytes(stream.finish()), attributes=int(codec))
+    return write_old_message(last_offset, 1, None, bytes(stream.finish()), attributes=int(codec))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 from kafkalog.zookeeper.snapshot import TreeDigest
 from kafkalog.zookeeper.transactions import (
@@ -203,12 +203,12 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-def replayed(folder: Path, until: int | None = None) -> tuple[TreeAt, list[Finding]]:
+def replayed(folder: Path, until: int | None = None) -> tuple[TreeAt, list[ZooKeeperFinding]]:
     """The tree that the files give, and what was found in them."""
     (data_dir,) = find_data_dirs([str(folder)])
-    findings: list[Finding] = []
+    findings: list[ZooKeeperFinding] = []
     return tree_at(data_dir, until, findings.append), findings
 
 
-def faults(findings: list[Finding]) -> list[Fault]:
+def faults(findings: list[ZooKeeperFinding]) -> list[ZooKeeperFault]:
     return [finding.fault for finding in findings]

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kafkalog.schemas import table_fields
 
 # What view `records` is asked for.
-RECORD_COLUMNS = (
+INGESTED_COLUMNS = (
     "topic",
     "partition",
     "offset",

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kafkalog.schemas import table_fields
 
 # What view `records` is asked for.
-RECORD_COLUMNS = (
+STATE_RECORD_COLUMNS = (
     "topic",
     "partition",
     "key",
@@ -27,9 +27,9 @@ _KEY = ("topic", "partition", "key")
 def latest_by_key(records: DataFrame) -> DataFrame:
     """Of each key the record with the highest offset, tombstones among them; null is no key.
 
-    Columns: those of `RECORD_COLUMNS`.
+    Columns: those of `STATE_RECORD_COLUMNS`.
     """
-    rest = [name for name in RECORD_COLUMNS if name not in _KEY]
+    rest = [name for name in STATE_RECORD_COLUMNS if name not in _KEY]
     latest = F.max_by(F.struct(*rest), "offset").alias("latest")
     found = records.where(F.col("key").isNotNull()).groupBy(*_KEY).agg(latest)
     return found.select(*_KEY, "latest.*")

@@ -43,7 +43,7 @@ def _arrow_field(field: dict[str, Any]) -> pa.Field:
 
 
 @cache
-def table_schema(name: str, columns: tuple[str, ...] | None = None) -> pa.Schema:
+def arrow_schema(name: str, columns: tuple[str, ...] | None = None) -> pa.Schema:
     """The Arrow schema of a view or table, or of some of its columns in the order given."""
     fields = {field["name"]: _arrow_field(field) for field in table_fields(name)}
     if columns is None:

@@ -8,7 +8,7 @@ from itertools import islice
 import pyarrow as pa
 
 from kafkalog.columns.arrays import of_values, record_batch
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 
 TableRow = Mapping[str, object]
 ROWS_PER_BATCH = 8192
@@ -21,7 +21,7 @@ def table_batch(
     columns: tuple[str, ...] | None = None,
 ) -> pa.RecordBatch:
     """Rows of the table, `constants` being the same on all; what a row does not name is null."""
-    schema = table_schema(table, columns)
+    schema = arrow_schema(table, columns)
     arrays = {
         field.name: _array(
             [row.get(field.name, constants.get(field.name)) for row in rows], field.type

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
-from kafkalog.command_line.inputs import bytes_in, chosen_logs
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.errors import OptionError, UnsupportedFormatError
@@ -30,7 +30,7 @@ from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.wire.murmur2 import partition_of_key
 from kafkalog.words import counted, size_text
 
-Row = tuple[object, ...]
+FoundRow = tuple[object, ...]
 _Place = tuple[PartitionLog, SegmentFile]
 _Match = tuple[PartitionLog, FoundRecord]
 
@@ -85,9 +85,9 @@ class Found:
     """The rows of the three tables, and how many records match."""
 
     matches: int
-    found: list[Row]
-    searched: list[Row]
-    damages: list[Row]
+    found: list[FoundRow]
+    searched: list[FoundRow]
+    damages: list[FoundRow]
 
 
 def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
@@ -96,7 +96,7 @@ def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
     Which one a partitioner chose depends on how many there are: those here, if nothing else is
     said.
     """
-    logs = chosen_logs(log_dirs, asked.topics, asked.partitions)
+    logs = logs_of_topics(log_dirs, asked.topics, asked.partitions)
     for line in absent_lines(log_dirs, logs, asked.topics, asked.partitions):
         tell(line)
     oldest = next(filter(is_oldest_layout, logs), None)
@@ -176,7 +176,7 @@ def _age(match: _Match) -> tuple[int, int]:
     return match[1].timestamp_ms, match[1].offset
 
 
-def _found_rows(matches: Sequence[_Match], processes: int) -> list[Row]:
+def _found_rows(matches: Sequence[_Match], processes: int) -> list[FoundRow]:
     """A row per match, with what consumers see of it."""
     by_log: dict[str, tuple[PartitionLog, list[FoundRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
@@ -191,13 +191,13 @@ def _judged(of_log: tuple[PartitionLog, list[FoundRecord]]) -> Iterator[list[Fou
     yield judged_records(*of_log)
 
 
-def _found_row(log: PartitionLog, record: FoundRecord) -> Row:
+def _found_row(log: PartitionLog, record: FoundRecord) -> FoundRow:
     time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
     place = log.topic, log.partition, record.offset, time_ms
     return *place, record.value_size, str(record.visibility), record.position, record.path
 
 
-def _searched_row(account: _Account) -> Row:
+def _searched_row(account: _Account) -> FoundRow:
     log = account.log
     return (
         *(log.topic, log.partition, account.first_offset, account.end_offset, log.log_start),
@@ -207,7 +207,7 @@ def _searched_row(account: _Account) -> Row:
     )
 
 
-def _damage_rows(account: _Account) -> list[Row]:
+def _damage_rows(account: _Account) -> list[FoundRow]:
     place = account.log.topic, account.log.partition
     return [
         (*place, path, d.position, d.length, d.fault.label, d.expected_offset)

@@ -30,7 +30,7 @@ _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
 _TASK_BYTES = 32 * 1024 * 1024
 
 
-class Finding(NamedTuple):
+class CheckFinding(NamedTuple):
     """Something wrong at a place; files beside a log have no position."""
 
     file: str
@@ -46,14 +46,14 @@ class CheckedLogs:
     """What was found, and how much was looked at."""
 
     totals: CheckTotals = field(default_factory=CheckTotals)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckFinding] = field(default_factory=list)
     with_indexes: bool = False
 
     def add_range(self, row: Mapping[str, Any]) -> None:
         """Take a row of view `byte_ranges`."""
         self.totals.add_range(row)
         if row["kind"] is not None:
-            self.findings.append(Finding(*(row[name] for name in Finding._fields)))
+            self.findings.append(CheckFinding(*(row[name] for name in CheckFinding._fields)))
 
     def words(self) -> str:
         """One line: how much was checked, and whether it is sound; what is not comes first."""
@@ -117,15 +117,15 @@ def check_logs(
     return checked
 
 
-def _unread(logs: Sequence[PartitionLog]) -> Iterator[Finding]:
+def _unread(logs: Sequence[PartitionLog]) -> Iterator[CheckFinding]:
     """What is named like Kafka's files and cannot be read, for it is no regular file."""
     for entry in unread_entries(logs):
         name = segment_file_name(os.path.basename(entry.path))
         severity = "warning" if name is not None and name.kind != ".log" else "error"
-        yield Finding(entry.path, None, None, severity, _UNREAD, entry.what)
+        yield CheckFinding(entry.path, None, None, severity, _UNREAD, entry.what)
 
 
-def _index_findings(row: dict[str, Any]) -> Iterator[Finding]:
+def _index_findings(row: dict[str, Any]) -> Iterator[CheckFinding]:
     name = segment_file_name(os.path.basename(row["file"]))
     if name is None or name.mark in _ON_THEIR_WAY_OUT:
         return
@@ -134,4 +134,6 @@ def _index_findings(row: dict[str, Any]) -> Iterator[Finding]:
         if file.startswith("."):
             file = name.stem + file + name.mark
         path = os.path.join(row["directory"], file)
-        yield Finding(path, None, None, finding["severity"], finding["kind"], finding["detail"])
+        yield CheckFinding(
+            path, None, None, finding["severity"], finding["kind"], finding["detail"]
+        )

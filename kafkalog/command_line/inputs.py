@@ -88,7 +88,7 @@ def bytes_in(logs: Sequence[PartitionLog]) -> int:
     return sum(segment.size for log in logs for segment in log.segments)
 
 
-def chosen_logs(
+def logs_of_topics(
     log_dirs: Sequence[str], topics: Sequence[str] = (), partitions: Sequence[int] = ()
 ) -> list[PartitionLog]:
     """The logs under the paths, internal topics included; of these topics and partitions, if any
@@ -110,7 +110,7 @@ def missing_topics_explained(
     partitions: Sequence[int],
 ) -> Iterator[None]:
     """Say of topics and partitions that are refused, because none of `found` has them, what else
-    the log directories know of them. Raises as `chosen_logs` does."""
+    the log directories know of them. Raises as `logs_of_topics` does."""
     try:
         yield
     except OptionError as error:

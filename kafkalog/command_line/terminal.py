@@ -17,7 +17,7 @@ from kafkalog.words import printable, printable_lines
 
 TABLE_FORMATS = ("text", "json", "csv")
 
-Row = Sequence[object]
+TextRow = Sequence[object]
 # Kafka allows 249 characters, of which a terminal would make two lines.
 _WIDEST_TOPIC = 48
 
@@ -36,7 +36,7 @@ def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def write_table(
     names: Sequence[str],
-    rows: Iterable[Row],
+    rows: Iterable[TextRow],
     table_format: str,
     *,
     texts: dict[str, Callable[[Any], str]] | None = None,
@@ -60,7 +60,7 @@ def write_table(
 
 
 def _write_aligned(
-    names: Sequence[str], rows: list[Row], texts: dict[str, Callable[[Any], str]]
+    names: Sequence[str], rows: list[TextRow], texts: dict[str, Callable[[Any], str]]
 ) -> None:
     usual = {"topic": _topic_text} if sys.stdout.isatty() else {}
     told = [texts.get(name, usual.get(name, _text)) for name in names]

@@ -49,7 +49,7 @@ _STATE_COLUMNS = (
 _MOST_ABSENT = 5
 _NOT_KNOWN = "what no coordinator here knows is not called hanging"
 
-Row = dict[str, Any]
+TransactionRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class TransactionRows:
     will end it; rows of view `stable_offsets` with holder_transactional_id; what coordinators know
     of transactional ids; and who they are, by the partition of `__transaction_state`."""
 
-    transactions: list[Row] = field(default_factory=list)
-    stable_offsets: list[Row] = field(default_factory=list)
+    transactions: list[TransactionRow] = field(default_factory=list)
+    stable_offsets: list[TransactionRow] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
     coordinators: dict[int, int] = field(default_factory=dict)
 
@@ -84,7 +84,9 @@ def transaction_rows(
     is called hanging because no coordinator knows it."""
     states_logs = [log for log in others if log.topic == TRANSACTION_STATE]
 
-    def rows(view: str, columns: tuple[str, ...], found: list[PartitionLog]) -> list[Row]:
+    def rows(
+        view: str, columns: tuple[str, ...], found: list[PartitionLog]
+    ) -> list[TransactionRow]:
         options = view_options(log_dirs, view, nowMs=str(at_ms))
         return list(reduced_view(options, columns, plain_rows, processes=processes, found=found))
 
@@ -142,5 +144,5 @@ def _transactional_ids(
     return ids
 
 
-def _log(row: Row) -> tuple[object, ...]:
+def _log(row: TransactionRow) -> tuple[object, ...]:
     return tuple(row[name] for name in _LOG)

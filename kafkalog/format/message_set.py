@@ -149,7 +149,7 @@ def _inner_record(message: _Inner, base: int, wrapper: BatchHeader) -> Record:
     return Record(offset, timestamp, timestamp_type, message.key, message.value)
 
 
-def write_message(
+def write_old_message(
     offset: int,
     magic: int,
     key: bytes | None,
@@ -181,7 +181,7 @@ def write_message_set(
         return b"".join(_write_plain(record, magic, attributes, 0) for record in records)
     base = records[0].offset if magic == 1 else 0
     inner = b"".join(_write_plain(record, magic, 0, base) for record in records)
-    return write_message(
+    return write_old_message(
         records[-1].offset,
         magic,
         None,
@@ -192,7 +192,7 @@ def write_message_set(
 
 
 def _write_plain(record: Record, magic: int, attributes: int, base_offset: int) -> bytes:
-    return write_message(
+    return write_old_message(
         record.offset - base_offset,
         magic,
         record.key,

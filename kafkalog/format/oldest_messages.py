@@ -37,7 +37,7 @@ _CODECS = (CompressionType.NONE, CompressionType.GZIP, CompressionType.SNAPPY)
 _FIRST_GUESS = 1024 * 1024
 
 
-class Framing(Enum):
+class EntryFraming(Enum):
     """Whether the bytes at a place are a whole entry."""
 
     WHOLE = "whole"
@@ -46,7 +46,7 @@ class Framing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OldestEntry:
     """A length and a message. `position` is its place in the bytes it was read from."""
 
     position: int
@@ -65,29 +65,29 @@ class Entry:
         return crc32(self.payload) == self.crc
 
 
-def framing(data: bytes, position: int) -> Framing:
+def framing(data: bytes, position: int) -> EntryFraming:
     """What the bytes at `position` are by their length and magic."""
     left = len(data) - position
     if left >= LENGTH_BYTES:
         (length,) = _LENGTH.unpack_from(data, position)
         if length < HEAD_BYTES[0]:
-            return Framing.WRONG
+            return EntryFraming.WRONG
         if left > LENGTH_BYTES:
             magic = data[position + LENGTH_BYTES]
             if magic >= len(HEAD_BYTES) or length < HEAD_BYTES[magic]:
-                return Framing.WRONG
+                return EntryFraming.WRONG
         if left >= LENGTH_BYTES + length:
-            return Framing.WHOLE
-    return Framing.PARTIAL
+            return EntryFraming.WHOLE
+    return EntryFraming.PARTIAL
 
 
-def read_entry(data: bytes, position: int) -> Entry:
+def read_entry(data: bytes, position: int) -> OldestEntry:
     """The whole entry at `position`."""
     (length,) = _LENGTH.unpack_from(data, position)
     start = position + LENGTH_BYTES
     magic = data[start]
     payload_start = start + HEAD_BYTES[magic]
-    return Entry(
+    return OldestEntry(
         position,
         magic,
         data[start + 1] & _CODEC_BITS if magic else CompressionType.NONE,
@@ -96,14 +96,14 @@ def read_entry(data: bytes, position: int) -> Entry:
     )
 
 
-def read_entries(data: bytes, *, max_message_bytes: int = MAX_BATCH_BYTES) -> Iterator[Entry]:
+def read_entries(data: bytes, *, max_message_bytes: int = MAX_BATCH_BYTES) -> Iterator[OldestEntry]:
     """The entries one after another, their checksums right; a part of one at the end is left out.
 
     Raises CorruptDataError at the first that is not sound.
     """
     position = 0
-    while (found := framing(data, position)) is not Framing.PARTIAL:
-        if found is Framing.WRONG:
+    while (found := framing(data, position)) is not EntryFraming.PARTIAL:
+        if found is EntryFraming.WRONG:
             detail = f"no length and magic of an entry: {data[position : position + 5].hex()}"
             raise _corrupt(Fault.LENGTH, detail, position)
         entry = read_entry(data, position)
@@ -118,7 +118,7 @@ def read_entries(data: bytes, *, max_message_bytes: int = MAX_BATCH_BYTES) -> It
 
 
 def entry_records(
-    entry: Entry, offset: int, *, max_message_bytes: int = MAX_BATCH_BYTES
+    entry: OldestEntry, offset: int, *, max_message_bytes: int = MAX_BATCH_BYTES
 ) -> list[Record]:
     """The records of a sound entry whose offset is known.
 
@@ -131,7 +131,7 @@ def entry_records(
     return [Record(offset, NO_VALUE, NO_TIMESTAMP_TYPE, None, payload) for payload in payloads]
 
 
-def _inner_payloads(entry: Entry, limit: int) -> list[bytes]:
+def _inner_payloads(entry: OldestEntry, limit: int) -> list[bytes]:
     if entry.compression_id >= len(_CODECS):
         detail = f"compression codec {entry.compression_id} in the oldest layout"
         raise _corrupt(Fault.CODEC, detail, entry.position)
@@ -149,7 +149,7 @@ def _inner_payloads(entry: Entry, limit: int) -> list[bytes]:
     return [found.payload for found in entries]
 
 
-def _decompressed(entry: Entry, limit: int) -> bytes:
+def _decompressed(entry: OldestEntry, limit: int) -> bytes:
     room = min(max(_FIRST_GUESS, 8 * len(entry.payload)), limit)
     while True:
         output = memoryview(bytearray(room))

@@ -21,7 +21,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.wire.utf8 import decoded
 from kafkalog.wire.varints import VarintError, read_varint, read_varlong, write_varint
 
-Header = tuple[str, bytes | None]
+RecordHeader = tuple[str, bytes | None]
 
 # The most headers of a record that is read: no more fit into a message of 1 MiB, the largest that
 # brokers take unless told otherwise. Millions of empty ones take no room in a compressed batch.
@@ -40,7 +40,7 @@ class Record:
     timestamp_type: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[Header, ...] = ()
+    headers: tuple[RecordHeader, ...] = ()
     sequence: int = NO_VALUE
 
 
@@ -159,14 +159,14 @@ def _read_bytes(payload: bytes, position: int, end: int) -> tuple[bytes | None, 
     return payload[start : start + length], start + length
 
 
-def _read_headers(payload: bytes, position: int, end: int) -> tuple[tuple[Header, ...], int]:
+def _read_headers(payload: bytes, position: int, end: int) -> tuple[tuple[RecordHeader, ...], int]:
     count, size = read_varint(payload, position, end)
     position += size
     if not 0 <= count <= end - position:
         raise _MalformedError(f"{count} headers in {end - position} bytes")
     if count > MOST_HEADERS:
         raise _TooManyHeadersError(f"{count} headers, {MOST_HEADERS} is the most that is read")
-    headers: list[Header] = []
+    headers: list[RecordHeader] = []
     for _ in range(count):
         key, position = _read_bytes(payload, position, end)
         if key is None:

@@ -16,7 +16,7 @@ from kafkalog.columns.batches.window import MemoryWindow, WindowBytes
 from kafkalog.columns.records.fill import FIELDS_SIZE
 from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.records.record_metadata import IS_CONTROL, record_schema
-from kafkalog.columns.records.segment_reader import Constants, read_batches, read_records
+from kafkalog.columns.records.segment_reader import Constants, read_batches, read_segment_columns
 from kafkalog.columns.writing.batch_encoder import BatchEncoder
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.lag_status import LagSettings
@@ -24,8 +24,8 @@ from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.inspection.dump.text_lines import Template, TextFormat, escaped, of_texts
-from kafkalog.inspection.groups.offset_commits import RECORD_COLUMNS, CommitRows
+from kafkalog.inspection.dump.text_lines import LineFormat, Template, escaped, of_texts
+from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
 from kafkalog.schemas import table_fields
@@ -46,7 +46,9 @@ def compile_kernels() -> None:
     constants: Constants = {"topic": "", "partition": 0, "file": "", "brokerId": 0}
     for segment in segments:
         window = MemoryWindow(np.frombuffer(bytearray(segment), dtype=np.uint8))
-        for _ in read_records(window, SegmentOptions(0), columns, constants, lambda fault: None):
+        for _ in read_segment_columns(
+            window, SegmentOptions(0), columns, constants, lambda fault: None
+        ):
             pass
         for _ in read_batches(window, SegmentOptions(0), ("size",), {}):
             pass
@@ -83,7 +85,7 @@ def _compile_commits() -> None:
     record = {"key": bytes(10), "value": None, "offset": 0, "timestampMs": 0}
     flags = {IS_CONTROL: False, "isTransactional": False}
     records = pa.RecordBatch.from_pylist(
-        [{**record, **flags}], schema=record_schema(RECORD_COLUMNS)
+        [{**record, **flags}], schema=record_schema(COMMIT_RECORD_COLUMNS)
     )
     for _ in CommitRows(None, {}, ("group_id",)).batches([records]):
         pass
@@ -99,7 +101,7 @@ def _compile_encoder() -> None:
 
 def _compile_texts() -> None:
     """One value, as a line."""
-    value = escaped(of_texts([b"\x1b"]), TextFormat.TEXT)
+    value = escaped(of_texts([b"\x1b"]), LineFormat.TEXT)
     Template().bytes_of("value").lines(1, {}, {"value": value})
 
 

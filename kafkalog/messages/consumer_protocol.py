@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.messages.catalog import message
-from kafkalog.messages.message_reader import MALFORMED, TRUNCATED, read_message
+from kafkalog.messages.message_reader import MESSAGE_MALFORMED, MESSAGE_TRUNCATED, read_message
 from kafkalog.messages.schema import Message, Values
 from kafkalog.messages.value_types import FIXED_WIDTH
 
@@ -29,9 +29,13 @@ def read_assignment(data: bytes) -> Values:
 
 def _read(protocol: Message, data: bytes) -> Values:
     if len(data) < _VERSION.size:
-        raise CorruptDataError(TRUNCATED, f"{len(data)} bytes without a version", position=0)
+        raise CorruptDataError(
+            MESSAGE_TRUNCATED, f"{len(data)} bytes without a version", position=0
+        )
     (version,) = _VERSION.unpack_from(data)
     if version < 0:
-        raise CorruptDataError(MALFORMED, f"version {version} of {protocol.name}", position=0)
+        raise CorruptDataError(
+            MESSAGE_MALFORMED, f"version {version} of {protocol.name}", position=0
+        )
     known = min(version, protocol.versions.last)
     return read_message(protocol, known, data, _VERSION.size)[0]

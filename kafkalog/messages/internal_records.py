@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.messages.catalog import Family, Framing, RecordType, control_family, topic_family
-from kafkalog.messages.message_reader import MALFORMED, TRUNCATED, read_message, read_uvarint
+from kafkalog.messages.message_reader import (
+    MESSAGE_MALFORMED,
+    MESSAGE_TRUNCATED,
+    read_message,
+    read_uvarint,
+)
 from kafkalog.messages.schema import Message, Values
 from kafkalog.messages.value_types import FIXED_WIDTH
 
@@ -17,7 +22,7 @@ UNKNOWN_TYPE = "unknown_type"
 UNKNOWN_VERSION = "unknown_version"
 TRAILING_BYTES = "trailing_bytes"
 NO_KEY = "no_key"
-NO_VALUE = "no_value"
+WITHOUT_VALUE = "no_value"
 UNEXPECTED_KEY = "unexpected_key"
 TOO_LARGE = "too_large"
 
@@ -144,7 +149,7 @@ class _Reading:
     def _metadata_record(self, key: bytes | None, value: bytes | None) -> None:
         if value is None and self._may_delete(key):
             return
-        value = _there(value, NO_VALUE)
+        value = _there(value, WITHOUT_VALUE)
         frame, position = read_uvarint(value, 0)
         if frame != FRAME_VERSION:
             raise _UnreadableError(UNKNOWN_VERSION, f"frame version {frame}, not {FRAME_VERSION}")
@@ -164,7 +169,7 @@ class _Reading:
         self._key_version = _int16(key, 0)
         definition = self._typed(_int16(key, _INT16.size))
         self._read_key(definition, key)
-        value = _there(value, NO_VALUE)
+        value = _there(value, WITHOUT_VALUE)
         version = self._value_version = _int16(value, 0)
         if definition.has_version_in_front:
             # Of a later version than is known the fields known so far are read.
@@ -209,12 +214,14 @@ def _there(data: bytes | None, reason: str) -> bytes:
 def _small_number(data: bytes, position: int) -> tuple[int, int]:
     number, end = read_uvarint(data, position)
     if number > _LARGEST_NUMBER:
-        raise _UnreadableError(MALFORMED, f"{number} is no record type or version")
+        raise _UnreadableError(MESSAGE_MALFORMED, f"{number} is no record type or version")
     return number, end
 
 
 def _int16(data: bytes, position: int) -> int:
     if position + _INT16.size > len(data):
-        raise _UnreadableError(TRUNCATED, f"{len(data)} bytes are too few for type and version")
+        raise _UnreadableError(
+            MESSAGE_TRUNCATED, f"{len(data)} bytes are too few for type and version"
+        )
     number: int = _INT16.unpack_from(data, position)[0]
     return number

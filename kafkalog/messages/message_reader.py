@@ -10,7 +10,7 @@ from functools import cache
 from struct import Struct, unpack_from
 
 from kafkalog.errors import CorruptDataError, SchemaError
-from kafkalog.messages.schema import Field, Message, Value, Values
+from kafkalog.messages.schema import Message, SchemaField, Value, Values
 from kafkalog.messages.value_types import (
     ARRAY_LENGTH,
     BYTES_LENGTH,
@@ -23,8 +23,8 @@ from kafkalog.messages.value_types import (
 from kafkalog.wire.utf8 import decoded
 from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_unsigned_varint
 
-TRUNCATED = "truncated"
-MALFORMED = "malformed"
+MESSAGE_TRUNCATED = "truncated"
+MESSAGE_MALFORMED = "malformed"
 
 _Reader = Callable[[bytes, int], tuple[Value, int]]
 _LengthReader = Callable[[bytes, int], tuple[int, int]]
@@ -47,11 +47,11 @@ def read_message(
 
 
 def _truncated(detail: str, position: int) -> CorruptDataError:
-    return CorruptDataError(TRUNCATED, detail, position=position)
+    return CorruptDataError(MESSAGE_TRUNCATED, detail, position=position)
 
 
 def _malformed(detail: str, position: int) -> CorruptDataError:
-    return CorruptDataError(MALFORMED, detail, position=position)
+    return CorruptDataError(MESSAGE_MALFORMED, detail, position=position)
 
 
 @cache
@@ -59,7 +59,7 @@ def _message_reader(message: Message, version: int) -> _Reader:
     return _struct_reader(message.fields, version, is_flexible=version in message.flexible)
 
 
-def _struct_reader(fields: Sequence[Field], version: int, *, is_flexible: bool) -> _Reader:
+def _struct_reader(fields: Sequence[SchemaField], version: int, *, is_flexible: bool) -> _Reader:
     there = [field for field in fields if version in field.versions]
     plain = tuple(
         (field.name, _field_reader(field, version, is_flexible))
@@ -86,7 +86,7 @@ def _struct_reader(fields: Sequence[Field], version: int, *, is_flexible: bool) 
 
 
 def _read_tagged(
-    data: bytes, position: int, known: dict[int, tuple[Field, _Reader]], values: Values
+    data: bytes, position: int, known: dict[int, tuple[SchemaField, _Reader]], values: Values
 ) -> int:
     count, position = read_uvarint(data, position)
     # Each has a tag and a size of a byte at least.
@@ -120,7 +120,7 @@ def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
     return value, position + size
 
 
-def _field_reader(field: Field, version: int, is_flexible: bool) -> _Reader:
+def _field_reader(field: SchemaField, version: int, is_flexible: bool) -> _Reader:
     is_nullable = version in field.nullable
     if field.is_array:
         return _array_reader(field, version, is_flexible)
@@ -192,7 +192,7 @@ def _check_null(name: str, is_nullable: bool, position: int) -> None:
         raise _malformed(f"{name} is null and must not be", position)
 
 
-def _array_reader(field: Field, version: int, is_flexible: bool) -> _Reader:
+def _array_reader(field: SchemaField, version: int, is_flexible: bool) -> _Reader:
     name, is_nullable = field.name, version in field.nullable
     read_length = _length_reader(ARRAY_LENGTH, is_flexible)
     read_elements = _elements_reader(field, version, is_flexible)
@@ -212,7 +212,7 @@ def _array_reader(field: Field, version: int, is_flexible: bool) -> _Reader:
 
 
 def _elements_reader(
-    field: Field, version: int, is_flexible: bool
+    field: SchemaField, version: int, is_flexible: bool
 ) -> Callable[[bytes, int, int], tuple[list[Value], int]]:
     if field.struct is None and field.type in FIXED_WIDTH:
         layout = FIXED_WIDTH[field.type]
@@ -234,7 +234,7 @@ def _elements_reader(
     return read
 
 
-def least_element_size(field: Field, version: int, *, is_flexible: bool) -> int:
+def least_element_size(field: SchemaField, version: int, *, is_flexible: bool) -> int:
     """The fewest bytes that an element of the array has. Raises SchemaError if that is none: a
     count alone could then ask for any work."""
     size = _least_size(field.element(), version, is_flexible)
@@ -243,7 +243,7 @@ def least_element_size(field: Field, version: int, *, is_flexible: bool) -> int:
     return size
 
 
-def _least_size(field: Field, version: int, is_flexible: bool) -> int:
+def _least_size(field: SchemaField, version: int, is_flexible: bool) -> int:
     if field.is_array:
         return 1 if is_flexible else ARRAY_LENGTH.size
     if field.struct is not None:

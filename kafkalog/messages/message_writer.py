@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from struct import Struct
 
 from kafkalog.errors import SchemaError
-from kafkalog.messages.schema import Field, Message, Value, Values
+from kafkalog.messages.schema import Message, SchemaField, Value, Values
 from kafkalog.messages.value_types import (
     ARRAY_LENGTH,
     BYTES_LENGTH,
@@ -42,7 +42,7 @@ class _Writer:
         self._version = version
         self._is_flexible = is_flexible
 
-    def fields(self, owner: str, fields: Sequence[Field], values: Values) -> bytes:
+    def fields(self, owner: str, fields: Sequence[SchemaField], values: Values) -> bytes:
         there = [field for field in fields if self._version in field.versions]
         unknown = set(values) - {field.name for field in there}
         if unknown:
@@ -58,7 +58,7 @@ class _Writer:
             parts.append(self._tagged([pair for pair in given if pair[0].tag is not None]))
         return b"".join(parts)
 
-    def _tagged(self, given: Iterable[tuple[Field, Value]]) -> bytes:
+    def _tagged(self, given: Iterable[tuple[SchemaField, Value]]) -> bytes:
         """Those that differ from their defaults, by tag."""
         written = sorted(
             (field.tag or 0, self._value(field, value))
@@ -70,7 +70,7 @@ class _Writer:
             parts += (write_unsigned_varint(tag), write_unsigned_varint(len(data)), data)
         return b"".join(parts)
 
-    def _value(self, field: Field, value: Value) -> bytes:
+    def _value(self, field: SchemaField, value: Value) -> bytes:
         _check_kind(field, value, is_nullable=self._version in field.nullable)
         if field.is_array:
             return self._array(field, value)
@@ -82,19 +82,21 @@ class _Writer:
             return self._length(BYTES_LENGTH, value) + (value or b"")
         return uuid_bytes(value) if field.type == "uuid" else _number(field, value)
 
-    def _array(self, field: Field, value: Sequence[Value] | None) -> bytes:
+    def _array(self, field: SchemaField, value: Sequence[Value] | None) -> bytes:
         element = field.element()
         elements = [self._value(element, part) for part in value or ()]
         return self._length(ARRAY_LENGTH, value) + b"".join(elements)
 
-    def _struct(self, field: Field, fields: Sequence[Field], value: Values | None) -> bytes:
+    def _struct(
+        self, field: SchemaField, fields: Sequence[SchemaField], value: Values | None
+    ) -> bytes:
         is_tagged = field.tag is not None
         if value is None:
             return _NULL_TAGGED_STRUCT if is_tagged else _NULL_STRUCT
         data = self.fields(field.name, fields, value)
         return _STRUCT + data if self._version in field.nullable else data
 
-    def _string(self, field: Field, value: str | None) -> bytes:
+    def _string(self, field: SchemaField, value: str | None) -> bytes:
         # A half of a surrogate pair becomes a question mark, as Java's encoder has it.
         data = None if value is None else value.encode("utf-8", errors="replace")
         if data is not None and len(data) > LONGEST_STRING:
@@ -106,7 +108,7 @@ class _Writer:
         return write_unsigned_varint(length + 1) if self._is_flexible else layout.pack(length)
 
 
-def _check_kind(field: Field, value: Value, *, is_nullable: bool) -> None:
+def _check_kind(field: SchemaField, value: Value, *, is_nullable: bool) -> None:
     kind: type | tuple[type, ...] = _KINDS.get(field.type, (bool, int, float))
     if field.is_array:
         kind = list
@@ -117,7 +119,7 @@ def _check_kind(field: Field, value: Value, *, is_nullable: bool) -> None:
         raise SchemaError(f"{field.name} is {many}{field.type} and cannot be {value!r}")
 
 
-def _number(field: Field, value: Value) -> bytes:
+def _number(field: SchemaField, value: Value) -> bytes:
     try:
         return FIXED_WIDTH[field.type].pack(value)
     except struct.error as error:

@@ -22,7 +22,7 @@ from kafkalog.messages.consumer_protocol import (
     read_subscription,
 )
 from kafkalog.messages.internal_records import InternalRecord
-from kafkalog.messages.schema import Field, Value, Values
+from kafkalog.messages.schema import SchemaField, Value, Values
 
 _GROUP_METADATA = "GroupMetadataValue"
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -68,7 +68,7 @@ def _member_protocols(member: Values) -> dict[str, Any]:
 
 
 def _rendered(
-    fields: Sequence[Field], values: Values, version: int, *, show_secrets: bool
+    fields: Sequence[SchemaField], values: Values, version: int, *, show_secrets: bool
 ) -> dict[str, Any]:
     """The fields in the order of the schema, tagged ones where they differ from their default."""
     shown: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def _rendered(
     return shown
 
 
-def _value(field: Field, value: Value, version: int, show_secrets: bool) -> Any:
+def _value(field: SchemaField, value: Value, version: int, show_secrets: bool) -> Any:
     if field.struct is not None and value is not None:
         return _rendered(field.struct, value, version, show_secrets=show_secrets)
     if isinstance(value, bytes):

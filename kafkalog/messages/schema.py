@@ -68,7 +68,7 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class SchemaField:
     """A field of a message or struct.
 
     `type` is one of Kafka's types or the struct's name, `struct` its fields; with `is_array` the
@@ -78,7 +78,7 @@ class Field:
     name: str
     type: str
     is_array: bool
-    struct: tuple[Field, ...] | None
+    struct: tuple[SchemaField, ...] | None
     versions: Versions
     nullable: Versions
     tag: int | None
@@ -100,7 +100,7 @@ class Field:
             }
         return _DEFAULTS[self.type]
 
-    def element(self) -> Field:
+    def element(self) -> SchemaField:
         """An element of the array, as a field of its own: elements are neither null nor tagged."""
         return replace(self, is_array=False, nullable=NO_VERSION, tag=None)
 
@@ -112,7 +112,7 @@ class Message:
     name: str
     versions: Versions
     flexible: Versions
-    fields: tuple[Field, ...]
+    fields: tuple[SchemaField, ...]
 
     @property
     def has_secrets(self) -> bool:
@@ -120,7 +120,7 @@ class Message:
         return _has_secrets(self.fields)
 
 
-def _has_secrets(fields: tuple[Field, ...]) -> bool:
+def _has_secrets(fields: tuple[SchemaField, ...]) -> bool:
     return any(field.secret or _has_secrets(field.struct or ()) for field in fields)
 
 
@@ -146,19 +146,19 @@ def parse_message(data: Mapping[str, Any]) -> Message:
 
 def _parse_fields(
     listed: list[Mapping[str, Any]], structs: Mapping[str, Any], within: tuple[str, ...]
-) -> tuple[Field, ...]:
+) -> tuple[SchemaField, ...]:
     return tuple(_parse_field(field, structs, within) for field in listed)
 
 
 def _parse_field(
     data: Mapping[str, Any], structs: Mapping[str, Any], within: tuple[str, ...]
-) -> Field:
+) -> SchemaField:
     base = data["type"].removeprefix("[]")
     unknown = sorted(set(data) - _FIELD_KEYS)
     is_struct = base in structs
     if unknown or base in within or not (is_struct or base in _DEFAULTS):
         raise SchemaError(f"field {data['name']}: type {data['type']}, unknown keys {unknown}")
-    return Field(
+    return SchemaField(
         name=data["name"],
         type=base,
         is_array=base != data["type"],

@@ -14,7 +14,7 @@ Rows = Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class StorageSection:
     """What is there: owners and largest_topics, one row of storage_totals and one of
     unserved_storage."""
 
@@ -25,7 +25,7 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class Batches:
+class BatchesSection:
     """Sums of batch_totals by topic and stretch of time, by topic and codec, by codec and size; and
     by topic those of control batches, which are in no other sum. `grid` is None where no batch has
     a time. `latest_ms` is a time that hardly any is later than."""
@@ -39,7 +39,7 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class KeysSection:
     """key_totals; whether they have keys or hashes."""
 
     topics: Rows
@@ -47,7 +47,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamageSection:
     """The first rows of damage_map, with so many cells, and of first_ranges for them; one row of
     what all partitions come to."""
 
@@ -58,7 +58,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
+class GroupsSection:
     """newest_statuses with times in milliseconds, the worst first, of at most some groups, and
     group_totals of all; lag_series and rebalances of the first of them; how far commits reach
     back, in words."""
@@ -71,7 +71,7 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class Transactions:
+class TransactionsSection:
     """outcomes_by_topic; stable_offset_holders, the first of them, and how many there are."""
 
     outcomes: Rows
@@ -80,7 +80,7 @@ class Transactions:
 
 
 @dataclass(frozen=True, slots=True)
-class Retention:
+class RetentionSection:
     """retention_times and blocked_topics."""
 
     times: Rows
@@ -95,11 +95,11 @@ class Report:
     version: str
     at_ms: int
     inputs: Sequence[str]
-    storage: Storage
-    batches: Batches
-    keys: Keys
-    damage: Damage
-    groups: Groups | None
-    transactions: Transactions
-    retention: Retention
+    storage: StorageSection
+    batches: BatchesSection
+    keys: KeysSection
+    damage: DamageSection
+    groups: GroupsSection | None
+    transactions: TransactionsSection
+    retention: RetentionSection
     absent: Sequence[str] = ()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyspark.sql import Row
 
-from kafkalog.report.contents import Damage
+from kafkalog.report.contents import DamageSection
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
 from kafkalog.report.plot import Section
 from kafkalog.words import counted, size_text
@@ -55,7 +55,7 @@ COLOURINGS = (
 _UNKNOWN = COLOURINGS[3]
 
 
-def damage_section(damage: Damage) -> Section:
+def damage_section(damage: DamageSection) -> Section:
     """The legend, the strips, and the first ranges of each in words."""
     used = {_colouring(mark["kind"]) for row in damage.logs for mark in row.marks or ()}
     legend = element(
@@ -83,7 +83,7 @@ def damage_section(damage: Damage) -> Section:
     return Section(section("damage", "Damage map", *parts), {})
 
 
-def _summary(damage: Damage) -> str:
+def _summary(damage: DamageSection) -> str:
     totals = damage.totals
     if not totals.errors:
         return (
@@ -99,7 +99,7 @@ def _summary(damage: Damage) -> str:
     )
 
 
-def _strip(row: Row, damage: Damage) -> Markup:
+def _strip(row: Row, damage: DamageSection) -> Markup:
     head = element(
         "div",
         name(f"{row.topic}-{row.partition}"),

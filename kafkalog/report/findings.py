@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pyspark.sql import Row
 
 from kafkalog.coordination.groups.lag_status import LagStatus
-from kafkalog.report.contents import Damage, Groups, Report, Transactions
+from kafkalog.report.contents import DamageSection, GroupsSection, Report, TransactionsSection
 from kafkalog.report.markup import visible
 from kafkalog.report.plot import moment
 from kafkalog.words import counted, size_text
@@ -16,7 +16,7 @@ _MOST = 3
 _WELL = frozenset((LagStatus.OK.value, LagStatus.UNKNOWN.value))
 
 
-def findings(report: Report) -> list[str]:
+def report_findings(report: Report) -> list[str]:
     """What somebody should look at; nothing if there is nothing."""
     found = [*_damage(report.damage), *_transactions(report.transactions)]
     if report.groups is not None:
@@ -39,7 +39,7 @@ def verdict(report: Report) -> str:
     )
 
 
-def _damage(damage: Damage) -> Iterator[str]:
+def _damage(damage: DamageSection) -> Iterator[str]:
     damaged = [row for row in damage.logs if row.errors]
     for row in damaged[:_MOST]:
         yield (
@@ -51,7 +51,7 @@ def _damage(damage: Damage) -> Iterator[str]:
         yield f"damage in {counted(left, 'partition')} more"
 
 
-def _transactions(transactions: Transactions) -> Iterator[str]:
+def _transactions(transactions: TransactionsSection) -> Iterator[str]:
     hanging = sum(row.transactions for row in transactions.outcomes if row.outcome == "hanging")
     if hanging:
         yield f"{counted(hanging, 'transaction')} hanging: no coordinator will end them"
@@ -77,7 +77,7 @@ def _since(row: Row) -> str:
     return ""
 
 
-def _groups(groups: Groups) -> Iterator[str]:
+def _groups(groups: GroupsSection) -> Iterator[str]:
     bad = [row for row in groups.statuses if row.status not in _WELL]
     for row in bad[:_MOST]:
         since = "" if row.behind_since is None else f" since {moment(row.behind_since)}"
@@ -90,7 +90,7 @@ def _groups(groups: Groups) -> Iterator[str]:
         yield f"{counted(left, 'group')} more with a warning or an error"
 
 
-def _waiting(groups: Groups) -> Iterator[str]:
+def _waiting(groups: GroupsSection) -> Iterator[str]:
     """Groups that no status speaks of, and that are not at the end either."""
     if groups.totals.waiting:
         listed = [row for row in groups.statuses if row.status in _WELL]

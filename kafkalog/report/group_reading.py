@@ -19,7 +19,7 @@ from kafkalog.analysis.lag.lag_series import commit_span, lag_series, rebalances
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
-from kafkalog.report.contents import Groups
+from kafkalog.report.contents import GroupsSection
 from kafkalog.report.time_grid import grid_over
 from kafkalog.spark.jobs.lag.lag_history_reading import with_statuses
 from kafkalog.spark.jobs.lag.lag_views import lag_views
@@ -27,7 +27,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
 # What a page has room for.
-LISTED = 20
+LISTED_STATUSES = 20
 PLOTTED = 6
 _REBALANCES = 40
 
@@ -40,7 +40,7 @@ def history_end(last_commit_ms: int, latest_ms: int, at_ms: int) -> int:
 
 def read_groups(
     spark: SparkSession, log_dirs: Sequence[str], mode: str, latest_ms: int, at_ms: int
-) -> Groups | None:
+) -> GroupsSection | None:
     """The groups that commit to Kafka; None where the input has none. `latest_ms` is a time that
     hardly any batch is later than, `at_ms` the time of the report."""
     if all(log.topic != CONSUMER_OFFSETS for log in find_partitions(log_dirs, strict=False)):
@@ -65,11 +65,11 @@ def read_groups(
     statuses = newest_statuses(history).persist()
     # As numbers: Python would turn moments into the time zone of this machine.
     times = {name: F.unix_millis(name) for name in ("behind_since", "last_commit")}
-    listed = statuses.limit(LISTED).withColumns(times).collect()
+    listed = statuses.limit(LISTED_STATUSES).withColumns(times).collect()
     (totals,) = group_totals(statuses).collect()
     plotted = [row.group_id for row in listed[:PLOTTED]]
     generations = group_generations(views.group_metadata.persist())
-    return Groups(
+    return GroupsSection(
         totals,
         listed,
         lag_series(history, plotted).collect(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Row
 
 from kafkalog.coordination.groups.lag_status import LagStatus
-from kafkalog.report.contents import Groups, Rows, Transactions
+from kafkalog.report.contents import GroupsSection, Rows, TransactionsSection
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table
 from kafkalog.report.plot import Section, beside, moment, place, topic_label, topic_order
@@ -22,7 +22,7 @@ _REASONS = {
 _TITLE = "Consumer groups"
 
 
-def group_section(groups: Groups | None) -> Section:
+def group_section(groups: GroupsSection | None) -> Section:
     """What groups had left to read at each moment, with their rebalances."""
     if groups is None:
         words = "No group has committed an offset in these log directories."
@@ -111,7 +111,7 @@ def _generation(row: Row) -> str:
     return "<br>".join(words)
 
 
-def transaction_section(transactions: Transactions) -> Section:
+def transaction_section(transactions: TransactionsSection) -> Section:
     """How transactions ended, by topic, and which of them hold others back."""
     title, rows = "Transactions", transactions.outcomes
     if not rows:
@@ -137,7 +137,7 @@ def transaction_section(transactions: Transactions) -> Section:
     return Section(section("transactions", title, *parts), {"transaction-topics": figure})
 
 
-def _holders(transactions: Transactions) -> list[Markup]:
+def _holders(transactions: TransactionsSection) -> list[Markup]:
     if not transactions.held_back:
         return [paragraph("No open transaction keeps a last stable offset back.")]
     heads = ("Partition", "Held back", "Stable up to", "Held by", "Since", "First record", "State")

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pyspark.sql import Row
 
 from kafkalog.analysis.partitions.key_skew import EXACT_UP_TO
-from kafkalog.report.contents import Keys
+from kafkalog.report.contents import KeysSection
 from kafkalog.report.figures import Figure, Series, horizontal_bars
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table, visible
 from kafkalog.report.plot import OTHERS, Section, place, topic_label
@@ -24,7 +24,7 @@ _HIDDEN = (
 )
 
 
-def key_section(keys: Keys) -> Section:
+def key_section(keys: KeysSection) -> Section:
     """Shares of the most frequent keys by topic, and tombstones."""
     in_order = sorted(keys.topics, key=lambda row: row.shown_topic is None)
     keyed = [row for row in in_order if row.keyed]

@@ -9,7 +9,7 @@ from importlib.resources import files
 from kafkalog.report.contents import Report
 from kafkalog.report.damage_section import damage_section
 from kafkalog.report.figures import Figure
-from kafkalog.report.findings import findings, remarks, verdict
+from kafkalog.report.findings import remarks, report_findings, verdict
 from kafkalog.report.group_sections import group_section, transaction_section
 from kafkalog.report.key_section import key_section
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
@@ -114,7 +114,7 @@ def _fact(text: str) -> Markup:
 
 
 def _in_words(report: Report) -> Markup:
-    found, more = findings(report), remarks(report)
+    found, more = report_findings(report), remarks(report)
     parts = []
     if found:
         parts.append(element("ul", *(element("li", each) for each in found), class_="findings"))

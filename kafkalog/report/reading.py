@@ -10,11 +10,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog import __version__
-from kafkalog.analysis.partitions.batch_totals import COLUMNS as BATCH_COLUMNS
-from kafkalog.analysis.partitions.batch_totals import TimeGrid, batch_totals, summed, time_spread
+from kafkalog.analysis.partitions.batch_totals import (
+    BATCH_COLUMNS,
+    TimeGrid,
+    batch_totals,
+    summed,
+    time_spread,
+)
 from kafkalog.analysis.partitions.damage_map import damage_map, first_ranges
-from kafkalog.analysis.partitions.key_skew import COLUMNS as KEY_COLUMNS
-from kafkalog.analysis.partitions.key_skew import key_totals
+from kafkalog.analysis.partitions.key_skew import SKEW_COLUMNS, key_totals
 from kafkalog.analysis.partitions.retention import retention_plan
 from kafkalog.analysis.partitions.retention_times import blocked_topics, retention_times
 from kafkalog.analysis.partitions.storage_totals import (
@@ -29,13 +33,13 @@ from kafkalog.analysis.partitions.transaction_totals import outcomes_by_topic, s
 from kafkalog.analysis.partitions.transactions import stable_offset_table, transaction_report
 from kafkalog.errors import OptionError
 from kafkalog.report.contents import (
-    Batches,
-    Damage,
-    Keys,
+    BatchesSection,
+    DamageSection,
+    KeysSection,
     Report,
-    Retention,
-    Storage,
-    Transactions,
+    RetentionSection,
+    StorageSection,
+    TransactionsSection,
 )
 from kafkalog.report.group_reading import read_groups
 from kafkalog.report.time_grid import grid_over
@@ -111,9 +115,9 @@ def _one(frame: DataFrame) -> Row:
     return row
 
 
-def _storage(segments: DataFrame) -> Storage:
+def _storage(segments: DataFrame) -> StorageSection:
     totals = topic_storage(segments).persist()
-    return Storage(
+    return StorageSection(
         owners(segments).collect(),
         largest_topics(totals, TOPICS).collect(),
         _one(storage_totals(totals)),
@@ -121,7 +125,9 @@ def _storage(segments: DataFrame) -> Storage:
     )
 
 
-def _batches(batches: DataFrame, longest: DataFrame, topics: Sequence[str | None]) -> Batches:
+def _batches(
+    batches: DataFrame, longest: DataFrame, topics: Sequence[str | None]
+) -> BatchesSection:
     spread = _one(time_spread(batches.select("max_timestamp_ms")))
     has_times = spread.least_ms is not None
     times = (spread.least_ms, spread.low_ms, spread.high_ms, spread.greatest_ms)
@@ -129,7 +135,7 @@ def _batches(batches: DataFrame, longest: DataFrame, topics: Sequence[str | None
     read = batches.select(*BATCH_COLUMNS)
     all_totals = batch_totals(read, longest, topics, grid).persist()
     totals = all_totals.where("NOT is_control")
-    return Batches(
+    return BatchesSection(
         grid if has_times else None,
         spread.high_ms or 0,
         summed(totals, "shown_topic", "stretch").collect(),
@@ -139,13 +145,13 @@ def _batches(batches: DataFrame, longest: DataFrame, topics: Sequence[str | None
     )
 
 
-def _keys(spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]) -> Keys:
-    records = _view(spark, asked, "records", None, columns=",".join(KEY_COLUMNS))
+def _keys(spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]) -> KeysSection:
+    records = _view(spark, asked, "records", None, columns=",".join(SKEW_COLUMNS))
     found = key_totals(records, topics, shows_keys=asked.shows_keys)
-    return Keys(found.collect(), asked.shows_keys)
+    return KeysSection(found.collect(), asked.shows_keys)
 
 
-def _damage(byte_ranges: DataFrame) -> Damage:
+def _damage(byte_ranges: DataFrame) -> DamageSection:
     ranges = byte_ranges.persist(StorageLevel.MEMORY_AND_DISK)
     logs = damage_map(ranges, CELLS).persist()
     totals = logs.agg(
@@ -161,12 +167,12 @@ def _damage(byte_ranges: DataFrame) -> Damage:
         [f"{row.topic}-{row.partition}" for row in shown if row.ranges]
     )
     found = first_ranges(ranges.where(of_shown), RANGES).collect()
-    return Damage(CELLS, shown, found, _one(totals))
+    return DamageSection(CELLS, shown, found, _one(totals))
 
 
 def _transactions(
     spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
-) -> Transactions:
+) -> TransactionsSection:
     views = transaction_views(spark, asked.log_dirs, mode=asked.mode, at_ms=asked.at_ms)
     stable = stable_offset_table(views.stable_offsets).persist()
     report = transaction_report(
@@ -177,7 +183,7 @@ def _transactions(
         longest_transaction_ms=LONGEST_TRANSACTION_MS,
         incomplete=views.incomplete,
     ).persist()
-    return Transactions(
+    return TransactionsSection(
         outcomes_by_topic(report, topics).collect(),
         stable_offset_holders(report, stable).limit(HOLDERS).collect(),
         stable.where("offsets_held_back > 0").count(),
@@ -186,9 +192,9 @@ def _transactions(
 
 def _retention(
     spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
-) -> Retention:
+) -> RetentionSection:
     view = _view(spark, asked, "retention_plan", nowMs=asked.at_ms, **asked.config)
     plan = retention_plan(view).persist()
-    return Retention(
+    return RetentionSection(
         retention_times(plan, topics).collect(), blocked_topics(plan).limit(TOPICS).collect()
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Row
 
 from kafkalog.analysis.partitions.retention_times import WHEN
-from kafkalog.report.contents import Retention, Rows
+from kafkalog.report.contents import RetentionSection, Rows
 from kafkalog.report.figures import Figure, horizontal_bars
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table
 from kafkalog.report.plot import (
@@ -41,7 +41,7 @@ _UNKNOWN = (
 _TITLE = "Retention: what goes when"
 
 
-def retention_section(retention: Retention) -> Section:
+def retention_section(retention: RetentionSection) -> Section:
     """Bytes by when they go, and the limits that say so."""
     rows = retention.times
     known = [row for row in rows if row.when != "unknown"]

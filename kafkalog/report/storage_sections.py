@@ -8,7 +8,7 @@ from itertools import accumulate
 from pyspark.sql import Row
 
 from kafkalog.analysis.partitions.batch_totals import TimeGrid
-from kafkalog.report.contents import Batches, Rows, Storage
+from kafkalog.report.contents import BatchesSection, Rows, StorageSection
 from kafkalog.report.figures import (
     Figure,
     Series,
@@ -37,7 +37,7 @@ from kafkalog.words import counted, size_text
 _COLOURED = 6
 
 
-def storage_section(storage: Storage, batches: Batches) -> Section:
+def storage_section(storage: StorageSection, batches: BatchesSection) -> Section:
     """Bytes by topic, and when what is there was written."""
     totals, topics = storage.totals, storage.topics
     rest = totals.bytes - sum(row.bytes for row in topics)
@@ -74,7 +74,7 @@ def storage_section(storage: Storage, batches: Batches) -> Section:
     return Section(section("storage", "Storage", beside(*plots), *parts), figures)
 
 
-def _topic_table(topics: Rows, batches: Batches) -> Markup:
+def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
     records, control = _records(batches.by_codec), _records(batches.control)
     heads = (
         *("Topic", "Partitions", "Copies", "Segments", "Bytes", "Records", "Control records"),
@@ -135,7 +135,7 @@ def _outside(rows: Rows, grid: TimeGrid) -> str:
     return f"Not in the plots over time: {told}." if told else ""
 
 
-def rate_section(batches: Batches, storage: Storage) -> Section:
+def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
     """Records by stretch of time."""
     grid = batches.grid
     if grid is None:
@@ -166,7 +166,7 @@ def rate_section(batches: Batches, storage: Storage) -> Section:
     return Section(section("rate", "Produce rate", *parts), {"rate-time": figure})
 
 
-def compression_section(batches: Batches) -> Section:
+def compression_section(batches: BatchesSection) -> Section:
     """Codecs, ratios and sizes of batches."""
     rows = batches.by_codec
     if not rows:

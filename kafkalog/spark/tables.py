@@ -16,18 +16,18 @@ from kafkalog.errors import KafkaLogError, SchemaError
 from kafkalog.schemas import table_json
 from kafkalog.spark.whole_tables import write_whole
 
-FORMATS = ("delta", "parquet", "json")
+TABLE_FORMATS = ("delta", "parquet", "json")
 INPUT_COLUMN = "input_path"
 
 
-def table_schema(table: str) -> StructType:
+def spark_schema(table: str) -> StructType:
     """The schema of a table, with a comment on every column."""
     return StructType.fromJson(json.loads(table_json(table)))
 
 
 def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
     """The frame with the comments of the table's schema. Raises SchemaError if it does not fit."""
-    schema = table_schema(table)
+    schema = spark_schema(table)
     found = [(field.name, field.dataType) for field in frame.schema]
     wanted = [(field.name, field.dataType) for field in schema]
     if found != wanted:
@@ -51,7 +51,7 @@ def read_table(spark: SparkSession, output: str, table: str, table_format: str) 
     """A table that is there."""
     reader = spark.read.format(table_format)
     if table_format == "json":  # which keeps no schema of its own
-        reader = reader.schema(table_schema(table))
+        reader = reader.schema(spark_schema(table))
     return reader.load(os.path.join(output, table))
 
 
@@ -124,7 +124,7 @@ def _other_inputs(
 ) -> list[str] | None:
     """Inputs that a table has rows of, but for those given; None for what is no such table."""
     try:
-        old = spark.read.format(table_format).schema(table_schema(table)).load(path)
+        old = spark.read.format(table_format).schema(spark_schema(table)).load(path)
         other = old.where(~F.coalesce(F.col(INPUT_COLUMN).isin(list(inputs)), F.lit(False)))
         rows = other.select(INPUT_COLUMN).distinct().limit(3).collect()
     except AnalysisException as error:

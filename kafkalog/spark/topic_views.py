@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.partition_log import PartitionLog
 
 
@@ -20,6 +20,6 @@ def topic_view(
 ) -> DataFrame:
     """The view of the topic under the log directories; empty where none of their `logs` has it."""
     if not any(log.topic == topic for log in logs):
-        return spark.createDataFrame([], table_schema(view))
+        return spark.createDataFrame([], spark_schema(view))
     reader = spark.read.format("kafkalog").option("view", view).option("mode", mode)
     return reader.option("subscribe", topic).load(list(log_dirs))

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from kafkalog.errors import CorruptDataError, DataLossError
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
-from kafkalog.zookeeper.faults import Fault, Finding, finding_of
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding, finding_of
 from kafkalog.zookeeper.log_reading import all_entries
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.snapshot_scan import scan_snapshot
 from kafkalog.zookeeper.tree import Touched
 
 
-def findings(data_dir: DataDir) -> list[Finding]:
+def data_dir_findings(data_dir: DataDir) -> list[ZooKeeperFinding]:
     """What is wrong with every snapshot and every log, used or not; with the digests after all
     transactions that can be replayed; and with the last tree. Each finding once."""
-    found: dict[Finding, None] = {}
+    found: dict[ZooKeeperFinding, None] = {}
     sound: list[ZookeeperFile] = []
     for snapshot in data_dir.snapshots:
         try:
@@ -33,21 +33,25 @@ def findings(data_dir: DataDir) -> list[Finding]:
     return list(found)
 
 
-def _digest_findings(data_dir: DataDir, sound: Sequence[ZookeeperFile]) -> Iterator[Finding]:
+def _digest_findings(
+    data_dir: DataDir, sound: Sequence[ZookeeperFile]
+) -> Iterator[ZooKeeperFinding]:
     """Of a replay from the oldest snapshot on, begun again with a later one where it does not go
     on."""
     start = sound[0] if sound else None
     while start is not None:
         zxid, found = _replayed(data_dir, [start])
-        yield from (finding for finding in found if finding.fault is Fault.DIGEST)
+        yield from (finding for finding in found if finding.fault is ZooKeeperFault.DIGEST)
         start = next((snapshot for snapshot in sound if snapshot.zxid > zxid), None)
 
 
-def _replayed(data_dir: DataDir, snapshots: Sequence[ZookeeperFile]) -> tuple[int, list[Finding]]:
+def _replayed(
+    data_dir: DataDir, snapshots: Sequence[ZookeeperFile]
+) -> tuple[int, list[ZooKeeperFinding]]:
     """The last zxid of the tree from some snapshots or none, and what is wrong with it."""
-    found: list[Finding] = []
+    found: list[ZooKeeperFinding] = []
     try:
         tree = tree_at(replace(data_dir, snapshots=tuple(snapshots)), None, found.append)
     except DataLossError as error:
-        return 0, [*found, Finding(data_dir.path, None, Fault.GAP, str(error))]
+        return 0, [*found, ZooKeeperFinding(data_dir.path, None, ZooKeeperFault.GAP, str(error))]
     return tree.zxid, found

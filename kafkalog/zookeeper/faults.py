@@ -8,7 +8,7 @@ from enum import Enum
 from kafkalog.errors import CorruptDataError
 
 
-class Fault(Enum):
+class ZooKeeperFault(Enum):
     """One reason why a file, or what files say together, is not as ZooKeeper leaves it."""
 
     TRUNCATED = "truncated"
@@ -29,17 +29,21 @@ class Fault(Enum):
     def is_damage(self) -> bool:
         """Whether what was read can be wrong for it: not by a file that was being written when it
         was copied, nor where no snapshot is needed, nor where one stands for transactions."""
-        return self not in (Fault.TRUNCATED, Fault.NO_SNAPSHOT, Fault.NOT_LOGGED)
+        return self not in (
+            ZooKeeperFault.TRUNCATED,
+            ZooKeeperFault.NO_SNAPSHOT,
+            ZooKeeperFault.NOT_LOGGED,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ZooKeeperFinding:
     """Something wrong, and where: `position` is in the file as it is without compression, null for
     what a file does not have; `file` is a directory where files are missing."""
 
     file: str
     position: int | None
-    fault: Fault
+    fault: ZooKeeperFault
     detail: str
 
     def error(self, advice: str) -> CorruptDataError:
@@ -53,11 +57,11 @@ class Finding:
         )
 
 
-def corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
+def corrupt(fault: ZooKeeperFault, detail: str, position: int) -> CorruptDataError:
     """An error for bytes at a position, of which the caller knows the file."""
     return CorruptDataError(fault.value, detail, position=position)
 
 
-def finding_of(error: CorruptDataError, file: str) -> Finding:
+def finding_of(error: CorruptDataError, file: str) -> ZooKeeperFinding:
     """The finding in an error that `corrupt` made."""
-    return Finding(file, error.position, Fault(error.fault), error.detail)
+    return ZooKeeperFinding(file, error.position, ZooKeeperFault(error.fault), error.detail)

@@ -9,7 +9,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.faults import finding_of
-from kafkalog.zookeeper.log_reading import Logged, Report, all_entries, follows
+from kafkalog.zookeeper.log_reading import Logged, OnFinding, all_entries, follows
 from kafkalog.zookeeper.snapshot import Snapshot
 from kafkalog.zookeeper.transactions import (
     Check,
@@ -48,12 +48,14 @@ class TakenOver(NamedTuple):
     snapshot: ZookeeperFile
 
 
-def changes(data_dir: DataDir, until: int | None, report: Report) -> Iterator[Change]:
+def changes(data_dir: DataDir, until: int | None, report: OnFinding) -> Iterator[Change]:
     """All changes in the logs up to the transaction `until`, in their order."""
-    return (step for step in history(data_dir, until, report) if isinstance(step, Change))
+    return (step for step in znode_history(data_dir, until, report) if isinstance(step, Change))
 
 
-def history(data_dir: DataDir, until: int | None, report: Report) -> Iterator[Change | TakenOver]:
+def znode_history(
+    data_dir: DataDir, until: int | None, report: OnFinding
+) -> Iterator[Change | TakenOver]:
     """The same, and between them the snapshots that tell of what is missing in the logs."""
     owners = _EphemeralOwners(data_dir.snapshots, report)
     for logged in all_entries(data_dir, report):
@@ -99,7 +101,7 @@ class _EphemeralOwners:
     """Whose the ephemeral nodes are as the logs go on. What the logs do not tell, because they
     begin later or miss something, the next snapshot does."""
 
-    def __init__(self, snapshots: Sequence[ZookeeperFile], report: Report) -> None:
+    def __init__(self, snapshots: Sequence[ZookeeperFile], report: OnFinding) -> None:
         self._paths: dict[int, set[bytes]] = {}
         self._owners: dict[bytes, int] = {}
         self._snapshots = snapshots

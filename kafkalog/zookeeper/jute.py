@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafkalog.wire.utf8 import decoded
-from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 from kafkalog.zookeeper.znode import Acl
 
 _INT = struct.Struct(">i")
@@ -43,7 +43,9 @@ class JuteReader:
         position = self.position
         if size > len(self.data) - position:
             raise corrupt(
-                Fault.MALFORMED, f"{size} bytes are needed, {self.left} are left", self.place
+                ZooKeeperFault.MALFORMED,
+                f"{size} bytes are needed, {self.left} are left",
+                self.place,
             )
         self.position = position + size
         return position
@@ -68,7 +70,7 @@ class JuteReader:
         if size == -1:
             return None
         if size < 0:
-            raise corrupt(Fault.MALFORMED, f"a length of {size}", self.place - 4)
+            raise corrupt(ZooKeeperFault.MALFORMED, f"a length of {size}", self.place - 4)
         position = self._taken(size)
         return self.data[position : position + size]
 
@@ -77,7 +79,7 @@ class JuteReader:
         place = self.place
         value = self.read_buffer()
         if value is None:
-            raise corrupt(Fault.MALFORMED, "a string that is null", place)
+            raise corrupt(ZooKeeperFault.MALFORMED, "a string that is null", place)
         return value
 
     def read_vector(self, item: Callable[[], _Item]) -> list[_Item] | None:
@@ -89,7 +91,7 @@ class JuteReader:
             return None
         if not 0 <= count <= min(self.left, MOST_ITEMS):
             detail = f"{count} items in {self.left} bytes, {MOST_ITEMS} is the most that is read"
-            raise corrupt(Fault.MALFORMED, detail, self.place - 4)
+            raise corrupt(ZooKeeperFault.MALFORMED, detail, self.place - 4)
         return [item() for _ in range(count)]
 
     def read_acl(self) -> Acl:

@@ -10,25 +10,25 @@ from typing import NamedTuple
 
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.transaction_log import LogEntry, read_transaction_log
 from kafkalog.zookeeper.transactions import Transaction
 
 _COUNTER_BITS = 32
 _COUNTER = (1 << _COUNTER_BITS) - 1
 
-Report = Callable[[Finding], None]
+OnFinding = Callable[[ZooKeeperFinding], None]
 
 
-def unreported(finding: Finding) -> None:
+def unreported(finding: ZooKeeperFinding) -> None:
     """Do nothing with a finding: it is reported elsewhere."""
 
 
-def once(report: Report) -> Report:
+def once(report: OnFinding) -> OnFinding:
     """Reports a finding the first time only, where the same files are read again."""
-    known: set[Finding] = set()
+    known: set[ZooKeeperFinding] = set()
 
-    def report_new(finding: Finding) -> None:
+    def report_new(finding: ZooKeeperFinding) -> None:
         if finding not in known:
             known.add(finding)
             report(finding)
@@ -58,14 +58,14 @@ def logs_from(logs: Sequence[ZookeeperFile], zxid: int) -> list[ZookeeperFile]:
     return [log for log in logs if log.zxid >= first]
 
 
-def all_entries(data_dir: DataDir, report: Report) -> Iterator[Logged]:
+def all_entries(data_dir: DataDir, report: OnFinding) -> Iterator[Logged]:
     """Every sound entry of all logs, in their order. Damage is reported and passed over, and so
     are entries that come again, and what is missing between two of them."""
     last: int | None = None
     for log in data_dir.logs:
         with InputFile(log.path) as file:
             for entry in read_transaction_log(file):
-                if isinstance(entry, Finding):
+                if isinstance(entry, ZooKeeperFinding):
                     report(entry)
                     continue
                 zxid = entry.transaction.zxid
@@ -79,16 +79,16 @@ def all_entries(data_dir: DataDir, report: Report) -> Iterator[Logged]:
 
 
 def transactions_after(
-    logs: Sequence[ZookeeperFile], zxid: int, until: int | None, report: Report
+    logs: Sequence[ZookeeperFile], zxid: int, until: int | None, report: OnFinding
 ) -> Iterator[Logged]:
     """The transactions later than `zxid`, up to `until`, each following the one before it: with
     the first damage or gap, which is reported, they end. Damage between two that follow each other
     is no loss."""
-    last, waiting = zxid, list[Finding]()
+    last, waiting = zxid, list[ZooKeeperFinding]()
     for log in logs_from(logs, zxid + 1):
         with InputFile(log.path) as file:
             for entry in read_transaction_log(file):
-                if isinstance(entry, Finding):
+                if isinstance(entry, ZooKeeperFinding):
                     waiting.append(entry)
                     continue
                 found = entry.transaction.zxid
@@ -116,7 +116,7 @@ def transactions_after(
             return
 
 
-def _reported(findings: list[Finding], report: Report) -> bool:
+def _reported(findings: list[ZooKeeperFinding], report: OnFinding) -> bool:
     """Report and forget findings; whether there was damage among them."""
     has_damage = _has_damage(findings)
     for finding in findings:
@@ -125,16 +125,16 @@ def _reported(findings: list[Finding], report: Report) -> bool:
     return has_damage
 
 
-def _has_damage(findings: list[Finding]) -> bool:
+def _has_damage(findings: list[ZooKeeperFinding]) -> bool:
     return any(finding.fault.is_damage for finding in findings)
 
 
-def _order(path: str, entry: LogEntry, last: int) -> Finding:
+def _order(path: str, entry: LogEntry, last: int) -> ZooKeeperFinding:
     detail = f"zxid {entry.transaction.zxid:#x} comes after {last:#x}"
-    return Finding(path, entry.position, Fault.ORDER, detail)
+    return ZooKeeperFinding(path, entry.position, ZooKeeperFault.ORDER, detail)
 
 
-def _missing(data_dir: DataDir, path: str, entry: LogEntry, last: int) -> Finding:
+def _missing(data_dir: DataDir, path: str, entry: LogEntry, last: int) -> ZooKeeperFinding:
     """A gap, or what is none: a server that was too far behind took over a snapshot."""
     zxid = entry.transaction.zxid
     covering = (file for file in data_dir.snapshots if last < file.zxid < zxid)
@@ -142,9 +142,9 @@ def _missing(data_dir: DataDir, path: str, entry: LogEntry, last: int) -> Findin
     if taken_over is None:
         return _gap(path, entry, last)
     detail = f"those between zxid {last:#x} and {zxid:#x} came with {taken_over.path}"
-    return Finding(path, entry.position, Fault.NOT_LOGGED, detail)
+    return ZooKeeperFinding(path, entry.position, ZooKeeperFault.NOT_LOGGED, detail)
 
 
-def _gap(path: str, entry: LogEntry, last: int) -> Finding:
+def _gap(path: str, entry: LogEntry, last: int) -> ZooKeeperFinding:
     detail = f"the transactions between zxid {last:#x} and {entry.transaction.zxid:#x} are missing"
-    return Finding(path, entry.position, Fault.GAP, detail)
+    return ZooKeeperFinding(path, entry.position, ZooKeeperFault.GAP, detail)

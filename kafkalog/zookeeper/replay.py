@@ -12,8 +12,8 @@ from kafkalog.errors import CorruptDataError, DataLossError
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, ZookeeperFile
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION
-from kafkalog.zookeeper.faults import Fault, Finding, finding_of
-from kafkalog.zookeeper.log_reading import Logged, Report, transactions_after, unreported
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding, finding_of
+from kafkalog.zookeeper.log_reading import Logged, OnFinding, transactions_after, unreported
 from kafkalog.zookeeper.snapshot_scan import SnapshotScan, scan_snapshot
 from kafkalog.zookeeper.transaction_log import read_transaction_log
 from kafkalog.zookeeper.tree import ChangedTree, Touched, empty_tree
@@ -30,7 +30,7 @@ class TreeAt:
     in_snapshot: frozenset[bytes]
 
 
-def tree_at(data_dir: DataDir, until: int | None, report: Report) -> TreeAt:
+def tree_at(data_dir: DataDir, until: int | None, report: OnFinding) -> TreeAt:
     """The tree after the last transaction, or after `until`. What is wrong on the way is reported:
     `report` may raise; if it returns, an older snapshot is taken for a damaged one, and the tree is
     the one before the first transaction that is damaged or missing.
@@ -53,11 +53,11 @@ def tree_at(data_dir: DataDir, until: int | None, report: Report) -> TreeAt:
         zxid = logged.transaction.zxid
     if scan is not None and scan.end_zxid > zxid:
         detail = f"it holds changes up to zxid {scan.end_zxid:#x}, transactions end at {zxid:#x}"
-        report(Finding(scan.path, None, Fault.FUZZY, detail))
+        report(ZooKeeperFinding(scan.path, None, ZooKeeperFault.FUZZY, detail))
     return TreeAt(zxid, scan, changed, kept)
 
 
-def oldest_tree(data_dir: DataDir, report: Report) -> TreeAt | None:
+def oldest_tree(data_dir: DataDir, report: OnFinding) -> TreeAt | None:
     """The tree of the oldest sound snapshot; None where the logs tell all before it, or no snapshot
     does. Damage is reported."""
     if data_dir.has_first_log:
@@ -70,13 +70,13 @@ def oldest_tree(data_dir: DataDir, report: Report) -> TreeAt | None:
     return None
 
 
-def snapshot_tree(data_dir: DataDir, snapshot: ZookeeperFile, report: Report) -> TreeAt:
+def snapshot_tree(data_dir: DataDir, snapshot: ZookeeperFile, report: OnFinding) -> TreeAt:
     """The tree of one snapshot, with what was later than its name while it was made (F407). Damage
     is reported, and then DataLossError raised."""
 
-    def report_damage(finding: Finding) -> None:
+    def report_damage(finding: ZooKeeperFinding) -> None:
         # The logs behind it are not read here.
-        if finding.fault is not Fault.FUZZY:
+        if finding.fault is not ZooKeeperFault.FUZZY:
             report(finding)
 
     alone = replace(data_dir, snapshots=(snapshot,), logs=())
@@ -98,10 +98,10 @@ class _Base(NamedTuple):
 
     snapshot: SnapshotScan | None
     last_zxid: int
-    findings: list[Finding]
+    findings: list[ZooKeeperFinding]
 
 
-def _base(data_dir: DataDir, until: int | None, touched: Touched, report: Report) -> _Base:
+def _base(data_dir: DataDir, until: int | None, touched: Touched, report: OnFinding) -> _Base:
     """The newest snapshot that is sound, and was finished by `until`; `touched` is filled with
     what the transactions after it need."""
     unsure: _Base | None = None
@@ -122,7 +122,11 @@ def _base(data_dir: DataDir, until: int | None, touched: Touched, report: Report
         return unsure
     _require_first_log(data_dir, until)
     findings = _touch(data_dir.logs, 0, until, touched)
-    findings.append(Finding(data_dir.path, None, Fault.NO_SNAPSHOT, "built from the first log on"))
+    findings.append(
+        ZooKeeperFinding(
+            data_dir.path, None, ZooKeeperFault.NO_SNAPSHOT, "built from the first log on"
+        )
+    )
     return _Base(None, touched.last_zxid, findings)
 
 
@@ -132,8 +136,8 @@ def _is_finished(scan: SnapshotScan, until: int) -> bool:
 
 def _touch(
     logs: tuple[ZookeeperFile, ...], after: int, until: int | None, touched: Touched
-) -> list[Finding]:
-    findings: list[Finding] = []
+) -> list[ZooKeeperFinding]:
+    findings: list[ZooKeeperFinding] = []
     for logged in transactions_after(logs, after, until, findings.append):
         touched.add(logged.transaction)
     return findings
@@ -156,7 +160,7 @@ def _writes_digests(logs: tuple[ZookeeperFile, ...]) -> bool:
     its configuration from the beginning."""
     with InputFile(logs[0].path) as file:
         first = next(iter(read_transaction_log(file)), None)
-    return not isinstance(first, Finding | None) and first.transaction.digest is not None
+    return not isinstance(first, ZooKeeperFinding | None) and first.transaction.digest is not None
 
 
 class _DigestCheck:
@@ -164,7 +168,7 @@ class _DigestCheck:
     where the snapshot holds nothing later; the first difference is reported. Where the snapshot
     does not say how fuzzy it is, nothing is compared: it may lack what was deleted meanwhile."""
 
-    def __init__(self, base: SnapshotScan | None, report: Report) -> None:
+    def __init__(self, base: SnapshotScan | None, report: OnFinding) -> None:
         self._report = report
         self._is_over = base is not None and not base.is_end_known
         self._from = base.end_zxid if base else 0
@@ -186,5 +190,7 @@ class _DigestCheck:
                 self._is_over = True
                 detail = f"after zxid {transaction.zxid:#x} the tree's digest is {digest:#x}, "
                 detail += f"{expected & DIGEST_MASK:#x} was written"
-                self._report(Finding(logged.file, logged.position, Fault.DIGEST, detail))
+                self._report(
+                    ZooKeeperFinding(logged.file, logged.position, ZooKeeperFault.DIGEST, detail)
+                )
                 return

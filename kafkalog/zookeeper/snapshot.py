@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.utf8 import decoded
-from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 from kafkalog.zookeeper.jute import MOST_ITEMS
 from kafkalog.zookeeper.snapshot_input import SnapshotInput, snapshot_chunks
 from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE, Acl
 
-MAGIC = 0x5A4B534E
-VERSION = 2
+SNAPSHOT_MAGIC = 0x5A4B534E
+SNAPSHOT_VERSION = 2
 OPEN_ACL_NUMBER = -1
 STAT_BYTES = 60
 # No server has so many sessions, or entries in its access control lists; a few compressed bytes can
@@ -73,16 +73,17 @@ class Snapshot:
 
     def _read_header(self) -> None:
         magic, version = self._input.read_int(), self._input.read_int()
-        if magic != MAGIC:
-            raise corrupt(Fault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKSN", 0)
-        if version != VERSION:
-            raise corrupt(Fault.VERSION, f"version {version}, known is {VERSION}", 4)
+        if magic != SNAPSHOT_MAGIC:
+            raise corrupt(ZooKeeperFault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKSN", 0)
+        if version != SNAPSHOT_VERSION:
+            detail = f"version {version}, known is {SNAPSHOT_VERSION}"
+            raise corrupt(ZooKeeperFault.VERSION, detail, 4)
         self._input.read_long()  # the database's id, which no reader looks at
 
     def _count(self, most: int) -> int:
         count = self._input.read_int()
         if not 0 <= count <= most:
-            raise corrupt(Fault.MALFORMED, f"{count} items", self._input.place - 4)
+            raise corrupt(ZooKeeperFault.MALFORMED, f"{count} items", self._input.place - 4)
         return count
 
     def _sessions(self) -> dict[int, int]:
@@ -113,7 +114,7 @@ class Snapshot:
                 break
             yield node
         if not above:
-            raise corrupt(Fault.MALFORMED, "a tree without a root", window.place)
+            raise corrupt(ZooKeeperFault.MALFORMED, "a tree without a root", window.place)
         self._check_seal()
         self._read_ending()
 
@@ -122,7 +123,7 @@ class Snapshot:
         found, path = self._input.read_long(), self._input.read_buffer()
         if found != expected or path != _SEAL_PATH:
             detail = f"the seal says {found:#x} {path!r}, the bytes before it give {expected:#x}"
-            raise corrupt(Fault.SEAL, detail, place)
+            raise corrupt(ZooKeeperFault.SEAL, detail, place)
 
     def _read_ending(self) -> None:
         """What newer releases write behind the tree; all of it may be missing (F405)."""
@@ -133,7 +134,7 @@ class Snapshot:
             self.last_zxid = self._input.read_long()
             self._check_seal()
         if self._left():
-            raise corrupt(Fault.MALFORMED, "bytes behind the last seal", self._input.place)
+            raise corrupt(ZooKeeperFault.MALFORMED, "bytes behind the last seal", self._input.place)
 
     def _left(self) -> int:
         self._input.holds(_LONGEST_ENDING)
@@ -150,7 +151,7 @@ class Snapshot:
                 digest = int(text, 16)
             except ValueError:
                 detail = f"{text[:40]!r} is no digest"
-                raise corrupt(Fault.MALFORMED, detail, place) from None
+                raise corrupt(ZooKeeperFault.MALFORMED, detail, place) from None
         self.digest = TreeDigest(zxid, version, digest)
 
 
@@ -164,7 +165,7 @@ def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
         window.require(4)
     (length,) = _LENGTH_OF(window.data, window.position)
     if not 0 <= length <= MOST_PATH_BYTES:
-        raise corrupt(Fault.MALFORMED, f"a path of {length} bytes", window.place)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"a path of {length} bytes", window.place)
     # Behind the end of the tree there is a seal, which is longer than the length of data.
     if held < 8 + length:
         window.require(8 + length)
@@ -175,7 +176,7 @@ def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
     depth = _depth(path, above, window.place)
     (size,) = _LENGTH_OF(window.data, window.position + 4 + length)
     if size < -1:
-        raise corrupt(Fault.MALFORMED, f"data of {size} bytes", window.place)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"data of {size} bytes", window.place)
     needed = 8 + length + max(size, 0) + _ENDING_BYTES
     if held < needed:
         window.require(needed)
@@ -198,5 +199,5 @@ def _depth(path: bytes, above: list[bytes], place: int) -> int:
     # The root alone has no name.
     if path[:name] != parent or (len(path) > name) != bool(above):
         detail = f"node {decoded(path)!r} does not follow its parent"
-        raise corrupt(Fault.MALFORMED, detail, place)
+        raise corrupt(ZooKeeperFault.MALFORMED, detail, place)
     return len(above)

@@ -13,9 +13,9 @@ import cramjam
 
 from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.snappy_stream import XERIAL_HEADER
-from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 
-CHUNK_BYTES = 1 << 20
+SNAPSHOT_CHUNK_BYTES = 1 << 20
 # ZooKeeper refuses requests above jute.maxbuffer, 1 MB unless it is set: no value is near this.
 LARGEST_VALUE_BYTES = 64 << 20
 # The path in the last seal, with its length.
@@ -27,8 +27,8 @@ _GZIP_WINDOW = 31
 
 def plain_chunks(file: InputFile) -> Iterator[bytes]:
     """The file as it is."""
-    for position in range(0, file.size, CHUNK_BYTES):
-        yield file.read(position, CHUNK_BYTES)
+    for position in range(0, file.size, SNAPSHOT_CHUNK_BYTES):
+        yield file.read(position, SNAPSHOT_CHUNK_BYTES)
 
 
 def gzip_chunks(file: InputFile) -> Iterator[bytes]:
@@ -38,35 +38,35 @@ def gzip_chunks(file: InputFile) -> Iterator[bytes]:
     while not inflater.eof:
         compressed = inflater.unconsumed_tail
         if not compressed:
-            compressed = file.read(position, CHUNK_BYTES)
+            compressed = file.read(position, SNAPSHOT_CHUNK_BYTES)
             position += len(compressed)
         try:
-            piece = inflater.decompress(compressed, CHUNK_BYTES)
+            piece = inflater.decompress(compressed, SNAPSHOT_CHUNK_BYTES)
         except zlib.error as error:
-            raise corrupt(Fault.COMPRESSION, f"gzip: {error}", position) from None
+            raise corrupt(ZooKeeperFault.COMPRESSION, f"gzip: {error}", position) from None
         if not (compressed or piece or inflater.eof):
-            raise corrupt(Fault.TRUNCATED, "the gzip stream is cut short", file.size)
+            raise corrupt(ZooKeeperFault.TRUNCATED, "the gzip stream is cut short", file.size)
         yield piece
     if inflater.unused_data or position < file.size:
-        raise corrupt(Fault.MALFORMED, "bytes behind the gzip stream", position)
+        raise corrupt(ZooKeeperFault.MALFORMED, "bytes behind the gzip stream", position)
 
 
 def snappy_chunks(file: InputFile) -> Iterator[bytes]:
     """The contents of a stream of snappy blocks, as snappy-java frames them. Raises
     CorruptDataError at the place in the file."""
     if file.read(0, len(XERIAL_HEADER)) != XERIAL_HEADER:
-        raise corrupt(Fault.COMPRESSION, "no header of a snappy stream", 0)
+        raise corrupt(ZooKeeperFault.COMPRESSION, "no header of a snappy stream", 0)
     position = len(XERIAL_HEADER)
     while position < file.size:
         head = file.read(position, _BLOCK_LENGTH.size)
         if len(head) < _BLOCK_LENGTH.size:
-            raise corrupt(Fault.TRUNCATED, "the snappy stream is cut short", position)
+            raise corrupt(ZooKeeperFault.TRUNCATED, "the snappy stream is cut short", position)
         (size,) = _BLOCK_LENGTH.unpack(head)
         if not 0 < size <= _LARGEST_SNAPPY_BLOCK:
-            raise corrupt(Fault.COMPRESSION, f"a snappy block of {size} bytes", position)
+            raise corrupt(ZooKeeperFault.COMPRESSION, f"a snappy block of {size} bytes", position)
         block = file.read(position + _BLOCK_LENGTH.size, size)
         if len(block) < size:
-            raise corrupt(Fault.TRUNCATED, "the snappy stream is cut short", position)
+            raise corrupt(ZooKeeperFault.TRUNCATED, "the snappy stream is cut short", position)
         yield _decompressed_block(block, position)
         position += _BLOCK_LENGTH.size + size
 
@@ -75,10 +75,10 @@ def _decompressed_block(block: bytes, position: int) -> bytes:
     try:
         size = cramjam.snappy.decompress_raw_len(block)
         if size > _LARGEST_SNAPPY_BLOCK:
-            raise corrupt(Fault.COMPRESSION, f"a snappy block of {size} bytes", position)
+            raise corrupt(ZooKeeperFault.COMPRESSION, f"a snappy block of {size} bytes", position)
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
-        raise corrupt(Fault.COMPRESSION, f"snappy: {error}", position) from None
+        raise corrupt(ZooKeeperFault.COMPRESSION, f"snappy: {error}", position) from None
 
 
 _CODECS = {"gz": gzip_chunks, "snappy": snappy_chunks}
@@ -111,7 +111,7 @@ class SnapshotInput:
         if len(self.data) - self.position >= size:
             return True
         if size > LARGEST_VALUE_BYTES:
-            raise corrupt(Fault.MALFORMED, f"a value of {size} bytes", self.place)
+            raise corrupt(ZooKeeperFault.MALFORMED, f"a value of {size} bytes", self.place)
         self._checksum = self._summed_up()
         parts = [self.data[self.position :]]
         held = len(parts[0])
@@ -128,7 +128,11 @@ class SnapshotInput:
         """Have so many bytes in the window. Raises CorruptDataError if the file ends before: it is
         truncated, or has a length that is wrong if it ends as finished ones do."""
         if not self.holds(size):
-            fault = Fault.MALFORMED if self.data.endswith(END_OF_SNAPSHOT) else Fault.TRUNCATED
+            fault = (
+                ZooKeeperFault.MALFORMED
+                if self.data.endswith(END_OF_SNAPSHOT)
+                else ZooKeeperFault.TRUNCATED
+            )
             detail = f"the file ends {size - len(self.data) + self.position} bytes too early"
             raise corrupt(fault, detail, self.place)
 
@@ -159,5 +163,5 @@ class SnapshotInput:
         """Bytes with their length before them, which cannot be null here."""
         size = self.read_int()
         if size < 0:
-            raise corrupt(Fault.MALFORMED, f"a length of {size}", self.place - 4)
+            raise corrupt(ZooKeeperFault.MALFORMED, f"a length of {size}", self.place - 4)
         return self.read(size)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION, node_digest
-from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 from kafkalog.zookeeper.snapshot import Snapshot, StoredNode, TreeDigest
 from kafkalog.zookeeper.tree import Touched, TreeNode
 from kafkalog.zookeeper.znode import Acl, OwnerKind, owner_kind
@@ -72,7 +72,7 @@ def _check_digest(scan: SnapshotScan) -> None:
     # With zxid 0 the server had no digest yet.
     if stored.zxid and stored.digest & DIGEST_MASK != scan.digest:
         detail = f"the digest of the nodes is {scan.digest:#x}, {stored.digest:#x} was written"
-        raise corrupt(Fault.DIGEST, detail, 0)
+        raise corrupt(ZooKeeperFault.DIGEST, detail, 0)
 
 
 class _Found:

@@ -14,14 +14,14 @@ from typing import NamedTuple
 from kafkalog.errors import CorruptDataError
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.buffered_file import BufferedFile
-from kafkalog.zookeeper.faults import Fault, Finding, corrupt, finding_of
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding, corrupt, finding_of
 from kafkalog.zookeeper.snapshot_input import LARGEST_VALUE_BYTES
 from kafkalog.zookeeper.transactions import Transaction, read_transaction
 
-MAGIC = 0x5A4B4C47
-VERSION = 2
+LOG_MAGIC = 0x5A4B4C47
+LOG_VERSION = 2
 _HEADER = struct.Struct(">iiq")
-_BEGIN = struct.pack(">ii", MAGIC, VERSION)
+_BEGIN = struct.pack(">ii", LOG_MAGIC, LOG_VERSION)
 # Before an entry's bytes: their Adler-32 in 64 bits, and their number.
 ENTRY_HEADER = struct.Struct(">qi")
 END_OF_ENTRY = b"B"
@@ -39,7 +39,7 @@ class LogEntry(NamedTuple):
     transaction: Transaction
 
 
-def read_transaction_log(file: InputFile) -> Iterator[LogEntry | Finding]:
+def read_transaction_log(file: InputFile) -> Iterator[LogEntry | ZooKeeperFinding]:
     """The entries of a log in their order, findings between them where bytes are damaged."""
     log = BufferedFile(file)
     try:
@@ -68,16 +68,17 @@ def read_transaction_log(file: InputFile) -> Iterator[LogEntry | Finding]:
 def _read_header(log: BufferedFile) -> int:
     header = log.read(0, _HEADER.size)
     if len(header) < _HEADER.size:
-        raise corrupt(Fault.TRUNCATED, "the file ends within its header", len(header))
+        raise corrupt(ZooKeeperFault.TRUNCATED, "the file ends within its header", len(header))
     magic, version, _ = _HEADER.unpack(header)
     last = _last_byte(log, 0)
     written = header[: 0 if last is None else last + 1]
     if len(written) < len(_BEGIN) and _BEGIN.startswith(written):
-        raise corrupt(Fault.TRUNCATED, "zeros where the header should be", 0)
-    if magic != MAGIC:
-        raise corrupt(Fault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKLG", 0)
-    if version != VERSION:
-        raise corrupt(Fault.VERSION, f"version {version}, known is {VERSION}", 4)
+        raise corrupt(ZooKeeperFault.TRUNCATED, "zeros where the header should be", 0)
+    if magic != LOG_MAGIC:
+        raise corrupt(ZooKeeperFault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKLG", 0)
+    if version != LOG_VERSION:
+        detail = f"version {version}, known is {LOG_VERSION}"
+        raise corrupt(ZooKeeperFault.VERSION, detail, 4)
     return _HEADER.size
 
 
@@ -87,20 +88,22 @@ def _entry_end(log: BufferedFile, position: int) -> int | None:
     if not any(header) and _last_byte(log, position) is None:
         return None
     if len(header) < ENTRY_HEADER.size:
-        raise corrupt(Fault.MALFORMED, f"{len(header)} bytes of an entry", position)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"{len(header)} bytes of an entry", position)
     checksum: int
     size: int
     checksum, size = ENTRY_HEADER.unpack(header)
     end = position + ENTRY_HEADER.size + size + 1
     if not _SHORTEST_ENTRY <= size <= LARGEST_VALUE_BYTES or end > log.size:
-        raise corrupt(Fault.MALFORMED, f"an entry of {size} bytes", position)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"an entry of {size} bytes", position)
     data = log.read(position + ENTRY_HEADER.size, size + 1)
     found = zlib.adler32(memoryview(data)[:size])
     if data[size:] != END_OF_ENTRY:
-        raise corrupt(Fault.MALFORMED, f"no {END_OF_ENTRY!r} behind {size} bytes", position)
+        raise corrupt(
+            ZooKeeperFault.MALFORMED, f"no {END_OF_ENTRY!r} behind {size} bytes", position
+        )
     if found != checksum:
         detail = f"the checksum says {checksum:#x}, the bytes give {found:#x}"
-        raise corrupt(Fault.CHECKSUM, detail, position)
+        raise corrupt(ZooKeeperFault.CHECKSUM, detail, position)
     return end
 
 
@@ -111,16 +114,18 @@ def _judged(
     error: CorruptDataError,
     *,
     is_given_up: bool,
-) -> Finding:
+) -> ZooKeeperFinding:
     """The finding for bytes that are no entry, `end` being where the next one begins."""
     detail = error.detail
     if end is not None:
         detail += f"; the next entry begins at {end}"
     elif is_given_up:
         detail += "; so much damage follows that the rest is not read"
-    elif error.fault == Fault.MALFORMED.value and _is_torn(log, position):
-        return Finding(log.path, position, Fault.TRUNCATED, f"the last entry is cut: {detail}")
-    return Finding(log.path, position, Fault(error.fault), detail)
+    elif error.fault == ZooKeeperFault.MALFORMED.value and _is_torn(log, position):
+        return ZooKeeperFinding(
+            log.path, position, ZooKeeperFault.TRUNCATED, f"the last entry is cut: {detail}"
+        )
+    return ZooKeeperFinding(log.path, position, ZooKeeperFault(error.fault), detail)
 
 
 def _is_torn(log: BufferedFile, position: int) -> bool:

@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.zookeeper.faults import Fault, corrupt
+from kafkalog.zookeeper.faults import ZooKeeperFault, corrupt
 from kafkalog.zookeeper.jute import JuteReader
 from kafkalog.zookeeper.znode import CONTAINER_OWNER, Acl, ttl_owner
 
@@ -144,14 +144,14 @@ def _op_code(reader: JuteReader) -> OpCode:
     try:
         return OpCode(number)
     except ValueError:
-        raise corrupt(Fault.MALFORMED, f"a transaction of type {number}", place) from None
+        raise corrupt(ZooKeeperFault.MALFORMED, f"a transaction of type {number}", place) from None
 
 
 def _digest(reader: JuteReader) -> EntryDigest | None:
     if not reader.left:
         return None
     if reader.left != _DIGEST_BYTES:
-        raise corrupt(Fault.MALFORMED, f"{reader.left} bytes too many", reader.place)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"{reader.left} bytes too many", reader.place)
     return EntryDigest(reader.read_int(), reader.read_long())
 
 
@@ -159,7 +159,7 @@ def _path(reader: JuteReader) -> bytes:
     """A path as snapshots have it, where the root's is empty."""
     place, path = reader.place, reader.read_name()
     if not path.startswith(b"/"):
-        raise corrupt(Fault.MALFORMED, f"{path[:40]!r} is no path", place)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"{path[:40]!r} is no path", place)
     return path if len(path) > 1 else b""
 
 
@@ -238,13 +238,15 @@ def _multi(reader: JuteReader, session_id: int) -> Multi:
     def operation() -> Operation:
         op_code = _op_code(reader)
         if op_code in _NOT_IN_MULTI:
-            raise corrupt(Fault.MALFORMED, f"a {op_code.name} within a multi", reader.place)
+            raise corrupt(
+                ZooKeeperFault.MALFORMED, f"a {op_code.name} within a multi", reader.place
+            )
         place = reader.place + 4
         part = JuteReader(reader.read_name(), place)
         read = _create if op_code is OpCode.CREATE else _READERS[op_code]
         value = read(part, session_id, op_code)
         if part.left:
-            raise corrupt(Fault.MALFORMED, f"{part.left} bytes too many", part.place)
+            raise corrupt(ZooKeeperFault.MALFORMED, f"{part.left} bytes too many", part.place)
         return value
 
     return Multi(tuple(reader.read_vector(operation) or ()))

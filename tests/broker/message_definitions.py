@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkalog.messages.catalog import families
-from kafkalog.messages.schema import Field, Message, Versions, parse_versions
+from kafkalog.messages.schema import Message, SchemaField, Versions, parse_versions
 from tests.broker.class_paths import class_path
 
 Definition = dict[str, Any]
@@ -103,7 +103,7 @@ def our_form(message: Message) -> Definition:
     }
 
 
-def _our_field(field: Field, valid: Versions) -> Definition:
+def _our_field(field: SchemaField, valid: Versions) -> Definition:
     there = _within(field.versions, valid)
     field_type = f"[]{field.type}" if field.is_array else field.type
     return {

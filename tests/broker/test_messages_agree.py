@@ -21,7 +21,7 @@ from kafkalog.messages.internal_records import (
 )
 from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.record_writer import write_record_key, write_record_value
-from kafkalog.messages.schema import Field, Values
+from kafkalog.messages.schema import SchemaField, Values
 from kafkalog.messages.value_types import uuid_text
 from tests.broker.java_tools import run_dump
 from tests.broker.marks import needs_kafka
@@ -119,7 +119,7 @@ def with_member_protocols(value: Values, chance: random.Random) -> Values:
     return value | {"protocolType": "consumer"}
 
 
-def that_kafkas_classes_take(value: Values, fields: tuple[Field, ...], sample: int) -> Values:
+def that_kafkas_classes_take(value: Values, fields: tuple[SchemaField, ...], sample: int) -> Values:
     """Of tiered storage the tool prints Kafka's classes, which check what they are given: offsets
     that rise, leader epochs that there are, and known states."""
     allowed: Values = {
@@ -135,7 +135,7 @@ def that_kafkas_classes_take(value: Values, fields: tuple[Field, ...], sample: i
     return value | {name: given for name, given in allowed.items() if name in known}
 
 
-def message_values(fields: tuple[Field, ...], version: int, chance: random.Random) -> Values:
+def message_values(fields: tuple[SchemaField, ...], version: int, chance: random.Random) -> Values:
     return {
         field.name: field_value(field, version, chance)
         for field in fields
@@ -143,7 +143,7 @@ def message_values(fields: tuple[Field, ...], version: int, chance: random.Rando
     }
 
 
-def field_value(field: Field, version: int, chance: random.Random) -> Any:
+def field_value(field: SchemaField, version: int, chance: random.Random) -> Any:
     if version in field.nullable and chance.random() < 0.3:
         return None
     if field.tag is not None and chance.random() < 0.3:

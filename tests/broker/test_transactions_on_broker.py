@@ -13,7 +13,7 @@ import pytest
 from kafkalog.columns.transactions.transaction_walk import stable_offset
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from kafkalog.inspection.partitions.transactions import transaction_rows
+from kafkalog.inspection.partitions.transactions import view_transaction_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.made_logs import MadeLog
@@ -50,7 +50,7 @@ def test_consumer_tool_and_kafkalog_agree(tmp_path: Path) -> None:
     ours = [
         [TOPIC, str(log.partition), *(str(row[name]) for name in names)]
         for log in logs
-        for row in transaction_rows(log, 0, raised)
+        for row in view_transaction_rows(log, 0, raised)
         if row["outcome"] == "open"
     ]
     assert [[*words[:4], words[5]] for words in hanging] == ours

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-from kafkalog.zookeeper.data_dir_check import findings
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 from kafkalog.zookeeper.znode import Znode
@@ -69,7 +69,7 @@ def ensemble(folder: Path) -> Iterator[Ensemble]:
             servers.stop(number)
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 
@@ -113,5 +113,7 @@ def test_every_server_of_an_ensemble_has_the_tree_up_to_its_last_transaction(
     behind, older = tree_of(servers.data_dir(leader))
     assert behind < last
     assert tree_of(servers.data_dir(other), until=behind) == (behind, older)
-    assert findings(servers.data_dir(2)) == findings(servers.data_dir(3)) == []
-    assert [finding.fault for finding in findings(servers.data_dir(1))] == [Fault.NOT_LOGGED]
+    assert data_dir_findings(servers.data_dir(2)) == data_dir_findings(servers.data_dir(3)) == []
+    assert [finding.fault for finding in data_dir_findings(servers.data_dir(1))] == [
+        ZooKeeperFault.NOT_LOGGED
+    ]

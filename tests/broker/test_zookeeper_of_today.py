@@ -12,8 +12,8 @@ import pytest
 
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-from kafkalog.zookeeper.data_dir_check import findings
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.snapshot import Snapshot
@@ -82,7 +82,7 @@ def as_listed(znode: Znode) -> ListedZnode:
     )
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 
@@ -111,7 +111,7 @@ def test_files_in_every_form_hold_the_tree_that_the_shell_lists(form: str, tmp_p
     assert ttl_ms(found["/app/ttl"].ephemeral_owner) == 600_000
     assert owner_kind(found["/app/container"].ephemeral_owner) is OwnerKind.CONTAINER
     assert tree_of(replace(data_dir, snapshots=data_dir.snapshots[:1])) == found
-    assert findings(data_dir) == []
+    assert data_dir_findings(data_dir) == []
     assert form_of(data_dir) == expected_form
     ended = {
         change.path

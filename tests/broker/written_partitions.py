@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.format.records import Header, Record
+from kafkalog.format.records import Record, RecordHeader
 from kafkalog.format.segment_writer import SegmentFiles, write_segment
 from kafkalog.format.transaction_marker import (
     ABORT,
@@ -47,7 +47,7 @@ class WrittenPartition:
 
 
 _KEYS = (None, b"", b"\x00\xff\x80", b"plain", "schlüssel-鍵".encode(), b"a\\x41\tb\nc", b"\\F\\H")
-_HEADERS: tuple[tuple[Header, ...], ...] = (
+_HEADERS: tuple[tuple[RecordHeader, ...], ...] = (
     (),
     (("null", None), ("empty", b"")),
     (("twice", b"1"), ("twice", b"2"), ("twice", b"1")),

@@ -26,7 +26,7 @@ from kafkalog.inspection.zookeeper.consumer_audit_rows import audit_rows
 from kafkalog.inspection.zookeeper.ownership_rows import znode_changes
 from kafkalog.storage.log_dir.log_dir_names import log_dir_names
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from tests.golden.test_kafka_directories import data_of, listing
 
@@ -127,7 +127,7 @@ def test_changes_are_those_that_the_formatter_printed(
     assert states[0] == states[1]
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows, history_begin
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
 
 SETS = ("kafka08", "kafka010")
@@ -52,7 +52,7 @@ def live(folder: Path) -> DataDir:
 
 
 def rows(data_dir: DataDir, until: int | None = None, subtree: bytes = b"") -> list[dict[str, Any]]:
-    findings: list[Finding] = []
+    findings: list[ZooKeeperFinding] = []
     found = [dict(row) for row in commit_rows(data_dir, until, subtree, findings.append)]
     assert [finding for finding in findings if finding.fault.is_damage] == []
     return found
@@ -128,7 +128,7 @@ def test_a_commit_that_damage_hides_in_the_logs_is_told_by_the_tree(
     kept = Path(shutil.copytree(folder / "zookeeper-live", tmp_path / "kept"))
     (kept / "version-2" / "log.126").unlink()
     (data_dir,) = find_data_dirs([str(kept)])
-    findings: list[Finding] = []
+    findings: list[ZooKeeperFinding] = []
     found = commits([dict(row) for row in commit_rows(data_dir, None, b"", findings.append)])
     last: dict[tuple[str, str, int], Commit] = {}
     for commit in sorted(printed(folder)):

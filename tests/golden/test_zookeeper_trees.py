@@ -14,7 +14,7 @@ import pytest
 
 from kafkalog.storage.files.files import InputFile
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 from kafkalog.zookeeper.snapshot import Snapshot
 from kafkalog.zookeeper.tree_walk import znode_sizes, znodes
@@ -58,8 +58,8 @@ def as_listed(znode: Znode) -> dict[str, Any]:
     }
 
 
-def tree(data_dir: DataDir, until: int | None) -> tuple[TreeAt, list[Finding]]:
-    findings: list[Finding] = []
+def tree(data_dir: DataDir, until: int | None) -> tuple[TreeAt, list[ZooKeeperFinding]]:
+    findings: list[ZooKeeperFinding] = []
     return tree_at(data_dir, until, findings.append), findings
 
 
@@ -83,7 +83,7 @@ def test_trees_equal_the_listing_of_the_live_ensemble(
     expected = listed(root)
     found, findings = tree(replace(data_dir, snapshots=kept[start]), moment(expected))
     assert {znode.path: as_listed(znode) for znode in znodes(found)} == expected
-    assert {finding.fault for finding in findings} <= {Fault.NO_SNAPSHOT}
+    assert {finding.fault for finding in findings} <= {ZooKeeperFault.NO_SNAPSHOT}
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -108,7 +108,7 @@ def test_a_fuzzy_snapshot_needs_the_transactions_that_it_has_in_part(unpacked: U
     data_dir = data_dir_of(unpacked("kafka08.zookeeper"))
     assert data_dir.snapshots[0].zxid == 0x15
     alone, findings = tree(replace(data_dir, snapshots=data_dir.snapshots[:1], logs=()), None)
-    assert [finding.fault for finding in findings] == [Fault.FUZZY]
+    assert [finding.fault for finding in findings] == [ZooKeeperFault.FUZZY]
     assert alone.snapshot is not None and alone.snapshot.end_zxid == 0x16
 
 
@@ -166,7 +166,7 @@ def test_a_damaged_newest_snapshot_gives_way_to_the_one_before(
     assert set(znodes(found)) == set(znodes(whole))
     assert found.snapshot is not None and found.snapshot.zxid == 0x125
     (finding,) = findings
-    assert (finding.file, finding.fault) == (str(newest), Fault.MALFORMED)
+    assert (finding.file, finding.fault) == (str(newest), ZooKeeperFault.MALFORMED)
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -16,7 +16,7 @@ from jobs.ingest_topics import build, parser
 from kafkalog.errors import StatePositionError
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.tables.ingest_arguments import ingest_sources
-from kafkalog.spark.jobs.tables.ingest_table import planned_run, write_records
+from kafkalog.spark.jobs.tables.ingest_table import append_records, planned_ingest_run
 from tests.golden.test_get_offsets import printed
 from tests.jobs.growing_logs import GrowingLog, write_logs
 from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, received, run_ingest
@@ -154,10 +154,10 @@ def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> 
     log.append(2, 3)
     given = [str(tmp_path / "log"), "--output", str(tmp_path / "out")]
     args = parser().parse_args(given)
-    planned = planned_run(spark, args, ingest_sources(args, args.log_dirs))
+    planned = planned_ingest_run(spark, args, ingest_sources(args, args.log_dirs))
     assert run_ingest(tmp_path / "log", output=tmp_path / "out") == 0
     with pytest.raises(StatePositionError, match="another run has written meanwhile"):
-        write_records(build(spark, args, planned), args, planned)
+        append_records(build(spark, args, planned), args, planned)
     assert [row["offset"] for row in ingested(spark, tmp_path / "out")] == list(range(12))
 
 

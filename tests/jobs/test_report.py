@@ -22,7 +22,7 @@ from kafkalog.analysis.partitions.storage_totals import (
 )
 from kafkalog.report.reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 from tests.golden.fixture_sets import CONSUMERS, consumed
 from tests.golden.groups_as_told import told_lags
 from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
@@ -133,12 +133,12 @@ def test_batches_are_summed_by_time_and_size_and_none_is_lost(spark: SparkSessio
 
 
 def _schema(names: list[str], table: str = "batches") -> str:
-    schema = table_schema(table)
+    schema = spark_schema(table)
     return ", ".join(f"{name} {schema[name].dataType.simpleString()}" for name in names)
 
 
 def byte_range(file: str, position: int, length: int, **changes: object) -> Row:
-    schema = table_schema("byte_ranges")
+    schema = spark_schema("byte_ranges")
     values = dict.fromkeys(schema.names) | {
         "cluster_id": None,
         "broker_id": 1,
@@ -164,7 +164,7 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches(spark: SparkS
         byte_range("7.log", 499, 1, verdict="trailing", kind="truncated", severity="information"),
         byte_range("7.log", 500, 0, kind="segment_hole", severity="warning"),
     ]
-    ranges = spark.createDataFrame(rows, table_schema("byte_ranges"))
+    ranges = spark.createDataFrame(rows, spark_schema("byte_ranges"))
     (log,) = damage_map(ranges, 10).collect()
     assert (log.bytes, log.segments, log.ranges, log.errors) == (1000, 2, 3, 1)
     assert (log.faulty_bytes, log.trailing_bytes) == (2, 1)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.state import RECORD_COLUMNS, latest_by_key
+from kafkalog.analysis.state import STATE_RECORD_COLUMNS, latest_by_key
 from kafkalog.spark.jobs.job import ExitCode
 from tests.golden.fixture_sets import CONSUMERS, topics
 from tests.jobs.state_runs import consumed_state, run_state, state_in
@@ -55,7 +55,9 @@ def test_state_is_the_same_where_every_segment_is_its_own_task(
     # T16 with it: a transaction's records and its end are in different tasks.
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
     options = {"isolationLevel": level, "maxPartitionBytes": 2**20, "subscribePattern": "^shop"}
-    records = kafkalog_read(spark, logs / "log-dirs", columns=",".join(RECORD_COLUMNS), **options)
+    records = kafkalog_read(
+        spark, logs / "log-dirs", columns=",".join(STATE_RECORD_COLUMNS), **options
+    )
     assert records.rdd.getNumPartitions() > 40
     rows = latest_by_key(records).where("value IS NOT NULL").toArrow().to_pylist()
     found = {

@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import with_checksum, write_batch
 from kafkalog.wire.compression import CompressionType, compress
 from tests.property.test_any_bytes import check
@@ -37,7 +37,7 @@ def forged_wrappers(draw: st.DrawFn) -> bytes:
     )
     magic = draw(st.sampled_from((0, 1)))
     codec = draw(st.sampled_from(LEGACY_CODECS[1:]))
-    return write_message(
+    return write_old_message(
         draw(st.integers(3, 20) | st.just(0)),
         magic,
         None,

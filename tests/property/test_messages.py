@@ -20,7 +20,7 @@ from kafkalog.messages.message_reader import read_message
 from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.messages.rendering import key_json, value_json
-from kafkalog.messages.schema import Field, Message
+from kafkalog.messages.schema import Message, SchemaField
 from kafkalog.messages.value_types import uuid_text
 
 VERSIONS = [
@@ -49,12 +49,12 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def values_of(fields: tuple[Field, ...], version: int) -> st.SearchStrategy[dict[str, Any]]:
+def values_of(fields: tuple[SchemaField, ...], version: int) -> st.SearchStrategy[dict[str, Any]]:
     there = [field for field in fields if version in field.versions]
     return st.fixed_dictionaries({field.name: value_of(field, version) for field in there})
 
 
-def value_of(field: Field, version: int) -> st.SearchStrategy[Any]:
+def value_of(field: SchemaField, version: int) -> st.SearchStrategy[Any]:
     values = values_of(field.struct, version) if field.struct else SCALARS[field.type]
     if field.is_array:
         values = st.lists(values, max_size=3)

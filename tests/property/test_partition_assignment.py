@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafkalog.coordination.zookeeper.partition_assignment import (
     Assignment,
     BrokerPartition,
-    TopicPartition,
+    ConsumedPartition,
     range_assignment,
     ranges,
     roundrobin_assignment,
@@ -39,9 +39,9 @@ def test_ranges_share_all_out_and_differ_by_at_most_one(partitions: int, consume
     assert sizes == sorted(sizes, reverse=True) and sizes[0] - sizes[-1] <= 1
 
 
-def consumed(streams: Given, partitions: Places) -> set[TopicPartition]:
+def consumed(streams: Given, partitions: Places) -> set[ConsumedPartition]:
     return {
-        TopicPartition(topic, partition)
+        ConsumedPartition(topic, partition)
         for topic, found in partitions.items()
         if sorted_threads(streams, topic)
         for partition in found

@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.writing.batch_encoder import BatchEncoder
 from kafkalog.format.batch_header import LOG_APPEND_TIME, read_header
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
@@ -51,7 +51,7 @@ def written(draw: st.DrawFn) -> list[dict[str, object]]:
 
 def as_arrow(rows: Sequence[dict[str, object]], skipped: int = 0) -> pa.RecordBatch:
     """The rows as Spark hands them over; as a part of a longer batch, if some are `skipped`."""
-    schema = table_schema("records", COLUMNS)
+    schema = arrow_schema("records", COLUMNS)
     whole = [*rows[:1] * skipped, *rows]
     return pa.RecordBatch.from_pylist(whole, schema=schema).slice(min(skipped, len(whole)))
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kafkalog.errors import CorruptDataError
 from kafkalog.storage.files.files import InputFile
 from kafkalog.wire.snappy_stream import compress
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.snapshot import Snapshot, TreeDigest
 from kafkalog.zookeeper.snapshot_input import snapshot_chunks
 from kafkalog.zookeeper.snapshot_scan import scan_snapshot
@@ -114,7 +114,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("zookeeper")
 
 
-def log_items(folder: Path, content: bytes) -> list[LogEntry | Finding]:
+def log_items(folder: Path, content: bytes) -> list[LogEntry | ZooKeeperFinding]:
     path = folder / "log.1"
     path.write_bytes(content)
     with InputFile(str(path)) as file:
@@ -133,7 +133,7 @@ def test_logs_written_are_read_again(
 ) -> None:
     found = log_items(folder, log_bytes(transactions, padding))
     assert [item.transaction for item in found if isinstance(item, LogEntry)] == transactions
-    assert not any(isinstance(item, Finding) for item in found)
+    assert not any(isinstance(item, ZooKeeperFinding) for item in found)
 
 
 @given(
@@ -215,7 +215,7 @@ def test_any_flipped_bit_of_a_log_entry_is_found(
     end = len(content) - padding
     bit = data.draw(st.integers(8 * 16, 8 * end - 1))
     found = log_items(folder, flipped(content, bit))
-    assert any(isinstance(item, Finding) for item in found)
+    assert any(isinstance(item, ZooKeeperFinding) for item in found)
     read = [item.transaction for item in found if isinstance(item, LogEntry)]
     assert len(read) >= len(transactions) - 1
     remaining = iter(transactions)
@@ -235,7 +235,7 @@ def test_a_log_cut_anywhere_gives_the_entries_before(
     # What ends in zeros, and has them put behind it again, is whole.
     assert len(whole) <= max(cut + padding, 16)
     assert read == transactions[: len(read)]
-    findings = [item for item in found if isinstance(item, Finding)]
+    findings = [item for item in found if isinstance(item, ZooKeeperFinding)]
     assert not any(finding.fault.is_damage for finding in findings)
 
 
@@ -258,7 +258,7 @@ def test_any_bytes_in_entries_give_transactions_or_findings(
     frame = entry_bytes if framed else bytes
     content = log_bytes([]) + b"".join(map(frame, bodies))
     for item in log_items(folder, content):
-        assert isinstance(item, LogEntry | Finding)
+        assert isinstance(item, LogEntry | ZooKeeperFinding)
 
 
 @given(st.integers(-(2**31), 2**31 - 1), st.integers(16, 100))

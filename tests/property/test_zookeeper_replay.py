@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.digest import DIGEST_MASK, node_digest
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.log_reading import Logged
 from kafkalog.zookeeper.replay import tree_at
@@ -163,8 +163,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("replay")
 
 
-def refuse(finding: Finding) -> None:
-    assert finding.fault is Fault.NO_SNAPSHOT, finding
+def refuse(finding: ZooKeeperFinding) -> None:
+    assert finding.fault is ZooKeeperFault.NO_SNAPSHOT, finding
 
 
 def tree(folder: Path, until: int | None = None) -> set[Node]:

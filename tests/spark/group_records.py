@@ -7,12 +7,12 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 
 
 def frame(spark: SparkSession, view: str, *rows: dict[str, Any]) -> DataFrame:
     """The rows as the view has them; what they do not name is null."""
-    schema = table_schema(view)
+    schema = spark_schema(view)
     return spark.createDataFrame(
         [tuple(row.get(name) for name in schema.names) for row in rows], schema
     )

@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from kafkalog.analysis.lag.lag_history import group_totals, newest_statuses, status_totals
 from kafkalog.coordination.groups.burrow import (
+    BurrowRule,
     BurrowSettings,
+    BurrowStatus,
     PartitionStatus,
-    Rule,
-    Status,
     group_status,
 )
 from kafkalog.coordination.groups.lag_status import LagStatus, group_lag_status
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 
 pytestmark = pytest.mark.spark
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.spark
 def test_a_group_is_as_bad_as_its_partitions(spark: SparkSession) -> None:
     draw = random.Random(338)
     of_partitions = [status for status in LagStatus if status is not LagStatus.ERR]
-    rules = [rule for rule in Rule if rule.status is not Status.NOTFOUND]
+    rules = [rule for rule in BurrowRule if rule.status is not BurrowStatus.NOTFOUND]
     rows, expected = [], {}
-    schema = table_schema("lag_history")
+    schema = spark_schema("lag_history")
     for number in range(60):
         group = f"group-{number}"
         count = draw.randint(1, 3)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.analysis.readable import DURATIONS_MS, readable
 from kafkalog.schemas import table_fields, table_names
-from kafkalog.spark.tables import described, table_schema
+from kafkalog.spark.tables import described, spark_schema
 
 pytestmark = pytest.mark.spark
 
@@ -50,7 +50,7 @@ def test_a_name_that_is_taken_is_not_given_again(spark: SparkSession) -> None:
 
 
 def test_columns_are_described_as_their_schema_says(spark: SparkSession) -> None:
-    frame = readable(spark.createDataFrame([], table_schema("lag_history")))
+    frame = readable(spark.createDataFrame([], spark_schema("lag_history")))
     told = {row.column: row.comment for row in described(frame).collect()}
     fields = {field["name"]: field["metadata"]["comment"] for field in table_fields("lag_history")}
     assert told["status"] == fields["status"]

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 from tests.spark.kafka_logs import EXAMPLES, kafkalog_read
 
 pytestmark = pytest.mark.spark
@@ -19,8 +19,8 @@ LIVE = ("active", "live")
 
 def test_the_view_has_the_columns_of_its_schema_with_their_comments(spark: SparkSession) -> None:
     frame = kafkalog_read(spark, EXAMPLES / "damaged", view="segments")
-    assert frame.schema == table_schema("segments")
-    assert all(field.metadata["comment"] for field in table_schema("segments"))
+    assert frame.schema == spark_schema("segments")
+    assert all(field.metadata["comment"] for field in spark_schema("segments"))
 
 
 def test_every_log_file_has_a_row_and_their_batches_are_those_of_view_batches(

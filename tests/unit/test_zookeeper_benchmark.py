@@ -8,15 +8,15 @@ import pytest
 
 from benchmarks.zookeeper_inputs import PARTITIONS, Written, write_snapshot
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.data_dir_check import findings
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znode_sizes, znodes
 
 ASKED = 5000
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 
@@ -27,7 +27,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
 
 def test_the_snapshot_is_sound_and_has_the_nodes_that_were_asked_for(written: Written) -> None:
     (data_dir,) = find_data_dirs([str(written.path)])
-    assert findings(data_dir) == []
+    assert data_dir_findings(data_dir) == []
     tree = tree_at(data_dir, None, refuse)
     assert tree.snapshot is not None
     assert tree.snapshot.stored_digest is not None and tree.snapshot.is_end_known

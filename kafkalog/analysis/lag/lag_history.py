@@ -13,10 +13,15 @@ from kafkalog.analysis.lag.groups import GROUP_KEY, offset_storage
 from kafkalog.analysis.lag.lag_times import lag_times
 from kafkalog.analysis.readable import moment
 from kafkalog.analysis.sentences import sentence
-from kafkalog.coordination.groups.burrow import ERRORS as BURROW_ERRORS
-from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowSettings, Rule, Status
+from kafkalog.coordination.groups.burrow import (
+    BURROW_ERRORS,
+    MS_PER_SECOND,
+    BurrowRule,
+    BurrowSettings,
+    BurrowStatus,
+)
 from kafkalog.coordination.groups.commit_events import EventKind
-from kafkalog.coordination.groups.lag_status import ERRORS, LagStatus
+from kafkalog.coordination.groups.lag_status import LAG_ERRORS, LagStatus
 from kafkalog.schemas import table_fields
 
 _KEY = (*GROUP_KEY, "topic", "partition")
@@ -142,13 +147,13 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
     is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
-    expired = sentence(Rule.EXPIRED.words, silent_ms, F.lit(expire_ms))
+    expired = sentence(BurrowRule.EXPIRED.words, silent_ms, F.lit(expire_ms))
     rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
         {
             "at_ms": at_ms,
             "offset_storage": offset_storage(),
             **lag_times(at_ms),
-            "burrow_status": F.when(is_expired, Status.NOTFOUND.value).otherwise(
+            "burrow_status": F.when(is_expired, BurrowStatus.NOTFOUND.value).otherwise(
                 F.col("burrow_status")
             ),
             "burrow_reason": F.when(is_expired, expired).otherwise(F.col("burrow_reason")),
@@ -161,7 +166,7 @@ def newest_statuses(history: DataFrame) -> DataFrame:
     """A row per group by the last rows of its partitions, the worst first: group_id, status (F338),
     burrow_status (F332), partitions, those with an error, records left to read, the time of the
     first of them, the last commit, and the reason of the partition that most is left of."""
-    is_error = F.col("status").isin([status.value for status in ERRORS])
+    is_error = F.col("status").isin([status.value for status in LAG_ERRORS])
     worst = F.max_by(
         F.struct("topic", "partition", "reason"),
         F.struct(_severity("status"), F.coalesce("readable_records", F.lit(-1))),
@@ -169,7 +174,7 @@ def newest_statuses(history: DataFrame) -> DataFrame:
     next_record = moment(F.col("next_timestamp_ms"))
     by_group = history.where(F.col("event") == _END).groupBy(*GROUP_KEY)
     found = by_group.agg(
-        _worst("status", [status.value for status in ERRORS]).alias("status"),
+        _worst("status", [status.value for status in LAG_ERRORS]).alias("status"),
         _worst("burrow_status", [status.value for status in BURROW_ERRORS]).alias("burrow_status"),
         F.count("*").alias("partitions"),
         F.count_if(is_error).alias("errors"),
@@ -208,7 +213,7 @@ def _worst(status: str, errors: list[str]) -> Column:
     def has(*values: str) -> Column:
         return F.bool_or(F.col(status).isin(*values))
 
-    found = F.when(has(Status.NOTFOUND.value), Status.NOTFOUND.value)
+    found = F.when(has(BurrowStatus.NOTFOUND.value), BurrowStatus.NOTFOUND.value)
     found = found.when(has(*errors), LagStatus.ERR.value)
     for value in (LagStatus.WARN.value, LagStatus.UNKNOWN.value):
         found = found.when(has(value), value)

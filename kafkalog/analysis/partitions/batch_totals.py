@@ -13,7 +13,7 @@ from kafkalog.analysis.partitions.storage_totals import shown_topic
 # Calendars of plots end before the year 10000: a time that is later is none.
 _NO_YEAR_MS = 253_402_300_800_000
 # What `batch_totals` reads.
-COLUMNS = (
+BATCH_COLUMNS = (
     *("topic", "file", "size", "uncompressed_size", "records"),
     *("compression", "max_timestamp_ms", "is_control"),
 )

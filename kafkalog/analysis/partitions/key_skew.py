@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.partitions.storage_totals import shown_topic
 
 # What `key_totals` reads.
-COLUMNS = ("topic", "key", "value")
+SKEW_COLUMNS = ("topic", "key", "value")
 TOP_KEYS = 10
 # The sketch of frequent items has about this many keys of a topic in memory; with fewer keys than
 # three quarters of it its counts are exact.

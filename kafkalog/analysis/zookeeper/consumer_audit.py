@@ -47,7 +47,7 @@ def ownerships(audit: DataFrame) -> DataFrame:
     return rows.drop("log_start_offset", "high_watermark")
 
 
-def history(audit: DataFrame) -> DataFrame:
+def ownership_changes(audit: DataFrame) -> DataFrame:
     """The rows of table ownership_history."""
     return _of_table(audit, "ownership_history")
 
@@ -70,7 +70,7 @@ def partition_ownership(judged: DataFrame) -> DataFrame:
     return judged.select(*_PLACE, *_OWNERSHIP)
 
 
-def findings(audit: DataFrame, judged: DataFrame) -> DataFrame:
+def consumer_findings(audit: DataFrame, judged: DataFrame) -> DataFrame:
     """The rows of table consumer_findings: those of the audit, and those of rows that
     `with_log_findings` has judged. A log directory of a cluster that another input has is no
     finding."""

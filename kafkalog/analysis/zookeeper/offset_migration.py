@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.lag.commits import commits_in_effect
 from kafkalog.analysis.lag.groups import group_members, latest_group_records
 from kafkalog.analysis.lag.offsets_partitions import absolute_hash
-from kafkalog.coordination.zookeeper.offset_migration import REFUSALS, Comparison, Move
+from kafkalog.coordination.zookeeper.offset_migration import REFUSALS, Move, StoreComparison
 from kafkalog.schemas import table_fields
 
 _KEY = ("group_id", "topic", "partition")
@@ -124,7 +124,7 @@ def migration_phases(judged: DataFrame) -> DataFrame:
     """The rows of table `migration_phases`: schemas/tables/migration_phases.json."""
     counts = {
         "partitions": F.count("*"),
-        **{each.value: F.count_if(F.col("comparison") == each.value) for each in Comparison},
+        **{each.value: F.count_if(F.col("comparison") == each.value) for each in StoreComparison},
         "to_move": F.count_if(F.col("to_kafka") == Move.MOVE.value),
         "refused": F.count_if(F.col("to_kafka").isin(_REFUSED)),
         "last_zookeeper_ms": F.max("zookeeper_mtime_ms"),
@@ -151,7 +151,7 @@ def migration_totals(rows: DataFrame) -> DataFrame:
     return rows.agg(
         F.countDistinct("group_id").alias("groups"),
         F.count("*").alias("partitions"),
-        *(_count_of("comparison", each.value).alias(each.value) for each in Comparison),
+        *(_count_of("comparison", each.value).alias(each.value) for each in StoreComparison),
         *outcomes,
         F.count_if(F.array_contains("to_kafka_warnings", "expired")).alias("expired"),
         *(

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkalog.columns.arrays import Constant, chosen, fixed_width, record_batch
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -138,7 +138,7 @@ class BatchColumns:
     """Turns rows of batch tables into Arrow record batches with the given columns."""
 
     def __init__(self, columns: Sequence[str], constants: Mapping[str, str | int | None]) -> None:
-        self.schema = table_schema("batches", tuple(columns))
+        self.schema = arrow_schema("batches", tuple(columns))
         self._constants = {
             name: Constant(value, self.schema.field(name).type)
             for name, value in constants.items()

@@ -52,8 +52,8 @@ def read_filled_records(
     with_control_records: bool = False,
     outcomes: TransactionOutcomes | None = None,
 ) -> Generator[pa.RecordBatch, None, int]:
-    """The records of the segment as `read_records` gives them; what is missing for damage comes
-    from the other replicas, each offset once. `on_fault` hears of damage that none of them fills.
+    """Read the records of the segment as `read_segment_columns` does; what damage hides comes from
+    the other replicas, each offset once. `on_fault` hears of damage that none of them fills.
 
     Batches next to damage, or to a gap where none should be, can lie about their offsets, which no
     checksum covers: other replicas are asked first for them. Returns the offset after the last that

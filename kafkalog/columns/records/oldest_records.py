@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import fixed_width, of_values, record_batch
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.records.segment_reader import Constants, OnFault
@@ -35,7 +35,7 @@ def read_oldest_records(
     constants: Constants,
     on_fault: OnFault,
 ) -> Generator[pa.RecordBatch, None, int]:
-    """As `segment_reader.read_records`, for a file of the oldest layout."""
+    """As `segment_reader.read_segment_columns`, for a file of the oldest layout."""
     base_offset = options.base_offset or 0
     rows: _Rows = []
     size = 0
@@ -83,7 +83,7 @@ def _faulty(found: OldestRange, base_offset: int, *, is_last: bool) -> FaultyRan
 
 
 def _batch(rows: _Rows, columns: Sequence[str], constants: Constants) -> pa.RecordBatch:
-    schema = table_schema("records", tuple(columns))
+    schema = arrow_schema("records", tuple(columns))
     arrays = {field.name: _column(field, rows, constants) for field in schema}
     return record_batch(arrays, schema, len(rows))
 

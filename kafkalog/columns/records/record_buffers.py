@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_arrays import (
     HEADERS,
@@ -179,7 +179,7 @@ class RecordBuffers:
             names = _as_utf8(names)
         nulls = int(cursor[NULL_HEADER_VALUES])
         values = self._binary("header_value", pa.binary(), headers, nulls)
-        list_type = table_schema("records", ("headers",)).field("headers").type
+        list_type = arrow_schema("records", ("headers",)).field("headers").type
         structs = pa.Array.from_buffers(
             list_type.value_type, headers, [None], children=[names, values]
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from kafkalog.columns.arrays import chosen, fixed_width
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -82,7 +82,7 @@ METADATA_COLUMNS: dict[str, _Builder] = {
 
 def record_schema(columns: Sequence[str]) -> pa.Schema:
     """The given columns of view `records`, IS_CONTROL and MESSAGE_CRC among them or not."""
-    known = table_schema("records", tuple(name for name in columns if name not in _BESIDE))
+    known = arrow_schema("records", tuple(name for name in columns if name not in _BESIDE))
     return pa.schema(
         [
             pa.field(name, _BESIDE[name]) if name in _BESIDE else known.field(name)

@@ -33,7 +33,7 @@ Constants = Mapping[str, str | int | None]
 OnFault = Callable[[FaultyRange], None]
 
 
-def read_records(
+def read_segment_columns(
     window: Window,
     options: SegmentOptions,
     columns: Sequence[str],
@@ -134,7 +134,7 @@ def read_batches(
     given columns of view `batches`.
 
     Payloads are decompressed only for the columns that need it, and read at all only for those or
-    for checksums. Returns as `read_records` does.
+    for checksums. Returns as `read_segment_columns` does.
     """
     batches = BatchColumns(columns, constants)
     is_deep = bool(DEEP_COLUMNS & set(columns))
@@ -168,7 +168,7 @@ def read_byte_ranges(
     told_end: ToldEnd | None = None,
 ) -> Generator[ByteRange, None, int]:
     """The account of all bytes of the segment, in the order of the file; of a log's last one, with
-    what is missing up to its told end. Returns as `read_records` does."""
+    what is missing up to its told end. Returns as `read_segment_columns` does."""
     records = RecordColumns(options, (), {}, with_control_records=True)
     ranges = ByteRanges(
         SegmentFacts(

@@ -38,7 +38,11 @@ from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.log_snapshots import newest_snapshot, snapshot_entries
 from kafkalog.storage.reading.renamed_files import opened
-from kafkalog.storage.reading.transactions import OpenTransactions, Transaction, last_stable_offset
+from kafkalog.storage.reading.transactions import (
+    OpenTransactions,
+    PartitionTransaction,
+    last_stable_offset,
+)
 
 
 class TransactionWalk:
@@ -66,7 +70,7 @@ class TransactionWalk:
         self.damages: list[CorruptDataError] = []
         self.ends_damaged = False
 
-    def ended(self) -> Iterator[Transaction]:
+    def ended(self) -> Iterator[PartitionTransaction]:
         """The transactions that have a marker, in the order of their markers."""
         for segment in self._log.segments:
             follower = segment.next_base_offset
@@ -79,7 +83,7 @@ class TransactionWalk:
                     self._note_damage(file, segment, chunk.table)
             self.log_end = max(self.log_end, batches.next_offset)
 
-    def _in_table(self, file: InputFile, table: LongArray) -> Iterator[Transaction]:
+    def _in_table(self, file: InputFile, table: LongArray) -> Iterator[PartitionTransaction]:
         wanted = is_transactional(table, control=False) | is_transactional(table, control=True)
         wanted &= table[:, LAST_OFFSET] >= self._start_offset
         for row in table[wanted].tolist():
@@ -157,7 +161,7 @@ class StableOffset:
     offset: int
     end_offset: int
     high_watermark: int | None
-    holders: tuple[Transaction, ...] = ()
+    holders: tuple[PartitionTransaction, ...] = ()
     damage: CorruptDataError | None = None
     ends_damaged: bool = False
 
@@ -215,7 +219,7 @@ def _stable(
     end: int,
     high_watermark: int | None,
     still_open: OpenTransactions,
-    above: list[Transaction],
+    above: list[PartitionTransaction],
     damage: CorruptDataError | None,
 ) -> StableOffset:
     holders = sorted(still_open.by_producer.values(), key=lambda found: found.first_offset or 0)

@@ -10,8 +10,8 @@ from kafkalog.command_line.findings_table import show_option, write_findings, wr
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     bytes_in,
-    chosen_logs,
     log_dirs_argument,
+    logs_of_topics,
     partition_options,
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
@@ -66,7 +66,7 @@ def check(
     from kafkalog.command_line.findings import check_logs
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
-    logs = chosen_logs(log_dirs, topics, partitions)
+    logs = logs_of_topics(log_dirs, topics, partitions)
     size = bytes_in(logs)
     absent = [*absent_lines(log_dirs, logs, topics, partitions)]
     if not any(log.segments for log in logs):

@@ -12,8 +12,8 @@ import click
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     bytes_in,
-    chosen_logs,
     log_dirs_argument,
+    logs_of_topics,
     partition_options,
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
@@ -72,7 +72,7 @@ def ls(
     if quick and deep:
         raise OptionError("--quick", "given", "nothing beside --deep")
     paths = _without_zookeeper(log_dirs)
-    logs = chosen_logs(paths, topics, partitions)
+    logs = logs_of_topics(paths, topics, partitions)
     is_text = table_format == "text"
 
     put = say if is_text else tell

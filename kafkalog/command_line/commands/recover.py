@@ -18,8 +18,8 @@ from kafkalog.command_line.findings_table import (
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     bytes_in,
-    chosen_logs,
     log_dirs_argument,
+    logs_of_topics,
     partition_options,
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
@@ -97,7 +97,7 @@ def recover(
     from kafkalog.schemas import table_fields
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
-    logs = chosen_logs(log_dirs, topics, partitions)
+    logs = logs_of_topics(log_dirs, topics, partitions)
     asked = {
         "shutdown": shutdown,
         "indexIntervalBytes": str(index_interval_bytes),

@@ -20,8 +20,8 @@ from kafkalog.command_line.findings_table import (
 from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     bytes_in,
-    chosen_logs,
     log_dirs_argument,
+    logs_of_topics,
     new_log_dir_option,
     partition_options,
 )
@@ -119,7 +119,7 @@ def salvage(
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
-    logs = chosen_logs(log_dirs, topics, partitions)
+    logs = logs_of_topics(log_dirs, topics, partitions)
     _refuse_inputs(log_dirs, logs, target)
     absent = [*absent_lines(log_dirs, logs, topics, partitions)]
     chosen = salvageable(logs)

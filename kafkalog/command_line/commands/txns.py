@@ -12,8 +12,8 @@ from kafkalog.command_line.inputs import (
     LOG_DIRS_MEANING,
     MOMENT_NAMES,
     bytes_in,
-    chosen_logs,
     log_dirs_argument,
+    logs_of_topics,
     partition_options,
     time_option,
 )
@@ -116,14 +116,14 @@ def txns(
     from kafkalog.command_line.transaction_rows import transaction_rows
     from kafkalog.storage.names import TRANSACTION_STATE
 
-    found = chosen_logs(log_dirs)
+    found = logs_of_topics(log_dirs)
     is_about_ids = table in (_LIST, _DESCRIBE)
     if is_about_ids and not any(log.topic == TRANSACTION_STATE for log in found):
         raise LogDirError(
             f"{', '.join(log_dirs)}: no partition of {TRANSACTION_STATE} there, which tells of "
             "transactional ids; give the log directories of all brokers"
         )
-    asked = found if not topics and not partitions else chosen_logs(log_dirs, topics, partitions)
+    asked = found if not topics and not partitions else logs_of_topics(log_dirs, topics, partitions)
     rows = transaction_rows(
         log_dirs,
         [] if is_about_ids else asked,

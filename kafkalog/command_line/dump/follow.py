@@ -25,7 +25,7 @@ from kafkalog.command_line.dump.run import (
     opened_output,
     tell_beside,
 )
-from kafkalog.command_line.inputs import chosen_logs, those_of
+from kafkalog.command_line.inputs import logs_of_topics, those_of
 from kafkalog.command_line.terminal import tell
 from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
@@ -84,7 +84,7 @@ def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     if remote:
         raise OptionError("--follow", remote[0], "paths of this machine, where brokers write")
     progress = Progress()
-    logs = chosen_logs(request.paths, request.topics, request.partitions)
+    logs = logs_of_topics(request.paths, request.topics, request.partitions)
     files = [segment.path for log in logs for segment in log.segments]
     with opened_output(request, files, grows=True) as output:
         try:

@@ -9,12 +9,12 @@ from typing import BinaryIO
 import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_metadata import record_schema
-from kafkalog.columns.records.segment_reader import read_batches, read_records
+from kafkalog.columns.records.segment_reader import read_batches, read_segment_columns
 from kafkalog.command_line.dump.plan import Item, LogItem, planned
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import (
@@ -94,7 +94,7 @@ def _columns(request: DumpRequest) -> tuple[str, ...]:
 
 def _schema(request: DumpRequest) -> pa.Schema:
     columns = _columns(request)
-    return record_schema(columns) if request.is_deep else table_schema("batches", columns)
+    return record_schema(columns) if request.is_deep else arrow_schema("batches", columns)
 
 
 def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
@@ -120,7 +120,7 @@ def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
     with opened(read.path) as file:
         window = FileWindow(file)
         if request.is_deep:
-            for records in read_records(window, options, columns, constants, on_fault):
+            for records in read_segment_columns(window, options, columns, constants, on_fault):
                 yield (records if keep is None else keep(records)), ()
         else:
             for batches in read_batches(window, options, columns, constants):

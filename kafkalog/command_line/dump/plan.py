@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from kafkalog.columns.batches.segment_parts import parts_by_bytes
 from kafkalog.command_line.dump.request import DumpRequest
-from kafkalog.command_line.dump.side_files import KNOWN, kind_of
+from kafkalog.command_line.dump.side_files import KNOWN, side_file_kind
 from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
 from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
@@ -107,7 +107,7 @@ def _is_known(path: str) -> bool:
     """Whether a file's name is one that dump reads."""
     name = os.path.basename(path)
     is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == _BOOTSTRAP
-    return is_snapshot or _is_log(path) or kind_of(path) is not None
+    return is_snapshot or _is_log(path) or side_file_kind(path) is not None
 
 
 def _entries(path: str) -> list[Entry]:
@@ -195,7 +195,7 @@ def _of_file(
         if is_left_out or not _is_asked_beside(path, request):
             return []
         return [LogItem(_snapshot_read(path, size), _heading(file.name))]
-    if kind_of(path) is not None:
+    if side_file_kind(path) is not None:
         is_left_out = request.asks_for_some or request.is_table
         return [] if is_left_out or not _is_asked_beside(path, request) else [SideItem(path, size)]
     return None

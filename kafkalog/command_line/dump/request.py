@@ -11,7 +11,7 @@ from kafkalog.errors import OptionError
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 
-FORMATS = ("text", "json", "csv", "parquet")
+DUMP_FORMATS = ("text", "json", "csv", "parquet")
 
 _BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
 

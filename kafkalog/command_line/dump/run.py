@@ -22,7 +22,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
 from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece, RecordFilter
 from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
-from kafkalog.inspection.dump.text_lines import TextFormat
+from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.storage.files.output_files import given_file, is_written_directly
 from kafkalog.storage.log_dir.read_directories import refuse_inputs
 from kafkalog.storage.reading.renamed_files import opened
@@ -184,7 +184,7 @@ def dump_options(request: DumpRequest) -> DumpOptions:
     some = DumpOptions() if request.limit is None else DumpOptions(most_rows=request.limit)
     return replace(
         some,
-        text_format=TextFormat(request.output_format),
+        text_format=LineFormat(request.output_format),
         is_deep=request.is_deep,
         payloads=request.payloads,
         decodes=request.decodes,

@@ -26,7 +26,7 @@ from kafkalog.storage.names import (
 )
 from kafkalog.words import printable
 
-Fields = dict[str, object]
+FileFields = dict[str, object]
 
 _SUFFIX = re.compile(
     r"(?P<base_offset>[0-9]{20})\.(?P<kind>index|timeindex|txnindex|snapshot)"
@@ -38,17 +38,17 @@ _LINES_AT_A_TIME = 10_000
 _SEQUENCES = 2**31
 
 
-def _offset_index(data: bytes, base_offset: int) -> Iterator[Fields]:
+def _offset_index(data: bytes, base_offset: int) -> Iterator[FileFields]:
     for entry in offset_entries(data, base_offset):
         yield {"offset": entry.offset, "position": entry.position}
 
 
-def _time_index(data: bytes, base_offset: int) -> Iterator[Fields]:
+def _time_index(data: bytes, base_offset: int) -> Iterator[FileFields]:
     for entry in time_entries(data, base_offset):
         yield {"timestamp": entry.timestamp_ms, "offset": entry.offset}
 
 
-def _transaction_index(data: bytes, _: int) -> Iterator[Fields]:
+def _transaction_index(data: bytes, _: int) -> Iterator[FileFields]:
     for entry in transaction_entries(data):
         yield {
             "version": 0,
@@ -59,10 +59,10 @@ def _transaction_index(data: bytes, _: int) -> Iterator[Fields]:
         }
 
 
-def _producer_snapshot(data: bytes, _: int) -> Iterator[Fields]:
+def _producer_snapshot(data: bytes, _: int) -> Iterator[FileFields]:
     for entry in producer_entries(data):
         first = entry.transaction_first_offset
-        fields: Fields = {
+        fields: FileFields = {
             "producerId": entry.producer_id,
             "producerEpoch": entry.producer_epoch,
             "coordinatorEpoch": entry.coordinator_epoch,
@@ -72,7 +72,7 @@ def _producer_snapshot(data: bytes, _: int) -> Iterator[Fields]:
         yield fields | (_last_batch(entry) if entry.last_offset >= 0 else {})
 
 
-def _last_batch(entry: ProducerEntry) -> Fields:
+def _last_batch(entry: ProducerEntry) -> FileFields:
     return {
         "firstSequence": (entry.last_sequence - entry.offset_delta) % _SEQUENCES,
         "lastSequence": entry.last_sequence,
@@ -82,36 +82,36 @@ def _last_batch(entry: ProducerEntry) -> Fields:
     }
 
 
-def _leader_epochs(text: str) -> Iterator[Fields]:
+def _leader_epochs(text: str) -> Iterator[FileFields]:
     for entry in read_leader_epochs(text):
         yield {"epoch": entry.epoch, "startOffset": entry.start_offset}
 
 
-def _offset_checkpoint(text: str) -> Iterator[Fields]:
+def _offset_checkpoint(text: str) -> Iterator[FileFields]:
     for (topic, partition), offset in read_offset_checkpoint(text).items():
         yield {"topic": topic, "partition": partition, "offset": offset}
 
 
-def _partition_metadata(text: str) -> Iterator[Fields]:
+def _partition_metadata(text: str) -> Iterator[FileFields]:
     yield {"topicId": read_topic_id(text)}
 
 
-def _properties(text: str) -> Iterator[Fields]:
+def _properties(text: str) -> Iterator[FileFields]:
     found = read_properties(text).values
     yield {"properties": {name: shown_config(name, value) for name, value in found.items()}}
 
 
-def _clean_shutdown(text: str) -> Iterator[Fields]:
+def _clean_shutdown(text: str) -> Iterator[FileFields]:
     yield {"brokerEpoch": read_clean_shutdown(text)}
 
 
-_BINARY: dict[str, Callable[[bytes, int], Iterator[Fields]]] = {
+_BINARY: dict[str, Callable[[bytes, int], Iterator[FileFields]]] = {
     "index": _offset_index,
     "timeindex": _time_index,
     "txnindex": _transaction_index,
     "snapshot": _producer_snapshot,
 }
-_TEXT: dict[str, Callable[[str], Iterator[Fields]]] = {
+_TEXT: dict[str, Callable[[str], Iterator[FileFields]]] = {
     "leader-epoch-checkpoint": _leader_epochs,
     "partition.metadata": _partition_metadata,
     "meta.properties": _properties,
@@ -123,14 +123,14 @@ _TEXT: dict[str, Callable[[str], Iterator[Fields]]] = {
 KNOWN = (*(f".{kind}" for kind in _BINARY), *_TEXT)
 
 
-def kind_of(path: str) -> str | None:
+def side_file_kind(path: str) -> str | None:
     """What a file beside logs is, by its name; None for a name that none of them has."""
     name = os.path.basename(path)
     match = _SUFFIX.fullmatch(name)
     return match["kind"] if match else (name if name in _TEXT else None)
 
 
-def rows(path: str) -> Iterator[Fields]:
+def rows(path: str) -> Iterator[FileFields]:
     """What stands in the file. Raises CorruptDataError with the file's path."""
     data, name = read_bytes(path), os.path.basename(path)
     match = _SUFFIX.fullmatch(name)
@@ -145,7 +145,7 @@ def rows(path: str) -> Iterator[Fields]:
 
 def texts(path: str, *, as_json: bool) -> Iterator[bytes]:
     """The lines of the file, some thousands at a time. Raises as `rows` does."""
-    kind = kind_of(path)
+    kind = side_file_kind(path)
     found = rows(path)
     if as_json:
         lines = (json.dumps({"type": kind, "file": path, **fields}) for fields in found)
@@ -159,7 +159,7 @@ def texts(path: str, *, as_json: bool) -> Iterator[bytes]:
         yield f"{printable(path)} is empty.\n".encode()
 
 
-def _words(fields: Fields) -> Iterator[str]:
+def _words(fields: FileFields) -> Iterator[str]:
     for name, value in fields.items():
         if isinstance(value, dict):
             yield from _words(value)

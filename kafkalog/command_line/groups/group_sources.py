@@ -16,8 +16,8 @@ from kafkalog.coordination.groups.group_records import (
     Group,
     GroupKey,
     GroupMember,
+    GroupRecord,
     LatestRecords,
-    Record,
     TopicPartition,
     assigned_partitions,
     group_key,
@@ -73,7 +73,7 @@ class GroupSources:
     logs: list[PartitionLog]
     groups: dict[GroupKey, Group]
     members: list[GroupMember]
-    commits: dict[tuple[GroupKey, TopicPartition], Record]
+    commits: dict[tuple[GroupKey, TopicPartition], GroupRecord]
     assigned: dict[tuple[GroupKey, TopicPartition], GroupMember]
     coordinators: dict[int, int]
     topic_names: dict[str, str]
@@ -166,7 +166,7 @@ def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
 
 def _commits(
     reading: Reading, logs: list[PartitionLog], at_ms: int | None
-) -> dict[tuple[GroupKey, TopicPartition], Record]:
+) -> dict[tuple[GroupKey, TopicPartition], GroupRecord]:
     def in_effect(batches: Iterator[pa.RecordBatch]) -> Iterator[list[dict[str, Any]]]:
         kept = CommitsInEffect(at_ms)
         for batch in batches:
@@ -179,8 +179,10 @@ def _commits(
     }
 
 
-def _latest_records(reading: Reading, logs: list[PartitionLog], at_ms: int | None) -> list[Record]:
-    def latest(batches: Iterator[pa.RecordBatch]) -> Iterator[list[Record]]:
+def _latest_records(
+    reading: Reading, logs: list[PartitionLog], at_ms: int | None
+) -> list[GroupRecord]:
+    def latest(batches: Iterator[pa.RecordBatch]) -> Iterator[list[GroupRecord]]:
         kept = LatestRecords(at_ms)
         for batch in batches:
             for row in batch.to_pylist():

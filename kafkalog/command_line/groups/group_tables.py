@@ -11,7 +11,7 @@ import click
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import write_table
-from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, Record
+from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
 from kafkalog.words import age_text, time_text
 
@@ -90,7 +90,7 @@ def write_members(
 def _assignment(member: GroupMember, names: dict[str, str]) -> str:
     """As the tool writes it: `orders:0,1;clicks:3`."""
 
-    def topic(each: Record) -> str:
+    def topic(each: GroupRecord) -> str:
         return str(each["topic"] or names.get(each["topic_id"] or "", each["topic_id"]))
 
     parts = sorted((topic(each), sorted(each["partitions"])) for each in member.assigned or ())

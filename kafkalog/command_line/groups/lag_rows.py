@@ -15,7 +15,12 @@ import pyarrow as pa
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
-from kafkalog.coordination.groups.group_records import GroupKey, GroupMember, Record, TopicPartition
+from kafkalog.coordination.groups.group_records import (
+    GroupKey,
+    GroupMember,
+    GroupRecord,
+    TopicPartition,
+)
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 
@@ -30,7 +35,7 @@ class LagRow:
     group: GroupKey
     topic: str
     partition: int
-    commit: Record | None
+    commit: GroupRecord | None
     account: Mapping[str, Any]
     status: str
     member: GroupMember | None

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkalog.command_line.ls.storage_rows import StoredLog
 from kafkalog.command_line.terminal import write_table
-from kafkalog.inspection.partitions.segment_storage import Storage, summed
+from kafkalog.inspection.partitions.segment_storage import Storage, summed_storage
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.words import size_text, time_text
 
@@ -90,13 +90,13 @@ def _topics(logs: Sequence[StoredLog]) -> Iterator[_Row]:
             "partitions": len({stored.log.partition for stored in found}),
             "segments": len(storages),
             "side_bytes": sum(stored.side_bytes for stored in found),
-            **_held(summed(storages)),
+            **_held(summed_storage(storages)),
         }
 
 
 def _partitions(logs: Sequence[StoredLog]) -> Iterator[_Row]:
     for stored in logs:
-        storage = summed([found for _, found in stored.segments])
+        storage = summed_storage([found for _, found in stored.segments])
         start = log_bounds(stored.log, EndRule.LOG_END).start_offset
         last = storage.last_offset
         yield {

@@ -17,7 +17,7 @@ from kafkalog.words import sentence
 MS_PER_SECOND = 1000
 
 
-class Status(Enum):
+class BurrowStatus(Enum):
     """What Burrow says; its numbers are the places in this order."""
 
     NOTFOUND = "NOTFOUND"
@@ -29,24 +29,24 @@ class Status(Enum):
     REWIND = "REWIND"
 
 
-ERRORS = frozenset({Status.STOP, Status.STALL, Status.REWIND})
+BURROW_ERRORS = frozenset({BurrowStatus.STOP, BurrowStatus.STALL, BurrowStatus.REWIND})
 
 
-class Rule(Enum):
+class BurrowRule(Enum):
     """The rules that decide: a number, the status, and the reason with places for numbers."""
 
-    NO_COMMITS = (0, Status.OK, "no commit is held")
-    INCOMPLETE = (1, Status.OK, "{0} of {1} commits are held, too few to tell")
-    LAG_ALLOWED = (2, Status.OK, "lag is {0}, and {1} is allowed")
-    STOPPED = (3, Status.STOP, "no commit for {0:ms}, and the {1} held span {2:ms}")
-    REWOUND = (4, Status.REWIND, "went back from offset {0} to {1}, and not to {0} again")
-    LAG_WAS_ALLOWED = (5, Status.OK, "lag is {0}, but was {1} at one of the {2:commit} held")
-    STALLED = (6, Status.STALL, "{0:commit} held, all of offset {1}, lag is {2}")
-    LAG_NEVER_FELL = (7, Status.WARN, "lag is {1}, and never fell over {0:commit} held")
-    LAG_FELL = (8, Status.OK, "lag is {0}, and fell from {1} to {2} between commits held")
-    EXPIRED = (9, Status.NOTFOUND, "no commit of the group for {0:ms}, and {1:ms} expire it")
+    NO_COMMITS = (0, BurrowStatus.OK, "no commit is held")
+    INCOMPLETE = (1, BurrowStatus.OK, "{0} of {1} commits are held, too few to tell")
+    LAG_ALLOWED = (2, BurrowStatus.OK, "lag is {0}, and {1} is allowed")
+    STOPPED = (3, BurrowStatus.STOP, "no commit for {0:ms}, and the {1} held span {2:ms}")
+    REWOUND = (4, BurrowStatus.REWIND, "went back from offset {0} to {1}, and not to {0} again")
+    LAG_WAS_ALLOWED = (5, BurrowStatus.OK, "lag is {0}, but was {1} at one of the {2:commit} held")
+    STALLED = (6, BurrowStatus.STALL, "{0:commit} held, all of offset {1}, lag is {2}")
+    LAG_NEVER_FELL = (7, BurrowStatus.WARN, "lag is {1}, and never fell over {0:commit} held")
+    LAG_FELL = (8, BurrowStatus.OK, "lag is {0}, and fell from {1} to {2} between commits held")
+    EXPIRED = (9, BurrowStatus.NOTFOUND, "no commit of the group for {0:ms}, and {1:ms} expire it")
 
-    def __init__(self, number: int, status: Status, words: str) -> None:
+    def __init__(self, number: int, status: BurrowStatus, words: str) -> None:
         self.number = number
         self.status = status
         self.words = words
@@ -115,13 +115,13 @@ class CommitWindow:
 class PartitionStatus(NamedTuple):
     """What Burrow says of a group's partition; `numbers` are those of the rule's reason."""
 
-    rule: Rule
+    rule: BurrowRule
     numbers: tuple[int, ...]
     current_lag: int
     complete: float
 
     @property
-    def status(self) -> Status:
+    def status(self) -> BurrowStatus:
         return self.rule.status
 
     @property
@@ -135,12 +135,12 @@ def partition_status(
     """The status by the commits held and the ends of the partition last sampled, oldest first, of
     which there is at least one. F331"""
     if not held:
-        return PartitionStatus(Rule.NO_COMMITS, (), 0, 0.0)
+        return PartitionStatus(BurrowRule.NO_COMMITS, (), 0, 0.0)
     current_lag = max(0, end_offsets[-1] - held[-1].offset)
     complete = len(held) / settings.intervals
     if complete < settings.minimum_complete:
         few = (len(held), settings.intervals)
-        return PartitionStatus(Rule.INCOMPLETE, few, current_lag, complete)
+        return PartitionStatus(BurrowRule.INCOMPLETE, few, current_lag, complete)
     rule, numbers = _first_rule(held, current_lag, end_offsets, now_ms, settings)
     return PartitionStatus(rule, numbers, current_lag, complete)
 
@@ -151,27 +151,27 @@ def _first_rule(
     end_offsets: Sequence[int],
     now_ms: int,
     settings: BurrowSettings,
-) -> tuple[Rule, tuple[int, ...]]:
+) -> tuple[BurrowRule, tuple[int, ...]]:
     first, last, allowed = held[0], held[-1], settings.allowed_lag
     if current_lag <= allowed:
-        return Rule.LAG_ALLOWED, (current_lag, allowed)
+        return BurrowRule.LAG_ALLOWED, (current_lag, allowed)
     silence_ms = now_ms // MS_PER_SECOND * MS_PER_SECOND - last.timestamp_ms
     span_ms = last.timestamp_ms - first.timestamp_ms
     if silence_ms > span_ms and min(end_offsets) > last.offset:
-        return Rule.STOPPED, (silence_ms, len(held), span_ms)
+        return BurrowRule.STOPPED, (silence_ms, len(held), span_ms)
     rewind = _rewind(held)
     if rewind is not None:
-        return Rule.REWOUND, rewind
+        return BurrowRule.REWOUND, rewind
     lags = [commit.lag for commit in held if commit.lag is not None]
     small = next((lag for lag in lags if lag <= allowed), None)
     if small is not None:
-        return Rule.LAG_WAS_ALLOWED, (current_lag, small, len(held))
+        return BurrowRule.LAG_WAS_ALLOWED, (current_lag, small, len(held))
     if all(commit.offset == last.offset for commit in held):
-        return Rule.STALLED, (len(held), last.offset, current_lag)
+        return BurrowRule.STALLED, (len(held), last.offset, current_lag)
     fall = next(((a, b) for a, b in pairwise(lags) if b < a), None)
     if fall is None:
-        return Rule.LAG_NEVER_FELL, (len(held), current_lag)
-    return Rule.LAG_FELL, (current_lag, *fall)
+        return BurrowRule.LAG_NEVER_FELL, (len(held), current_lag)
+    return BurrowRule.LAG_FELL, (current_lag, *fall)
 
 
 def _rewind(held: Sequence[HeldCommit]) -> tuple[int, int] | None:
@@ -187,7 +187,7 @@ class GroupStatus(NamedTuple):
     """What Burrow says of a group: `complete` is the share of its partitions whose windows are
     full, `maxlag` the place of the partition with the greatest lag, None without partitions."""
 
-    status: Status
+    status: BurrowStatus
     complete: float
     maxlag: int | None
     total_lag: int
@@ -202,9 +202,15 @@ def group_status(
     """The status of a group whose newest commit is of `last_commit_ms`. F332"""
     oldest_s = now_ms // MS_PER_SECOND - settings.expire_group_s
     if oldest_s * MS_PER_SECOND > last_commit_ms:
-        return GroupStatus(Status.NOTFOUND, 1.0, None, 0)
+        return GroupStatus(BurrowStatus.NOTFOUND, 1.0, None, 0)
     found = {partition.status for partition in partitions}
-    worst = Status.ERR if found & ERRORS else Status.WARN if Status.WARN in found else Status.OK
+    worst = (
+        BurrowStatus.ERR
+        if found & BURROW_ERRORS
+        else BurrowStatus.WARN
+        if BurrowStatus.WARN in found
+        else BurrowStatus.OK
+    )
     lags = [partition.current_lag for partition in partitions]
     full = sum(partition.complete == 1.0 for partition in partitions)
     return GroupStatus(

@@ -23,7 +23,7 @@ CLASSIC_RECORD, REGEX_RECORD, TOPOLOGY_RECORD = 2, 16, 23
 DEFAULT_ASSIGNOR = "uniform"
 _STREAMS_STABLE, _STABLE = 1, 0
 
-Record = Mapping[str, Any]
+GroupRecord = Mapping[str, Any]
 TopicPartition = tuple[str, int]
 
 
@@ -49,7 +49,7 @@ class GroupMember(NamedTuple):
     member_state: int | None = None
     server_assignor: str | None = None
     subscribed_topics: frozenset[str] | None = None
-    assigned: Sequence[Record] | None = None
+    assigned: Sequence[GroupRecord] | None = None
 
 
 class Group(NamedTuple):
@@ -71,9 +71,9 @@ class LatestRecords:
 
     def __init__(self, at_ms: int | None = None) -> None:
         self._at_ms = at_ms
-        self._latest: dict[tuple[object, ...], Record] = {}
+        self._latest: dict[tuple[object, ...], GroupRecord] = {}
 
-    def add(self, record: Record) -> None:
+    def add(self, record: GroupRecord) -> None:
         """Take a row of view `group_metadata`."""
         if record["group_id"] is None or record["record_type"] is None:
             return
@@ -87,23 +87,23 @@ class LatestRecords:
         if known is None or known["record_offset"] < record["record_offset"]:
             self._latest[key] = record
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[GroupRecord]:
         """What is kept."""
         return list(self._latest.values())
 
 
-def group_key(row: Record) -> GroupKey:
+def group_key(row: GroupRecord) -> GroupKey:
     """The group that a row is about."""
     return GroupKey(row["cluster_id"], row["internal_partition"], row["group_id"])
 
 
-def group_members(latest: Iterable[Record]) -> list[GroupMember]:
+def group_members(latest: Iterable[GroupRecord]) -> list[GroupMember]:
     """The members of all groups; those of classic groups are those of the last generation."""
     live = [record for record in latest if not record["is_tombstone"]]
     return [*_classic_members(live), *_other_members(live)]
 
 
-def _classic_members(live: Iterable[Record]) -> Iterator[GroupMember]:
+def _classic_members(live: Iterable[GroupRecord]) -> Iterator[GroupMember]:
     for record in live:
         if record["record_type"] != CLASSIC_RECORD:
             continue
@@ -121,7 +121,7 @@ def _classic_members(live: Iterable[Record]) -> Iterator[GroupMember]:
             )
 
 
-def _other_members(live: Sequence[Record]) -> Iterator[GroupMember]:
+def _other_members(live: Sequence[GroupRecord]) -> Iterator[GroupMember]:
     """Of consumer, share and streams groups, from a record of who a member is and one of what it
     has."""
     has = {
@@ -157,7 +157,7 @@ def _other_members(live: Sequence[Record]) -> Iterator[GroupMember]:
 
 
 def known_groups(
-    latest: Iterable[Record],
+    latest: Iterable[GroupRecord],
     committing: Collection[GroupKey],
     default_assignor: str = DEFAULT_ASSIGNOR,
 ) -> dict[GroupKey, Group]:
@@ -167,7 +167,7 @@ def known_groups(
     members: dict[GroupKey, list[GroupMember]] = defaultdict(list)
     for member in group_members(records):
         members[member.group].append(member)
-    by_group: dict[GroupKey, list[Record]] = {key: [] for key in committing}
+    by_group: dict[GroupKey, list[GroupRecord]] = {key: [] for key in committing}
     for record in records:
         by_group.setdefault(group_key(record), []).append(record)
     return {
@@ -178,7 +178,7 @@ def known_groups(
 
 def _group(
     key: GroupKey,
-    records: Sequence[Record],
+    records: Sequence[GroupRecord],
     members: Sequence[GroupMember],
     is_committing: bool,
     default_assignor: str,
@@ -207,7 +207,9 @@ def _group(
     )
 
 
-def _state(kind: Record, live: Sequence[Record], members: Sequence[GroupMember]) -> str | None:
+def _state(
+    kind: GroupRecord, live: Sequence[GroupRecord], members: Sequence[GroupMember]
+) -> str | None:
     """The state by the rules of the group's type, F321 and F322."""
     if kind["reason"] is not None:
         return None
@@ -230,12 +232,12 @@ def _state(kind: Record, live: Sequence[Record], members: Sequence[GroupMember])
     return "Stable" if has_come and target is not None else "Reconciling"
 
 
-def _largest(live: Iterable[Record], types: Collection[int], column: str) -> int | None:
+def _largest(live: Iterable[GroupRecord], types: Collection[int], column: str) -> int | None:
     found = [record[column] for record in live if record["record_type"] in types]
     return max((number for number in found if number is not None), default=None)
 
 
-def _assignor(kind: Record, members: Sequence[GroupMember], default: str) -> str | None:
+def _assignor(kind: GroupRecord, members: Sequence[GroupMember], default: str) -> str | None:
     """What most members ask for; of several the first by its name: which one a broker takes is
     open."""
     if kind["group_type"] == "classic":

@@ -29,7 +29,7 @@ class LagStatus(Enum):
     ERR = "ERR"  # of a group: one of its partitions has one of the five before
 
 
-ERRORS = frozenset(
+LAG_ERRORS = frozenset(
     {LagStatus.STOP, LagStatus.STALL, LagStatus.REWIND, LagStatus.LOST, LagStatus.AHEAD}
 )
 
@@ -200,7 +200,7 @@ def _same_since_ms(commits: Sequence[PastCommit]) -> int:
 def group_lag_status(partitions: Iterable[LagStatus]) -> LagStatus:
     """The status of a group: the worst of its partitions. F338"""
     found = set(partitions)
-    if found & ERRORS:
+    if found & LAG_ERRORS:
         return LagStatus.ERR
     worst = (status for status in (LagStatus.WARN, LagStatus.UNKNOWN) if status in found)
     return next(worst, LagStatus.OK)

@@ -16,10 +16,10 @@ from kafkalog.coordination.zookeeper.znode_data import (
     optional_text,
     read_long,
     read_object,
-    read_text,
     text_list,
     text_map,
     timestamp_field,
+    znode_text,
 )
 
 _LARGEST_PORT = 65_535
@@ -65,7 +65,7 @@ class PartitionState(NamedTuple):
 
 def read_broker(data: bytes | None) -> BrokerRegistration:
     """A broker's registration, of any generation. Raises CorruptDataError."""
-    text = read_text(data)
+    text = znode_text(data)
     if not text.lstrip().startswith("{"):
         return _oldest_broker(text)
     values = read_object(data)

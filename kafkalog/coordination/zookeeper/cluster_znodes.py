@@ -17,9 +17,9 @@ from kafkalog.coordination.zookeeper.znode_data import (
     read_int,
     read_json,
     read_object,
-    read_text,
     text_map,
     timestamp_field,
+    znode_text,
 )
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.secret_configs import shown_config
@@ -117,5 +117,5 @@ def broker_event_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[Clu
 
 def plain_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[ClusterEntry]:
     """What is shown as it is."""
-    read_text(data)
+    znode_text(data)
     yield ClusterEntry()

@@ -21,8 +21,8 @@ from kafkalog.coordination.zookeeper.partition_assignment import (
     Assignment,
     Assignor,
     BrokerPartition,
+    ConsumedPartition,
     Streams,
-    TopicPartition,
     dashed_name,
     range_assignment,
     roundrobin_assignment,
@@ -33,7 +33,7 @@ from kafkalog.errors import UnsupportedFormatError
 # Streams times topics of a group beyond which nobody's assignment is computed.
 MOST_ASSIGNED_STREAMS = 2_000_000
 # What the comparison of all consumers with all topics, or partitions, may take.
-MOST_STEPS = 20_000_000
+MOST_COMPARISONS = 20_000_000
 _ROUNDROBIN: tuple[Assignor, ...] = (
     roundrobin_assignment,
     partial(roundrobin_assignment, name=dashed_name),
@@ -41,7 +41,7 @@ _ROUNDROBIN: tuple[Assignor, ...] = (
 _NAMED_TOPICS = 5
 
 
-class Finding(NamedTuple):
+class ConsumerFinding(NamedTuple):
     """Something that is not as it should be, and what it is about."""
 
     finding: str
@@ -58,13 +58,13 @@ class PartitionAudit(NamedTuple):
     """A partition that a group consumes, owns or has an offset for. `assigned` is the stream that
     it is assigned to, None for nobody; `is_computed` is False where that is not known."""
 
-    place: TopicPartition
+    place: ConsumedPartition
     owner: FoundOwner | None
     assigned: str | None
     is_computed: bool
     strategy: str | None
     offset: FoundOffset | None
-    findings: tuple[Finding, ...]
+    findings: tuple[ConsumerFinding, ...]
 
 
 class GroupAssignment(NamedTuple):
@@ -84,8 +84,9 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
     for consumer_id, consumer in group.consumers.items():
         if consumer.subscription is None:
             return GroupAssignment({}, None, f"{consumer_id}: {consumer.fault}")
-    if len(group.consumers) * len(cluster.topics) > MOST_STEPS:
-        return GroupAssignment({}, None, f"more than {MOST_STEPS} pairs of consumer and topic")
+    if len(group.consumers) * len(cluster.topics) > MOST_COMPARISONS:
+        detail = f"more than {MOST_COMPARISONS} pairs of consumer and topic"
+        return GroupAssignment({}, None, detail)
     try:
         streams = group_streams(group, cluster)
     except UnsupportedFormatError as error:
@@ -102,7 +103,7 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
         return GroupAssignment(by_range, None, streams=streams)
     agreeing = [("range", by_range)] if _agrees(by_range, owned) else []
     steps = max(of_topic.values(), default=0) * len(by_range)
-    for assignor in _ROUNDROBIN if steps <= MOST_STEPS else ():
+    for assignor in _ROUNDROBIN if steps <= MOST_COMPARISONS else ():
         assigned = assignor(streams, partitions)
         if _agrees(assigned, owned):
             agreeing.append(("roundrobin", assigned))
@@ -126,7 +127,7 @@ def group_streams(group: FoundGroup, cluster: FoundCluster) -> Streams:
     }
 
 
-def _agrees(assigned: Assignment, owned: Mapping[TopicPartition, str]) -> bool:
+def _agrees(assigned: Assignment, owned: Mapping[ConsumedPartition, str]) -> bool:
     return all(place in assigned and assigned[place].name == owned[place] for place in owned)
 
 
@@ -135,7 +136,7 @@ class GroupAudit(NamedTuple):
     and of the group as a whole."""
 
     partitions: list[PartitionAudit]
-    findings: list[Finding]
+    findings: list[ConsumerFinding]
 
 
 def group_audit(
@@ -151,13 +152,13 @@ def group_audit(
     return GroupAudit(partitions, list(_group_findings(group_id, group, assignment)))
 
 
-def _by_name(place: TopicPartition) -> tuple[str, int, int]:
+def _by_name(place: ConsumedPartition) -> tuple[str, int, int]:
     broker_id = place.partition.broker_id
     return place.topic, -1 if broker_id is None else broker_id, place.partition.partition
 
 
 def _partition_audit(
-    place: TopicPartition,
+    place: ConsumedPartition,
     group_id: str,
     group: FoundGroup,
     cluster: FoundCluster,
@@ -174,7 +175,7 @@ def _partition_audit(
     ]
     consumer_id = owner.consumer_id if owner else None
     findings = tuple(
-        Finding(kind, detail, group_id, place.topic, place.partition, consumer_id)
+        ConsumerFinding(kind, detail, group_id, place.topic, place.partition, consumer_id)
         for kind, detail in found
     )
     strategy = assignment.strategy
@@ -205,7 +206,7 @@ def _owner_findings(
 
 
 def _offset_findings(
-    place: TopicPartition, offset: FoundOffset | None, cluster: FoundCluster
+    place: ConsumedPartition, offset: FoundOffset | None, cluster: FoundCluster
 ) -> Iterator[tuple[str, str]]:
     if offset is None:
         return
@@ -222,27 +223,27 @@ def _offset_findings(
 
 def _group_findings(
     group_id: str, group: FoundGroup, assignment: GroupAssignment
-) -> Iterator[Finding]:
+) -> Iterator[ConsumerFinding]:
     for consumer_id, consumer in group.consumers.items():
         if consumer.fault is not None:
-            yield Finding(
+            yield ConsumerFinding(
                 "subscription_unreadable", consumer.fault, group_id, consumer_id=consumer_id
             )
     for path, fault in group.unnamed.items():
-        yield Finding("name_unreadable", f"{path}: {fault}", group_id)
+        yield ConsumerFinding("name_unreadable", f"{path}: {fault}", group_id)
     if assignment.fault is not None and not any(
         consumer.fault for consumer in group.consumers.values()
     ):
-        yield Finding("assignment_unknown", assignment.fault, group_id)
+        yield ConsumerFinding("assignment_unknown", assignment.fault, group_id)
     if assignment.fault is None:
         yield from _idle_consumers(group_id, assignment)
     if group.offsets and not group.consumers:
-        yield Finding(
+        yield ConsumerFinding(
             "group_without_members", f"{len(group.offsets)} offsets and no consumer", group_id
         )
 
 
-def _idle_consumers(group_id: str, assignment: GroupAssignment) -> Iterator[Finding]:
+def _idle_consumers(group_id: str, assignment: GroupAssignment) -> Iterator[ConsumerFinding]:
     """Consumers that get nothing of any of their topics: there are more streams than
     partitions."""
     busy = {thread.consumer_id for thread in assignment.assigned.values()}
@@ -251,4 +252,6 @@ def _idle_consumers(group_id: str, assignment: GroupAssignment) -> Iterator[Find
             named = ", ".join(sorted(topics)[:_NAMED_TOPICS]) or "a topic that is there"
             more = len(topics) - _NAMED_TOPICS
             detail = f"assigned nothing of {named}" + (f" and {more} more" if more > 0 else "")
-            yield Finding("consumer_without_partitions", detail, group_id, consumer_id=consumer_id)
+            yield ConsumerFinding(
+                "consumer_without_partitions", detail, group_id, consumer_id=consumer_id
+            )

@@ -13,8 +13,8 @@ from kafkalog.coordination.zookeeper.znode_data import (
     optional_int,
     read_long,
     read_object,
-    read_text,
     timestamp_field,
+    znode_text,
 )
 
 # Streams are threads of a process; what says more is not believed, as each is assigned to.
@@ -34,7 +34,7 @@ class ConsumerRegistration(NamedTuple):
 
 def read_consumer(data: bytes | None) -> ConsumerRegistration:
     """A consumer's registration, of any generation. Raises CorruptDataError."""
-    text = read_text(data)
+    text = znode_text(data)
     oldest = _OLDEST_FILTER.fullmatch(text)
     if oldest:
         streams = {oldest[3]: _streams(int(oldest[2]))}
@@ -66,7 +66,7 @@ def read_offset(data: bytes | None) -> int:
 
 def read_owner(data: bytes | None) -> ThreadId:
     """The owner of a partition. Raises CorruptDataError."""
-    text = read_text(data)
+    text = znode_text(data)
     consumer_id, _, number_text = text.rpartition("-")
     number = name_number(number_text)
     if not consumer_id or number is None:

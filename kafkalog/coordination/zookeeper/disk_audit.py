@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.coordination.zookeeper.cluster_ids import is_own
-from kafkalog.coordination.zookeeper.consumer_audit import Finding
+from kafkalog.coordination.zookeeper.consumer_audit import ConsumerFinding
 from kafkalog.coordination.zookeeper.found_cluster import FoundCluster
 
 
@@ -30,7 +30,7 @@ class Disk(NamedTuple):
     partitions: tuple[DiskPartition, ...]
 
 
-def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[Finding]:
+def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[ConsumerFinding]:
     """What does not go together."""
     its_id = cluster.cluster_id
     own = [disk for disk in disks if is_own(its_id, disk.cluster_id)]
@@ -38,12 +38,14 @@ def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[Find
         if disk not in own:
             named = f"not of {its_id}" if its_id else "and there is no /cluster/id"
             detail = f"{disk.path} is of cluster {disk.cluster_id}, {named}"
-            yield Finding("cluster_ids_differ", detail, other_cluster_id=disk.cluster_id)
+            yield ConsumerFinding("cluster_ids_differ", detail, other_cluster_id=disk.cluster_id)
     yield from _topics_on_their_way_out(cluster, own)
     yield from _broker_ids_in_use_twice(own)
 
 
-def _topics_on_their_way_out(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[Finding]:
+def _topics_on_their_way_out(
+    cluster: FoundCluster, disks: Sequence[Disk]
+) -> Iterator[ConsumerFinding]:
     """Topics that are to be deleted, and directories that no registered topic has."""
     on_disk = {
         partition.topic
@@ -58,13 +60,13 @@ def _topics_on_their_way_out(cluster: FoundCluster, disks: Sequence[Disk]) -> It
         }
         still = [place for place, is_there in places.items() if is_there]
         words = f"to be deleted, still in {' and '.join(still) or 'neither place'}"
-        yield Finding("topic_being_deleted", words, topic=topic)
+        yield ConsumerFinding("topic_being_deleted", words, topic=topic)
     for topic in sorted(on_disk - set(cluster.topics) - cluster.deleted_topics):
-        yield Finding("topic_not_registered", "in the log directories alone", topic=topic)
+        yield ConsumerFinding("topic_not_registered", "in the log directories alone", topic=topic)
     for disk in disks:
         for partition in disk.partitions:
             if partition.mark == "delete":
-                yield Finding(
+                yield ConsumerFinding(
                     "directory_being_deleted",
                     f"{disk.path}/{partition.name} is left of a deletion",
                     topic=partition.topic,
@@ -74,7 +76,7 @@ def _topics_on_their_way_out(cluster: FoundCluster, disks: Sequence[Disk]) -> It
     for topic in sorted(doomed):
         hit = wildcard_hits(topic, disks)
         if hit:
-            yield Finding(
+            yield ConsumerFinding(
                 "wildcard_hits_others", f"{topic}-* also names {', '.join(hit)}", topic=topic
             )
 
@@ -91,7 +93,7 @@ def wildcard_hits(topic: str, disks: Sequence[Disk]) -> list[str]:
     )
 
 
-def _broker_ids_in_use_twice(disks: Sequence[Disk]) -> Iterator[Finding]:
+def _broker_ids_in_use_twice(disks: Sequence[Disk]) -> Iterator[ConsumerFinding]:
     """Log directories of one broker id that hold the same partition: a broker has each partition
     once, so these are of two brokers with one id, or one is a copy."""
     holders: dict[tuple[int, str], str] = {}
@@ -103,7 +105,7 @@ def _broker_ids_in_use_twice(disks: Sequence[Disk]) -> Iterator[Finding]:
             other = holders.setdefault((disk.broker_id, partition.name), disk.path)
             if other != disk.path and (other, disk.path) not in seen:
                 seen.add((other, disk.path))
-                yield Finding(
+                yield ConsumerFinding(
                     "broker_id_in_use_twice",
                     f"{other} and {disk.path} both have {partition.name}",
                     broker_id=disk.broker_id,

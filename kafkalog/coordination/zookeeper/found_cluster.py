@@ -11,12 +11,12 @@ from kafkalog.coordination.zookeeper.consumer_znodes import read_consumer
 from kafkalog.coordination.zookeeper.kafka_directories import (
     BROKER_REGISTRY,
     CLUSTER_ZNODES,
-    CONSUMER_OFFSETS,
+    CONSUMER_OFFSETS_VIEW,
     PARTITION_OWNERS,
     TOPIC_REGISTRY,
     kafka_rows,
 )
-from kafkalog.coordination.zookeeper.partition_assignment import BrokerPartition, TopicPartition
+from kafkalog.coordination.zookeeper.partition_assignment import BrokerPartition, ConsumedPartition
 from kafkalog.coordination.zookeeper.topic_filters import Subscription, readable_filter
 from kafkalog.coordination.zookeeper.znode_paths import PathTemplate
 from kafkalog.errors import CorruptDataError
@@ -70,8 +70,8 @@ class FoundGroup:
     partitions: path and why."""
 
     consumers: dict[str, FoundConsumer] = field(default_factory=dict)
-    owners: dict[TopicPartition, FoundOwner] = field(default_factory=dict)
-    offsets: dict[TopicPartition, FoundOffset] = field(default_factory=dict)
+    owners: dict[ConsumedPartition, FoundOwner] = field(default_factory=dict)
+    offsets: dict[ConsumedPartition, FoundOffset] = field(default_factory=dict)
     unnamed: dict[str, str] = field(default_factory=dict)
 
 
@@ -122,7 +122,7 @@ def add_znode(cluster: FoundCluster, znode: FoundZnode) -> None:
 
 
 def _add(cluster: FoundCluster, view: str, values: Mapping[str, Any], znode: FoundZnode) -> None:
-    if view in (CONSUMER_OFFSETS, PARTITION_OWNERS):
+    if view in (CONSUMER_OFFSETS_VIEW, PARTITION_OWNERS):
         group = cluster.groups.setdefault(values["group_id"], FoundGroup())
         _add_to_group(group, view, values, znode)
     elif view == TOPIC_REGISTRY:
@@ -157,11 +157,11 @@ def _add_to_group(
     if values["partition"] is None:
         group.unnamed[znode.path] = values["detail"]
         return
-    place = TopicPartition(
+    place = ConsumedPartition(
         values["topic"], BrokerPartition(values["partition"], values["broker_id"])
     )
     fault = values.get("detail")
-    if view == CONSUMER_OFFSETS:
+    if view == CONSUMER_OFFSETS_VIEW:
         group.offsets[place] = FoundOffset(values.get("committed_offset"), fault, znode.mtime_ms)
     else:
         group.owners[place] = FoundOwner(

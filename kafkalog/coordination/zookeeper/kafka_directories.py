@@ -29,7 +29,7 @@ BROKER_REGISTRY = "broker_registry"
 TOPIC_REGISTRY = "topic_registry"
 PARTITION_STATES = "partition_states"
 CONSUMER_REGISTRY = "consumer_registry"
-CONSUMER_OFFSETS = "consumer_offsets"
+CONSUMER_OFFSETS_VIEW = "consumer_offsets"
 PARTITION_OWNERS = "partition_owners"
 CLUSTER_ZNODES = "cluster_znodes"
 DIRECTORY_VIEWS = (
@@ -37,14 +37,14 @@ DIRECTORY_VIEWS = (
     TOPIC_REGISTRY,
     PARTITION_STATES,
     CONSUMER_REGISTRY,
-    CONSUMER_OFFSETS,
+    CONSUMER_OFFSETS_VIEW,
     PARTITION_OWNERS,
     CLUSTER_ZNODES,
 )
 
-Row = Mapping[str, object]
+ZnodeRow = Mapping[str, object]
 _Names = Mapping[str, str]
-_Reader = Callable[[_Names, bytes | None], Iterator[Row]]
+_Reader = Callable[[_Names, bytes | None], Iterator[ZnodeRow]]
 
 
 class _Directory(NamedTuple):
@@ -59,7 +59,7 @@ class KafkaRow(NamedTuple):
     a znode could not be read."""
 
     view: str
-    values: Row
+    values: ZnodeRow
 
 
 def kafka_rows(path: str, data: bytes | None, view: str | None = None) -> Iterator[KafkaRow]:
@@ -99,7 +99,7 @@ def _known_names(view: str, names: _Names) -> dict[str, object]:
     return known
 
 
-def _broker(names: _Names, data: bytes | None) -> Iterator[Row]:
+def _broker(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     _number(names, "broker_id")
     broker = read_broker(data)
     features = broker.features
@@ -120,7 +120,7 @@ def _number(names: _Names, name: str) -> int:
     return malformed(f"no {name}: {names[name][:100]!r}") if number is None else number
 
 
-def _topic(_: _Names, data: bytes | None) -> Iterator[Row]:
+def _topic(_: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     topic = read_topic(data)
     facts = {"topic_id": topic.topic_id, "version": topic.version}
     for partition, replicas in topic.partitions.items():
@@ -135,17 +135,17 @@ def _topic(_: _Names, data: bytes | None) -> Iterator[Row]:
         yield facts
 
 
-def _oldest_topic(names: _Names, data: bytes | None) -> Iterator[Row]:
+def _oldest_topic(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     if name_number(names["broker_id"]) is not None:  # the others are directories of 0.8
         yield {"broker_partitions": read_broker_partitions(data)}
 
 
-def _state(names: _Names, data: bytes | None) -> Iterator[Row]:
+def _state(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     _number(names, "partition")
     yield read_partition_state(data)._asdict()
 
 
-def _consumer(_: _Names, data: bytes | None) -> Iterator[Row]:
+def _consumer(_: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     consumer = read_consumer(data)
     subscription = consumer.subscription
     for subscribed, streams in subscription.streams.items():
@@ -160,12 +160,12 @@ def _consumer(_: _Names, data: bytes | None) -> Iterator[Row]:
         yield {"pattern": subscription.pattern.value}
 
 
-def _offset(names: _Names, data: bytes | None) -> Iterator[Row]:
+def _offset(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     _place(names)
     yield {"committed_offset": read_offset(data)}
 
 
-def _owner(names: _Names, data: bytes | None) -> Iterator[Row]:
+def _owner(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
     _place(names)
     owner = read_owner(data)
     yield {"owner": owner.name, "consumer_id": owner.consumer_id, "stream": owner.number}
@@ -177,7 +177,7 @@ def _place(names: _Names) -> None:
 
 
 def _cluster(parser: cluster.ClusterParser) -> _Reader:
-    def read(names: _Names, data: bytes | None) -> Iterator[Row]:
+    def read(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
         for entry in parser(names, data):
             yield {name: value for name, value in entry._asdict().items() if value is not None}
 
@@ -194,7 +194,7 @@ def _shown(parser: cluster.ClusterParser) -> _Reader:
     """The same with the data as text beside what is read from it."""
     read = _with_data(parser)
 
-    def read_shown(names: _Names, data: bytes | None) -> Iterator[Row]:
+    def read_shown(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
         for row in read(names, data):
             yield {**row, "value": (data or b"").decode("utf-8")}
 
@@ -246,7 +246,9 @@ _DIRECTORIES = (
     ),
     _Directory(CONSUMER_REGISTRY, PathTemplate(f"{_CONSUMERS}/ids/[consumer_id]"), _consumer),
     _Directory(
-        CONSUMER_OFFSETS, PathTemplate(f"{_CONSUMERS}/offsets/[topic]/[broker_partition]"), _offset
+        CONSUMER_OFFSETS_VIEW,
+        PathTemplate(f"{_CONSUMERS}/offsets/[topic]/[broker_partition]"),
+        _offset,
     ),
     _Directory(
         PARTITION_OWNERS, PathTemplate(f"{_CONSUMERS}/owners/[topic]/[broker_partition]"), _owner

@@ -31,7 +31,7 @@ class OffsetPair(NamedTuple):
     kafka_fault: str | None = None
 
 
-class Comparison(Enum):
+class StoreComparison(Enum):
     """What both stores have, one against the other."""
 
     ONLY_ZOOKEEPER = "only_zookeeper"
@@ -112,20 +112,20 @@ class GroupVerdict:
     objections: tuple[str, ...]
 
 
-def compared(pair: OffsetPair) -> Comparison:
+def comparison_of(pair: OffsetPair) -> StoreComparison:
     """F470"""
     if pair.fault is not None:
-        return Comparison.UNREADABLE
+        return StoreComparison.UNREADABLE
     if pair.kafka_fault is not None:
-        return Comparison.KAFKA_UNKNOWN
+        return StoreComparison.KAFKA_UNKNOWN
     if pair.kafka_offset is None:
-        return Comparison.ONLY_ZOOKEEPER
+        return StoreComparison.ONLY_ZOOKEEPER
     if pair.zookeeper_offset is None:
-        return Comparison.ONLY_KAFKA
+        return StoreComparison.ONLY_KAFKA
     if pair.zookeeper_offset == pair.kafka_offset:
-        return Comparison.EQUAL
+        return StoreComparison.EQUAL
     is_ahead = pair.zookeeper_offset > pair.kafka_offset
-    return Comparison.ZOOKEEPER_AHEAD if is_ahead else Comparison.KAFKA_AHEAD
+    return StoreComparison.ZOOKEEPER_AHEAD if is_ahead else StoreComparison.KAFKA_AHEAD
 
 
 def group_verdict(
@@ -136,10 +136,10 @@ def group_verdict(
     Commits that lie `interval_ms` or less apart can be of one and the same round.
     """
     phase = _phase(pairs, interval_ms)
-    found = [compared(pair) for pair in pairs]
+    found = [comparison_of(pair) for pair in pairs]
     objections = [*_about_members(phase, members), *_about_offsets(phase, pairs, found)]
     objections += sorted({pair.kafka_fault for pair in pairs if pair.kafka_fault is not None})
-    unreadable = found.count(Comparison.UNREADABLE)
+    unreadable = found.count(StoreComparison.UNREADABLE)
     if unreadable:
         objections.append(f"{_counted(unreadable, 'partition')} whose znode tells no offset")
     return GroupVerdict(phase, _PHASE_WORDS[phase], _NEXT_STEPS[phase], tuple(objections))
@@ -170,7 +170,7 @@ def _lead_ms(pair: OffsetPair, zookeeper_end_ms: int, kafka_end_ms: int) -> int:
     """By how much later ZooKeeper was written for the partition than Kafka; negative for earlier,
     0 where both say the same: without progress only Kafka is written again. What only one store has
     is held against the last that the group wrote to the other."""
-    if compared(pair) is Comparison.EQUAL:
+    if comparison_of(pair) is StoreComparison.EQUAL:
         return 0
     if pair.zookeeper_ms is None:
         return min(zookeeper_end_ms - (pair.kafka_ms or zookeeper_end_ms), 0)
@@ -187,14 +187,14 @@ def _about_members(phase: Phase, members: Members) -> list[str]:
 
 
 def _about_offsets(
-    phase: Phase, pairs: Sequence[OffsetPair], found: Sequence[Comparison]
+    phase: Phase, pairs: Sequence[OffsetPair], found: Sequence[StoreComparison]
 ) -> Iterator[str]:
     """F474"""
-    alone = found.count(Comparison.ONLY_ZOOKEEPER)
+    alone = found.count(StoreComparison.ONLY_ZOOKEEPER)
     behind = [
         (pair.zookeeper_offset or 0) - (pair.kafka_offset or 0)
         for pair, each in zip(pairs, found, strict=True)
-        if each is Comparison.ZOOKEEPER_AHEAD
+        if each is StoreComparison.ZOOKEEPER_AHEAD
     ]
     if phase in (Phase.DUAL_COMMIT, Phase.LEFT_OVER):
         if alone:
@@ -204,7 +204,7 @@ def _about_offsets(
                 f"{_counted(len(behind), 'partition')} in which Kafka is behind, {sum(behind):,} "
                 "offsets together: they would be read again"
             )
-    skipped = found.count(Comparison.KAFKA_AHEAD)
+    skipped = found.count(StoreComparison.KAFKA_AHEAD)
     if phase is Phase.ROLL_BACK and skipped:
         yield (
             f"{_counted(skipped, 'partition')} in which Kafka's older commit is ahead: with dual "

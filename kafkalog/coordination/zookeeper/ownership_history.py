@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafkalog.coordination.zookeeper.consumer_znodes import broker_partition
 from kafkalog.coordination.zookeeper.found_cluster import broker_place, found_consumer
 from kafkalog.coordination.zookeeper.kafka_directories import BROKER_REGISTRY, kafka_rows
-from kafkalog.coordination.zookeeper.partition_assignment import TopicPartition
+from kafkalog.coordination.zookeeper.partition_assignment import ConsumedPartition
 from kafkalog.coordination.zookeeper.registration import Cause, RegistryChange, groups_set_off
 from kafkalog.coordination.zookeeper.topic_filters import Subscription
 from kafkalog.coordination.zookeeper.znode_paths import PathTemplate
@@ -60,7 +60,7 @@ class Ownership(NamedTuple):
     before."""
 
     group_id: str
-    place: TopicPartition
+    place: ConsumedPartition
     owner: str
     session_id: int
     claimed: Moment
@@ -79,7 +79,7 @@ class BrokerPlace(NamedTuple):
     at: Moment
 
 
-_Key = tuple[str, TopicPartition]
+_Key = tuple[str, ConsumedPartition]
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class OwnershipReplay:
         if owner is not None:
             partition = broker_partition(owner["broker_partition"])
             if partition is not None:
-                key = owner["group_id"], TopicPartition(owner["topic"], partition)
+                key = owner["group_id"], ConsumedPartition(owner["topic"], partition)
                 yield from self._owner(key, change)
             return
         cause = self._registry_change(change)

@@ -30,7 +30,7 @@ class BrokerPartition(NamedTuple):
         return f"{self.broker_id}-{self.partition}"
 
 
-class TopicPartition(NamedTuple):
+class ConsumedPartition(NamedTuple):
     """A partition with its topic."""
 
     topic: str
@@ -51,7 +51,7 @@ class ThreadId(NamedTuple):
 
 # The streams of each consumer by topic: what the consumers of a group have registered.
 Streams = Mapping[str, Mapping[str, int]]
-Assignment = dict[TopicPartition, ThreadId]
+Assignment = dict[ConsumedPartition, ThreadId]
 Assignor = Callable[[Streams, Mapping[str, Sequence[BrokerPartition]]], Assignment]
 
 
@@ -97,16 +97,16 @@ def range_assignment(
         in_order = sorted_partitions(partitions.get(topic, ()))
         for thread, share in zip(threads, ranges(len(in_order), len(threads)), strict=True):
             for place in share:
-                assigned[TopicPartition(topic, in_order[place])] = thread
+                assigned[ConsumedPartition(topic, in_order[place])] = thread
     return assigned
 
 
-def bracketed_name(place: TopicPartition) -> str:
+def bracketed_name(place: ConsumedPartition) -> str:
     """A partition as Kafka 0.8 to 0.10 print it, whose hash is its place in the round."""
     return f"[{place.topic},{place.partition.name}]"
 
 
-def dashed_name(place: TopicPartition) -> str:
+def dashed_name(place: ConsumedPartition) -> str:
     """The same from Kafka 0.11 on."""
     return f"{place.topic}-{place.partition.name}"
 
@@ -114,7 +114,7 @@ def dashed_name(place: TopicPartition) -> str:
 def roundrobin_assignment(
     streams: Streams,
     partitions: Mapping[str, Sequence[BrokerPartition]],
-    name: Callable[[TopicPartition], str] = bracketed_name,
+    name: Callable[[ConsumedPartition], str] = bracketed_name,
 ) -> Assignment:
     """All partitions of all topics in the order of the hashes of their names, one after the other
     to the next stream that consumes the topic."""
@@ -122,7 +122,7 @@ def roundrobin_assignment(
     every = {thread for topic in topics for thread in sorted_threads(streams, topic)}
     circle = sorted(every, key=lambda thread: java_order(thread.name))
     places = [
-        TopicPartition(topic, partition)
+        ConsumedPartition(topic, partition)
         for topic in topics
         for partition in sorted_partitions(partitions.get(topic, ()))
     ]

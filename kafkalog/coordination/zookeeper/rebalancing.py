@@ -11,13 +11,13 @@ from typing import NamedTuple
 from kafkalog.coordination.zookeeper.partition_assignment import (
     Assignor,
     BrokerPartition,
+    ConsumedPartition,
     Streams,
     ThreadId,
-    TopicPartition,
     range_assignment,
 )
 
-Owners = Mapping[TopicPartition, ThreadId]
+Owners = Mapping[ConsumedPartition, ThreadId]
 
 
 class GroupRegistry(NamedTuple):
@@ -33,9 +33,9 @@ class Rebalance(NamedTuple):
     """What a consumer takes out of the owner registry, what it puts in, and what it is assigned
     but another consumer has not released: while there is any of that it puts in nothing."""
 
-    releases: tuple[TopicPartition, ...]
-    claims: dict[TopicPartition, ThreadId]
-    waits_for: dict[TopicPartition, ThreadId]
+    releases: tuple[ConsumedPartition, ...]
+    claims: dict[ConsumedPartition, ThreadId]
+    waits_for: dict[ConsumedPartition, ThreadId]
 
 
 def rebalance(
@@ -62,7 +62,7 @@ def rebalance(
     return Rebalance(releases, {} if waits_for else assigned, waits_for)
 
 
-def owners_after(owners: Owners, change: Rebalance) -> dict[TopicPartition, ThreadId]:
+def owners_after(owners: Owners, change: Rebalance) -> dict[ConsumedPartition, ThreadId]:
     """The owner registry when an attempt is made."""
     released = set(change.releases)
     kept = {place: owner for place, owner in owners.items() if place not in released}
@@ -73,7 +73,7 @@ def rebalanced_owners(
     registry: GroupRegistry,
     order: Iterable[str] | None = None,
     assignor: Assignor = range_assignment,
-) -> dict[TopicPartition, ThreadId]:
+) -> dict[ConsumedPartition, ThreadId]:
     """The owner registry when all consumers of the group have rebalanced, in whatever order.
 
     Whoever has to wait tries again when the others have had their turn. Owners that are registered

@@ -24,7 +24,7 @@ def malformed(detail: str, position: int = 0) -> NoReturn:
     raise CorruptDataError(MALFORMED, detail, position=position)
 
 
-def read_text(data: bytes | None) -> str:
+def znode_text(data: bytes | None) -> str:
     """UTF-8 text; no data is a fault."""
     if data is None:
         malformed("no data")
@@ -36,7 +36,7 @@ def read_text(data: bytes | None) -> str:
 
 def read_json(data: bytes | None) -> Any:
     """JSON of any kind."""
-    text = read_text(data)
+    text = znode_text(data)
     try:
         value = json.loads(text)
         if "\\u" in text:  # half a pair of these is no character
@@ -55,7 +55,7 @@ def read_object(data: bytes | None) -> JsonObject:
 
 def read_long(data: bytes | None) -> int:
     """Decimal digits, with a sign or without, as Java's `Long.parseLong` takes them."""
-    text = read_text(data)
+    text = znode_text(data)
     value = int(text) if _LONG.fullmatch(text) else None
     if value is None or not -(2**63) <= value < 2**63:
         malformed(f"no decimal number of 64 bits: {text[:_SHOWN]!r}")

@@ -21,8 +21,8 @@ from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
 from kafkalog.format.batch_header import COMPRESSION_BITS, LOG_APPEND_TIME_BIT, NO_VALUE
 from kafkalog.inspection.dump.text_lines import (
     ByteColumn,
+    LineFormat,
     Template,
-    TextFormat,
     escaped_text,
     of_texts,
 )
@@ -76,11 +76,11 @@ class DumpedFile:
     topic: str | None
     partition: int | None
 
-    def in_front(self, kind: str, text_format: TextFormat) -> str:
+    def in_front(self, kind: str, text_format: LineFormat) -> str:
         """How a line begins."""
-        if text_format is TextFormat.TEXT:
+        if text_format is LineFormat.TEXT:
             return ""
-        if text_format is TextFormat.JSON:
+        if text_format is LineFormat.JSON:
             known = {"type": kind, "topic": self.topic, "partition": self.partition}
             encoded = json.dumps({**known, "file": ""}, separators=(",", ":"))
             return f'{encoded[:-2]}{escaped_text(self.path, text_format)}"'
@@ -100,11 +100,11 @@ def numbers_of(array: pa.Array) -> LongArray:
     return np.where(present(array), values, NO_VALUE)
 
 
-def with_fields(template: Template, names: Sequence[str], text_format: TextFormat) -> Template:
+def with_fields(template: Template, names: Sequence[str], text_format: LineFormat) -> Template:
     """The fields in JSON or CSV, a separator before each."""
     for name in names:
-        label = f',"{name}":' if text_format is TextFormat.JSON else ","
-        quote = '"' if text_format is TextFormat.JSON else ""
+        label = f',"{name}":' if text_format is LineFormat.JSON else ","
+        quote = '"' if text_format is LineFormat.JSON else ""
         if name in _OPTIONAL:
             template.text(label)
             template.only_if(f"has {name}", Template().number(name))
@@ -122,14 +122,14 @@ def with_fields(template: Template, names: Sequence[str], text_format: TextForma
 class BatchLines:
     """Rows of batch tables as lines, one for each batch."""
 
-    def __init__(self, file: DumpedFile, text_format: TextFormat) -> None:
+    def __init__(self, file: DumpedFile, text_format: LineFormat) -> None:
         self._template = Template().text(file.in_front("batch", text_format))
         self._columns = BatchColumns(tuple(_NUMBERS_OF_BATCHES.values()), {})
-        if text_format is TextFormat.TEXT:
+        if text_format is LineFormat.TEXT:
             _batch_text(self._template)
         else:
             with_fields(self._template, _BATCH_FIELDS, text_format)
-            self._template.text("}\n" if text_format is TextFormat.JSON else "\n")
+            self._template.text("}\n" if text_format is LineFormat.JSON else "\n")
 
     def lines(self, table: LongArray) -> ByteColumn:
         """The lines of those rows that are batches."""

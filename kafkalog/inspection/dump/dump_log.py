@@ -31,8 +31,8 @@ from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.record_columns import OUTPUT_BYTES, RecordColumns
 from kafkalog.format.faults import Severity
 from kafkalog.inspection.dump.dump_lines import BatchLines, DumpedFile
-from kafkalog.inspection.dump.dump_records import RECORD_COLUMNS, RecordLines
-from kafkalog.inspection.dump.text_lines import ByteColumn, TextFormat, escaped_text, of_texts
+from kafkalog.inspection.dump.dump_records import DUMPED_COLUMNS, RecordLines
+from kafkalog.inspection.dump.text_lines import ByteColumn, LineFormat, escaped_text, of_texts
 
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -58,7 +58,7 @@ class DumpOptions:
     """What a dump shows: `most_rows` records, or batches without `is_deep`. `keep` are the records
     to show where not all are; batches without one of these are left out then."""
 
-    text_format: TextFormat = TextFormat.TEXT
+    text_format: LineFormat = LineFormat.TEXT
     is_deep: bool = False
     payloads: bool = True
     decodes: bool = True
@@ -98,8 +98,8 @@ class LogDump:
             decoded_topic=decoded_topic if options.decodes else None,
             show_secrets=options.show_secrets,
         )
-        self._records = RecordColumns(segment, RECORD_COLUMNS, {}, with_control_records=True)
-        self._tells_batches = not (options.is_deep and options.text_format is TextFormat.CSV)
+        self._records = RecordColumns(segment, DUMPED_COLUMNS, {}, with_control_records=True)
+        self._tells_batches = not (options.is_deep and options.text_format is LineFormat.CSV)
 
     def pieces(self) -> Iterator[Piece]:
         """The text, in the order of the file."""
@@ -224,9 +224,9 @@ class LogDump:
         said = _fault_text(fault, self._file.path, ends_file=ends_file)
         findings = (said,) if fault.severity > Severity.INFORMATION else ()
         text_format = self._options.text_format
-        if text_format is TextFormat.TEXT:
+        if text_format is LineFormat.TEXT:
             return f"{said}\n".encode("utf-8", "surrogateescape"), findings
-        if text_format is TextFormat.CSV:
+        if text_format is LineFormat.CSV:
             return b"", findings
         front = self._file.in_front("fault", text_format)
         return f"{front}{_fault_json(fault)}\n".encode("utf-8", "surrogateescape"), findings
@@ -255,7 +255,7 @@ def _fault_text(fault: FaultyRange, path: str, *, ends_file: bool) -> str:
     return escaped_text(
         f"Found {fault.length} invalid bytes at {place}position: {fault.position} "
         f"{fault.fault.label}: {fault.detail}",
-        TextFormat.TEXT,
+        LineFormat.TEXT,
     )
 
 

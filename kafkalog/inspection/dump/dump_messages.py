@@ -11,7 +11,7 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT
 from kafkalog.inspection.dump.text_lines import (
     ByteColumn,
-    TextFormat,
+    LineFormat,
     escaped,
     of_pieces,
     spread,
@@ -21,7 +21,7 @@ _TOMBSTONE = "<DELETE>"
 
 
 def control_texts(
-    key: ByteColumn, value: ByteColumn, is_control: LongArray, text_format: TextFormat
+    key: ByteColumn, value: ByteColumn, is_control: LongArray, text_format: LineFormat
 ) -> ByteColumn:
     """What control records say; nothing in the rows of others."""
     rows = np.flatnonzero(is_control).tolist()
@@ -30,19 +30,19 @@ def control_texts(
     from kafkalog.messages.dump_text import control_json, control_text
     from kafkalog.messages.internal_records import read_control_record
 
-    say = control_text if text_format is TextFormat.TEXT else control_json
+    say = control_text if text_format is LineFormat.TEXT else control_json
     pieces = {
         row: say(read_control_record(_bytes_at(key, row), _bytes_at(value, row))).encode()
         for row in rows
     }
     said = spread(pieces, len(is_control))
-    return said if text_format is TextFormat.JSON else escaped(said, text_format)
+    return said if text_format is LineFormat.JSON else escaped(said, text_format)
 
 
 def message_columns(
     topic: str,
     payloads: tuple[ByteColumn, ByteColumn],
-    text_format: TextFormat,
+    text_format: LineFormat,
     *,
     show_secrets: bool,
 ) -> tuple[ByteColumn, ByteColumn]:
@@ -51,7 +51,7 @@ def message_columns(
     from kafkalog.messages.dump_text import dumped_key, dumped_value
     from kafkalog.messages.internal_records import read_internal_record
 
-    state = IS_JSON if text_format is TextFormat.JSON else IS_TEXT
+    state = IS_JSON if text_format is LineFormat.JSON else IS_TEXT
     told: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
     for row in range(len(payloads[0].states)):
         raw = _bytes_at(payloads[0], row), _bytes_at(payloads[1], row)
@@ -61,7 +61,7 @@ def message_columns(
             told.append(((raw[0], IS_TEXT), (raw[1] if is_shown else None, IS_TEXT)))
             continue
         value = dumped_value(record, show_secrets=show_secrets)
-        if record.is_tombstone and text_format is TextFormat.TEXT:
+        if record.is_tombstone and text_format is LineFormat.TEXT:
             value = _TOMBSTONE
         has_form = record.key is not None
         told_key = (_encoded(dumped_key(record)), state) if has_form else (raw[0], IS_TEXT)

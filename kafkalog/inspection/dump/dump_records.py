@@ -18,8 +18,8 @@ from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, num
 from kafkalog.inspection.dump.dump_messages import control_texts, message_columns
 from kafkalog.inspection.dump.text_lines import (
     ByteColumn,
+    LineFormat,
     Template,
-    TextFormat,
     byte_column,
     escaped,
     of_texts,
@@ -30,7 +30,7 @@ from kafkalog.inspection.dump.text_pieces import LongHeaders, inner_format, line
 _PAYLOADS = ("key", "payload")
 _FIELDS = ("offset", "timestampType", "timestamp", "keySize", "valueSize", "sequence")
 # The columns of view `records` that lines are made of.
-RECORD_COLUMNS = (
+DUMPED_COLUMNS = (
     *("offset", "timestampMs", "timestampType", "sequence", "position", IS_CONTROL),
     *(MESSAGE_CRC, "headers", "key", "value"),
 )
@@ -47,7 +47,7 @@ class RecordLines:
     def __init__(
         self,
         file: DumpedFile,
-        text_format: TextFormat,
+        text_format: LineFormat,
         *,
         payloads: bool = True,
         decoded_topic: str | None = None,
@@ -142,7 +142,7 @@ def _text(template: Template, payloads: bool) -> Template:
 
 
 def _json(template: Template, payloads: bool) -> Template:
-    with_fields(template, (*_FIELDS, "position"), TextFormat.JSON)
+    with_fields(template, (*_FIELDS, "position"), LineFormat.JSON)
     template.text(',"headers":[').bytes_of("headers").text("]")
     if payloads:
         data = Template()
@@ -155,7 +155,7 @@ def _json(template: Template, payloads: bool) -> Template:
 
 
 def _csv(template: Template, payloads: bool) -> Template:
-    with_fields(template, (*_FIELDS, "position"), TextFormat.CSV)
+    with_fields(template, (*_FIELDS, "position"), LineFormat.CSV)
     template.text(',"[').bytes_of("headers").text(']","').bytes_of("control").text('"')
     if payloads:
         data = Template()
@@ -166,17 +166,17 @@ def _csv(template: Template, payloads: bool) -> Template:
     return template.text("\n")
 
 
-_TEMPLATES = {TextFormat.TEXT: _text, TextFormat.JSON: _json, TextFormat.CSV: _csv}
+_TEMPLATES = {LineFormat.TEXT: _text, LineFormat.JSON: _json, LineFormat.CSV: _csv}
 
 
 class _Headers:
     """Headers as text: their keys alone, and with their values."""
 
-    def __init__(self, text_format: TextFormat) -> None:
+    def __init__(self, text_format: LineFormat) -> None:
         self._format = text_format
         self._inner = inner_format(text_format)
         self._keys = Template().word("isFirst", (",", "")).bytes_of("key")
-        if text_format is TextFormat.TEXT:
+        if text_format is LineFormat.TEXT:
             entry = Template().word("isFirst", (", ", "")).bytes_of("key")
             entry.word("is", ("=", "=", "=null")).bytes_of("value")
         else:
@@ -196,8 +196,8 @@ class _Headers:
         is_first[first[:-1][np.diff(first) > 0]] = 1
         keys, with_values = self._lines(entries, is_first)
         keys, with_values = regrouped(keys, first), regrouped(with_values, first)
-        if self._format is TextFormat.CSV:
-            with_values = escaped(with_values, TextFormat.CSV)
+        if self._format is LineFormat.CSV:
+            with_values = escaped(with_values, LineFormat.CSV)
         return {"headerKeys": keys, "headers": with_values}
 
     def _lines(self, entries: pa.Array, is_first: LongArray) -> tuple[ByteColumn, ByteColumn]:

@@ -46,7 +46,7 @@ from kafkalog.storage.reading.log_bounds import told_end
 from kafkalog.storage.reading.replicas import OffsetSpan
 
 _COLUMNS = ("offset", "timestampMs", "position", "key", "value")
-Wanted = Callable[[pa.RecordBatch], pa.RecordBatch]
+RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Visibility(StrEnum):
@@ -90,7 +90,7 @@ class SegmentSearch:
     damages: list[FaultyRange] = field(default_factory=list)
 
 
-def wanted_records(key: bytes | None, contained: bytes | None) -> Wanted:
+def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
     """Records with exactly this key, and these bytes in their value."""
 
     def kept(records: pa.RecordBatch) -> pa.RecordBatch:
@@ -105,7 +105,7 @@ def wanted_records(key: bytes | None, contained: bytes | None) -> Wanted:
 
 
 def search_segment(
-    log: PartitionLog, segment: SegmentFile, file: InputFile, wanted: Wanted, most: int
+    log: PartitionLog, segment: SegmentFile, file: InputFile, wanted: RecordFilter, most: int
 ) -> SegmentSearch:
     """Look through a segment, its checksums checked; of the matches the newest `most` are kept."""
     search = SegmentSearch(size=file.size)

@@ -107,7 +107,7 @@ def regrouped(column: ByteColumn, first: LongArray) -> ByteColumn:
     return ByteColumn(column.data, column.borders[first], np.zeros(len(first) - 1, dtype=np.int64))
 
 
-class TextFormat(Enum):
+class LineFormat(Enum):
     """A form of text."""
 
     TEXT = "text"
@@ -134,20 +134,20 @@ def _escaping(escapes: Mapping[int, str], *, is_strict: bool) -> _Escaping:
 _CONTROLS = [byte for byte in range(0x20) if byte != ord("\t")]
 _SHORT = {ord("\n"): "\\n", ord("\r"): "\\r"}
 _ESCAPINGS = {
-    TextFormat.TEXT: _escaping(
+    LineFormat.TEXT: _escaping(
         {byte: f"\\x{byte:02x}" for byte in (*_CONTROLS, *range(0x7F, 0x100))} | _SHORT,
         is_strict=False,
     ),
-    TextFormat.JSON: _escaping(
+    LineFormat.JSON: _escaping(
         {byte: json.dumps(chr(byte))[1:-1] for byte in (*range(0x20), ord('"'), ord("\\"))},
         is_strict=True,
     ),
-    TextFormat.CSV: _escaping({ord('"'): '""'}, is_strict=True),
+    LineFormat.CSV: _escaping({ord('"'): '""'}, is_strict=True),
 }
 _ALPHABET_BYTES = np.frombuffer(_ALPHABET, dtype=np.uint8)
 
 
-def escaped(column: ByteColumn, text_format: TextFormat) -> ByteColumn:
+def escaped(column: ByteColumn, text_format: LineFormat) -> ByteColumn:
     """The values as they stand in text of a format, without what surrounds them there; a column
     without anything to escape is not copied."""
     escaping = _ESCAPINGS[text_format]
@@ -176,7 +176,7 @@ def escaped(column: ByteColumn, text_format: TextFormat) -> ByteColumn:
     return ByteColumn(_read_only(target), ends, states)
 
 
-def text_states(column: ByteColumn, text_format: TextFormat) -> LongArray:
+def text_states(column: ByteColumn, text_format: LineFormat) -> LongArray:
     """What becomes of each value in text of a format."""
     escaping = _ESCAPINGS[text_format]
     states, ends = column.states.copy(), np.zeros_like(column.borders)
@@ -199,7 +199,7 @@ def _is_plain(column: ByteColumn, escaping: _Escaping) -> bool:
     return most < _ASCII_END and not (escaping.costs[least : most + 1] > 1).any()
 
 
-def escaped_text(text: str, text_format: TextFormat) -> str:
+def escaped_text(text: str, text_format: LineFormat) -> str:
     """The same of one text."""
     column = escaped(of_texts([text.encode("utf-8", "surrogateescape")]), text_format)
     return column.data[: column.size].tobytes().decode()

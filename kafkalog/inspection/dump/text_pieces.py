@@ -13,8 +13,8 @@ import pyarrow as pa
 from kafkalog.inspection.dump.text_kernels import IS_TEXT
 from kafkalog.inspection.dump.text_lines import (
     ByteColumn,
+    LineFormat,
     Template,
-    TextFormat,
     byte_column,
     escaped,
     of_texts,
@@ -33,7 +33,7 @@ class LongText:
     """A value of one row that is escaped piece by piece; `state` says what becomes of it."""
 
     column: ByteColumn
-    text_format: TextFormat
+    text_format: LineFormat
     state: int
 
     def pieces(self) -> Iterator[bytes]:
@@ -56,7 +56,7 @@ class LongText:
         return place  # no character has so many bytes
 
 
-def long_text(column: ByteColumn, text_format: TextFormat) -> LongText:
+def long_text(column: ByteColumn, text_format: LineFormat) -> LongText:
     """The text of a column's only row."""
     return LongText(column, text_format, int(text_states(column, text_format)[0]))
 
@@ -69,7 +69,7 @@ class LongHeaders:
     headers: pa.Array
     keys: Template
     entries: Template
-    text_format: TextFormat
+    text_format: LineFormat
 
     def key_pieces(self) -> Iterator[bytes]:
         """The keys alone."""
@@ -78,10 +78,10 @@ class LongHeaders:
     def pieces(self) -> Iterator[bytes]:
         """Keys and values."""
         pieces = self._pieces(self.entries)
-        if self.text_format is not TextFormat.CSV:
+        if self.text_format is not LineFormat.CSV:
             return pieces
         # What is JSON is quoted once more; no piece ends within a character.
-        return (bytes_of(escaped(of_texts([piece]), TextFormat.CSV)) for piece in pieces)
+        return (bytes_of(escaped(of_texts([piece]), LineFormat.CSV)) for piece in pieces)
 
     def _pieces(self, template: Template) -> Iterator[bytes]:
         inner = inner_format(self.text_format)
@@ -111,9 +111,9 @@ class LongHeaders:
             start, before = end, int(sizes[end - 1])
 
 
-def inner_format(text_format: TextFormat) -> TextFormat:
+def inner_format(text_format: LineFormat) -> LineFormat:
     """How headers are written: as JSON within CSV."""
-    return TextFormat.JSON if text_format is TextFormat.CSV else text_format
+    return LineFormat.JSON if text_format is LineFormat.CSV else text_format
 
 
 def line_pieces(

@@ -19,7 +19,7 @@ from kafkalog.columns.arrays import (
     laid_out,
     record_batch,
 )
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.coordination.groups.offset_commits import CommitKey, Effect
@@ -100,7 +100,7 @@ class CommitColumns:
         columns: tuple[str, ...],
     ) -> None:
         self._high_watermark = high_watermark
-        self._schema = table_schema("offset_commits", columns)
+        self._schema = arrow_schema("offset_commits", columns)
         # What is neither known of the partition nor built is null.
         self._constants = {
             field.name: Constant(constants.get(field.name), field.type)

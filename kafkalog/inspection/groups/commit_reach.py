@@ -9,7 +9,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import counted, time_text
 
 
-class CompleteLog(Protocol):
+class LogCompleteness(Protocol):
     """From when on a partition of `__consumer_offsets` has all that counted; of ZooKeeper's commits
     there is no internal_partition."""
 
@@ -32,7 +32,7 @@ class CommitReach(NamedTuple):
     missing: tuple[int, ...] = ()
 
 
-def commit_reaches(logs: Sequence[CompleteLog]) -> list[CommitReach]:
+def commit_reaches(logs: Sequence[LogCompleteness]) -> list[CommitReach]:
     """Of each store that there are logs of."""
     numbers = {log.internal_partition for log in logs if log.internal_partition is not None}
     missing = sorted(set(range(max(numbers, default=-1) + 1)) - numbers)
@@ -46,7 +46,9 @@ def commit_reaches(logs: Sequence[CompleteLog]) -> list[CommitReach]:
     return reaches
 
 
-def _reach(is_zookeeper: bool, logs: Sequence[CompleteLog], missing: Sequence[int]) -> CommitReach:
+def _reach(
+    is_zookeeper: bool, logs: Sequence[LogCompleteness], missing: Sequence[int]
+) -> CommitReach:
     times = [log.complete_from_ms for log in logs if log.complete_from_ms is not None]
     damaged = sum(log.damaged_ranges for log in logs)
     return CommitReach(is_zookeeper, max(times, default=None), damaged, tuple(missing))

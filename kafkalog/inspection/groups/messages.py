@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import Constant, fixed_width, of_values, record_batch
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.messages.internal_records import (
@@ -57,7 +57,7 @@ class MessageColumns:
         show_secrets: bool,
     ) -> None:
         self._topic = topic
-        self._schema = table_schema("messages", tuple(columns))
+        self._schema = arrow_schema("messages", tuple(columns))
         self._constants = {
             name: Constant(constants.get(name), self._schema.field(name).type)
             for name in columns

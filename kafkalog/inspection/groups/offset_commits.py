@@ -27,7 +27,7 @@ from kafkalog.messages.schema import ZERO_UUID
 from kafkalog.storage.names import CONSUMER_OFFSETS
 
 # By their order in `_Record`.
-RECORD_COLUMNS = (
+COMMIT_RECORD_COLUMNS = (
     "key",
     "value",
     IS_CONTROL,
@@ -100,7 +100,9 @@ class CommitRows:
         done = 0
         places = np.flatnonzero(commits.is_special)
         chosen = fixed_width(places, pa.int64())
-        columns = [commits.records.column(name).take(chosen).to_pylist() for name in RECORD_COLUMNS]
+        columns = [
+            commits.records.column(name).take(chosen).to_pylist() for name in COMMIT_RECORD_COLUMNS
+        ]
         for place, *values in zip(places.tolist(), *columns, strict=True):
             yield from self._passed(commits, done, place)
             yield from self._taken(_Record(*values))

@@ -26,7 +26,7 @@ from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
 _FIRST_EPOCH = 0
 
 
-class LogEnd(NamedTuple):
+class AppendPoint(NamedTuple):
     """Where a partition's log ends, the epoch of its last leader, and the format of its last
     messages, None where it has none; `is_new` where there is no log."""
 
@@ -37,7 +37,7 @@ class LogEnd(NamedTuple):
 
 
 # Of a cluster that does not have the topic yet: docs/migration.md F486.
-NEW_LOG = LogEnd(0, _FIRST_EPOCH, is_new=True)
+NEW_LOG = AppendPoint(0, _FIRST_EPOCH, is_new=True)
 
 
 class WrittenSegment(NamedTuple):
@@ -48,7 +48,7 @@ class WrittenSegment(NamedTuple):
     end_offset: int
 
 
-def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
+def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> AppendPoint:
     """Where the next segment of a partition begins, given all its replicas, one at least.
 
     Raises LogDirError where they do not end alike, where a broker was not stopped cleanly, and
@@ -65,7 +65,7 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> LogEnd:
         if not facts.ends_soundly:
             raise LogDirError(f"{log.path} ends in damage: see jobs/salvage.py")
         epoch = facts.epochs[-1].epoch if facts.epochs else _FIRST_EPOCH
-        ends.append(LogEnd(facts.log_end, epoch, last_magic(log)))
+        ends.append(AppendPoint(facts.log_end, epoch, last_magic(log)))
     if len({end.offset for end in ends}) > 1:
         told = ", ".join(
             f"{log.path} at {end.offset}" for log, end in zip(replicas, ends, strict=True)
@@ -90,7 +90,7 @@ def last_magic(log: PartitionLog) -> int | None:
 def write_commits(
     target: str,
     partition: int,
-    end: LogEnd,
+    end: AppendPoint,
     commits: Iterable[GroupCommit],
     form: CommitForm,
     *,

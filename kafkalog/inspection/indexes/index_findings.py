@@ -26,7 +26,7 @@ INCOMPLETE = "incomplete"
 BEYOND_END = "beyond_end"
 LOG_DAMAGED = "log_damaged"
 MARKER = "marker"
-FIRST_OFFSET = "first_offset"
+WRONG_FIRST_OFFSET = "first_offset"
 STABLE_OFFSET = "stable_offset"
 
 

@@ -31,7 +31,7 @@ from kafkalog.inspection.indexes.index_findings import (
     size_finding,
 )
 
-KIND = ".index"
+OFFSET_INDEX = ".index"
 _ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
 
@@ -78,23 +78,23 @@ class OffsetIndexCheck:
     def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
         """All findings; `end` is the last table added."""
         offsets, positions, places = self._offsets, self._positions, self._places
-        yield from size_finding(KIND, self._size, OFFSET_ENTRY.size)
+        yield from size_finding(OFFSET_INDEX, self._size, OFFSET_ENTRY.size)
         yield from entry_finding(
-            KIND,
+            OFFSET_INDEX,
             NOT_RISING,
             Severity.ERROR,
             not_rising(offsets) | not_rising(positions),
             lambda i: f"{self._entry(i)} after {self._entry(i - 1)}",
         )
         yield from entry_finding(
-            KIND,
+            OFFSET_INDEX,
             POSITION,
             Severity.ERROR,
             (places == Place.NOWHERE) | (positions < 0),
             lambda i: f"{self._entry(i)}, where no batch begins",
         )
         yield from entry_finding(
-            KIND,
+            OFFSET_INDEX,
             OFFSET,
             Severity.ERROR,
             (places == Place.BATCH) & ~self._has_right_offset(end),
@@ -102,14 +102,14 @@ class OffsetIndexCheck:
         )
         is_beyond = (places == Place.BEYOND) & (positions >= 0)
         yield from entry_finding(
-            KIND,
+            OFFSET_INDEX,
             BEYOND_END,
             Severity.ERROR,
             is_beyond,
             lambda i: f"{self._entry(i)}, the log ends at {end.end}",
         )
         yield from entry_finding(
-            KIND,
+            OFFSET_INDEX,
             LOG_DAMAGED,
             Severity.WARNING,
             places == Place.DAMAGED,
@@ -117,7 +117,7 @@ class OffsetIndexCheck:
         )
         if not len(offsets) and self._last_batch_position > INDEX_INTERVAL_BYTES:
             detail = f"no entry for a log of {end.end} bytes: it is read from its start"
-            yield IndexFinding(KIND, EMPTY, Severity.INFORMATION, detail)
+            yield IndexFinding(OFFSET_INDEX, EMPTY, Severity.INFORMATION, detail)
 
     def _has_right_offset(self, end: HeaderTable) -> BoolArray:
         """Brokers write the last offset of the batch at the position or of all that were appended

@@ -26,7 +26,7 @@ from kafkalog.inspection.indexes.index_findings import (
     size_finding,
 )
 
-KIND = ".timeindex"
+TIME_INDEX = ".timeindex"
 _ENTRY = np.dtype([("timestamp_ms", ">i8"), ("offset", ">i4")])
 
 
@@ -56,23 +56,23 @@ class TimeIndexCheck:
         """All findings; `end` is the last table added."""
         places = self._batches.places(end, self._base_offset)
         last_offsets = self._batches.column(LAST_OFFSET)
-        yield from size_finding(KIND, self._size, TIME_ENTRY.size)
+        yield from size_finding(TIME_INDEX, self._size, TIME_ENTRY.size)
         yield from entry_finding(
-            KIND,
+            TIME_INDEX,
             NOT_RISING,
             Severity.ERROR,
             not_rising(self._times) | not_rising(self._offsets),
             lambda i: f"{self._entry(i)} after {self._entry(i - 1)}",
         )
         yield from entry_finding(
-            KIND,
+            TIME_INDEX,
             OFFSET,
             Severity.ERROR,
             places == Place.NOWHERE,
             lambda i: f"{self._entry(i)}, an offset of no batch",
         )
         yield from entry_finding(
-            KIND,
+            TIME_INDEX,
             INNER_OFFSET,
             Severity.INFORMATION,
             (places == Place.BATCH) & (last_offsets != self._offsets),
@@ -80,14 +80,14 @@ class TimeIndexCheck:
         )
         yield from self._wrong_times(places)
         yield from entry_finding(
-            KIND,
+            TIME_INDEX,
             BEYOND_END,
             Severity.ERROR,
             places == Place.BEYOND,
             lambda i: f"{self._entry(i)}, the log ends with offset {end.last_offset}",
         )
         yield from entry_finding(
-            KIND,
+            TIME_INDEX,
             LOG_DAMAGED,
             Severity.WARNING,
             places == Place.DAMAGED,
@@ -105,7 +105,7 @@ class TimeIndexCheck:
         is_other = (times != latest) & ~is_timeless
         is_late = batches.latest_ms_before >= times
         yield from entry_finding(
-            KIND,
+            TIME_INDEX,
             TIMESTAMP,
             Severity.ERROR,
             (places == Place.BATCH) & (is_other | is_late),
@@ -122,7 +122,7 @@ class TimeIndexCheck:
         if not self._is_active and end.latest_ms > last:
             told = "nothing" if last == NO_VALUE else last
             detail = f"ends with {told}, the latest timestamp of the segment is {end.latest_ms}"
-            yield IndexFinding(KIND, INCOMPLETE, Severity.WARNING, detail)
+            yield IndexFinding(TIME_INDEX, INCOMPLETE, Severity.WARNING, detail)
 
     def _entry(self, number: int) -> str:
         return f"timestamp {self._times[number]} for offset {self._offsets[number]}"

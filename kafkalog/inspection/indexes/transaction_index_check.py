@@ -21,19 +21,19 @@ from kafkalog.format.side_files.indexes import (
 from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,
-    FIRST_OFFSET,
     LOG_DAMAGED,
     MARKER,
     NOT_RISING,
     STABLE_OFFSET,
     VERSION,
+    WRONG_FIRST_OFFSET,
     IndexFinding,
     entry_finding,
     not_rising,
     size_finding,
 )
 
-KIND = ".txnindex"
+TRANSACTION_INDEX = ".txnindex"
 _ENTRY = np.dtype(
     [
         ("version", ">i2"),
@@ -70,16 +70,16 @@ class TransactionIndexCheck:
         """All findings; `end` is the last table added."""
         known = self._versions == TRANSACTION_INDEX_VERSION
         places = self._markers.places(end, self._base_offset)
-        yield from size_finding(KIND, self._size, TRANSACTION_ENTRY.size)
+        yield from size_finding(TRANSACTION_INDEX, self._size, TRANSACTION_ENTRY.size)
         yield from entry_finding(
-            KIND,
+            TRANSACTION_INDEX,
             VERSION,
             Severity.ERROR,
             ~known,
             lambda i: f"version {self._versions[i]}, known is {TRANSACTION_INDEX_VERSION}",
         )
         yield from entry_finding(
-            KIND,
+            TRANSACTION_INDEX,
             NOT_RISING,
             Severity.ERROR,
             known & not_rising(self._last),
@@ -87,7 +87,7 @@ class TransactionIndexCheck:
         )
         is_marker = (places == Place.BATCH) & self._is_of_producer(self._markers, CONTROL_BIT)
         yield from entry_finding(
-            KIND,
+            TRANSACTION_INDEX,
             MARKER,
             Severity.ERROR,
             known & ((places == Place.NOWHERE) | ((places == Place.BATCH) & ~is_marker)),
@@ -95,14 +95,14 @@ class TransactionIndexCheck:
         )
         yield from self._wrong_offsets(end, known)
         yield from entry_finding(
-            KIND,
+            TRANSACTION_INDEX,
             BEYOND_END,
             Severity.ERROR,
             known & (places == Place.BEYOND),
             lambda i: f"{self._entry(i)}: the log ends with offset {end.last_offset}",
         )
         yield from entry_finding(
-            KIND,
+            TRANSACTION_INDEX,
             LOG_DAMAGED,
             Severity.WARNING,
             known & (places == Place.DAMAGED),
@@ -115,8 +115,8 @@ class TransactionIndexCheck:
         is_first = self._is_of_producer(self._starts, 0)
         is_behind = (self._first < 0) | (self._first >= self._last)
         yield from entry_finding(
-            KIND,
-            FIRST_OFFSET,
+            TRANSACTION_INDEX,
+            WRONG_FIRST_OFFSET,
             Severity.ERROR,
             known & (is_behind | (is_here & ~is_first)),
             lambda i: f"{self._entry(i)}: no transaction of the producer begins there",
@@ -124,7 +124,7 @@ class TransactionIndexCheck:
         # At most the one behind the marker; another transaction that is open may hold it back.
         is_unstable = (self._stable < 0) | (self._stable > self._last + 1)
         yield from entry_finding(
-            KIND,
+            TRANSACTION_INDEX,
             STABLE_OFFSET,
             Severity.ERROR,
             known & is_unstable,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkalog.columns.jit.compiled import BoolArray, LongArray, kernel
-from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowSettings, Rule
+from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowRule, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
 
 DELETION, SAMPLE, COMMIT = (
@@ -19,15 +19,15 @@ DELETION, SAMPLE, COMMIT = (
 # In columns of numbers: there is none.
 NOTHING = -1
 
-_NO_COMMITS = Rule.NO_COMMITS.number
-_INCOMPLETE = Rule.INCOMPLETE.number
-_LAG_ALLOWED = Rule.LAG_ALLOWED.number
-_STOPPED = Rule.STOPPED.number
-_REWOUND = Rule.REWOUND.number
-_LAG_WAS_ALLOWED = Rule.LAG_WAS_ALLOWED.number
-_STALLED = Rule.STALLED.number
-_LAG_NEVER_FELL = Rule.LAG_NEVER_FELL.number
-_LAG_FELL = Rule.LAG_FELL.number
+_NO_COMMITS = BurrowRule.NO_COMMITS.number
+_INCOMPLETE = BurrowRule.INCOMPLETE.number
+_LAG_ALLOWED = BurrowRule.LAG_ALLOWED.number
+_STOPPED = BurrowRule.STOPPED.number
+_REWOUND = BurrowRule.REWOUND.number
+_LAG_WAS_ALLOWED = BurrowRule.LAG_WAS_ALLOWED.number
+_STALLED = BurrowRule.STALLED.number
+_LAG_NEVER_FELL = BurrowRule.LAG_NEVER_FELL.number
+_LAG_FELL = BurrowRule.LAG_FELL.number
 
 # Columns of a window's commits.
 _OFFSET, _TIMESTAMP, _LAG = range(3)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import fixed_width, integers, of_values
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
-from kafkalog.coordination.groups.burrow import BurrowSettings, Rule
+from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
 from kafkalog.inspection.lag.burrow_statuses import NOTHING, BurrowEvents, BurrowWindows
@@ -28,7 +28,7 @@ STATUS_COLUMNS = {
     "burrow_lag": "long",
     "burrow_complete": "double",
 }
-_BURROW_RULES = {rule.number: (rule.status.value, rule.words) for rule in Rule}
+_BURROW_RULES = {rule.number: (rule.status.value, rule.words) for rule in BurrowRule}
 _LAG_RULES = {rule.number: (rule.status.value, rule.words) for rule in LagRule}
 
 

@@ -27,7 +27,7 @@ from kafkalog.inspection.lag.offset_intervals import (
     OffsetIntervals,
     set_records,
 )
-from kafkalog.inspection.logs.log_headers import HeaderTable, LogHeaders
+from kafkalog.inspection.logs.log_headers import LogHeaders, SegmentTable
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.storage.reading.replicas import OffsetSpan
@@ -65,12 +65,12 @@ class LagWalk:
         """Whether the last segment is one of those that are read whole."""
         return len(self._bases) - 1 in self._read_whole
 
-    def tables(self, start_offset: int, end_offset: int) -> Generator[HeaderTable, None, None]:
+    def tables(self, start_offset: int, end_offset: int) -> Generator[SegmentTable, None, None]:
         """The batches from the segment on that an offset lies in."""
         numbers = range(self._segment_of(start_offset), len(self._bases))
         yield from self._walked(LogHeaders(self.log, self._read_whole), numbers, end_offset)
 
-    def decode(self, headers: HeaderTable, position: int, size: int) -> BatchRecords | None:
+    def decode(self, headers: SegmentTable, position: int, size: int) -> BatchRecords | None:
         """The records of a batch of the table's file."""
         data = headers.file.read(position, size)
         if is_message_set(data):
@@ -132,9 +132,9 @@ class LagWalk:
         )
         for segment, pieces in groupby(by_place, key=lambda piece: int(piece[SEGMENT])):
             with opened(self.log.segments[segment].path) as file:
-                self._decode_in(HeaderTable(segment, file, _NO_ROWS), pieces)
+                self._decode_in(SegmentTable(segment, file, _NO_ROWS), pieces)
 
-    def _decode_in(self, headers: HeaderTable, pieces: Iterable[LongArray]) -> None:
+    def _decode_in(self, headers: SegmentTable, pieces: Iterable[LongArray]) -> None:
         for position, same in groupby(pieces, key=lambda piece: int(piece[BATCH_POSITION])):
             of_batch = list(same)
             records = self.decode(headers, position, int(of_batch[0][BATCH_SIZE]))
@@ -147,7 +147,7 @@ class LagWalk:
 
     def _walked(
         self, walk: LogHeaders, numbers: Iterable[int], end_offset: int
-    ) -> Generator[HeaderTable, None, None]:
+    ) -> Generator[SegmentTable, None, None]:
         for headers in walk.tables(numbers, end_offset):
             self.work.headers += len(headers.table)
             self._doubt(walk.doubtful)

@@ -20,14 +20,14 @@ from kafkalog.columns.batches.batch_table import (
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.offset_intervals import DecodeBatch
-from kafkalog.inspection.logs.log_headers import HeaderTable
+from kafkalog.inspection.logs.log_headers import SegmentTable
 
 # Of records that do not count.
 _NEVER = np.iinfo(np.int64).min
 
 
 def end_offsets_at(
-    tables: Iterator[HeaderTable],
+    tables: Iterator[SegmentTable],
     moments: LongArray,
     start_offset: int,
     end_offset: int,

@@ -23,11 +23,11 @@ from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
 from kafkalog.format.faults import Fault
-from kafkalog.inspection.logs.log_headers import HeaderTable
+from kafkalog.inspection.logs.log_headers import SegmentTable
 from kafkalog.storage.reading.replicas import OffsetSpan
 
 # Decodes the batch at a position of a table's file; None for one that cannot be.
-DecodeBatch = Callable[[HeaderTable, int, int], BatchRecords | None]
+DecodeBatch = Callable[[SegmentTable, int, int], BatchRecords | None]
 
 
 class RecordKind(IntEnum):
@@ -76,7 +76,7 @@ class OffsetIntervals:
         self.first = np.zeros((intervals, _PIECE_WIDTH), dtype=np.int64)
         self.last = np.zeros((intervals, _PIECE_WIDTH), dtype=np.int64)
 
-    def add(self, headers: HeaderTable, is_aborted: BoolArray, counted: OffsetSpan) -> None:
+    def add(self, headers: SegmentTable, is_aborted: BoolArray, counted: OffsetSpan) -> None:
         """Take the next batches. Compressed messages of the old formats, whose headers do not count
         what is in them, are decoded among the `counted` offsets only."""
         pieces = self._pieces(headers, is_aborted, counted)
@@ -94,7 +94,7 @@ class OffsetIntervals:
         self.last[numbers] = readable[lasts]
 
     def _pieces(
-        self, headers: HeaderTable, is_aborted: BoolArray, counted: OffsetSpan
+        self, headers: SegmentTable, is_aborted: BoolArray, counted: OffsetSpan
     ) -> LongArray:
         table = headers.table
         is_held = (table[:, FAULT] == 0) & (table[:, RECORDS_COUNT] != 0)

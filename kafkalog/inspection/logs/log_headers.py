@@ -46,7 +46,7 @@ def is_damaged(table: LongArray, *, is_last: bool) -> BoolArray:
     return damaged & ~np.isin(faults, _AT_END) if is_last else damaged
 
 
-class HeaderTable(NamedTuple):
+class SegmentTable(NamedTuple):
     """Batches of the segment with a number, which `file` is."""
 
     segment: int
@@ -70,7 +70,7 @@ class LogHeaders:
 
     def tables(
         self, numbers: Iterable[int], end_offset: int = LARGEST_OFFSET
-    ) -> Iterator[HeaderTable]:
+    ) -> Iterator[SegmentTable]:
         """The batches of the segments with these numbers, which rise, up to an offset."""
         for number in numbers:
             segment = self._log.segments[number]
@@ -86,7 +86,7 @@ class LogHeaders:
                 for chunk in chunks:
                     if not is_whole and self._is_odd(chunk, is_last=follower == LARGEST_OFFSET):
                         self.doubtful.add(number)
-                    yield HeaderTable(number, file, chunk.table)
+                    yield SegmentTable(number, file, chunk.table)
                     # Now, for who walks may have set faults of its own.
                     self.damaged.note(chunk.table, self._first_offsets(file, chunk.table))
             self.damaged.end_at(follower)

@@ -12,7 +12,7 @@ from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, LAST_OF
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -109,7 +109,7 @@ def _later(file: InputFile, segment: SegmentFile, latest: _Latest | None) -> _La
 def _first_at(window: FileWindow, options: SegmentOptions, timestamp_ms: int) -> int | None:
     """The first asked offset whose record has the timestamp, and a timestamp at all."""
     columns = ("offset", "timestampMs", "timestampType")
-    for batch in read_records(
+    for batch in read_segment_columns(
         window, options, columns, {}, lambda fault: None, with_control_records=True
     ):
         offsets, times, types = (integers(batch.column(name)) for name in columns)

@@ -21,7 +21,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import first_offset_from, start_position
@@ -100,7 +100,7 @@ def _first_late_offset(
     window: FileWindow, options: SegmentOptions, timestamp_ms: int
 ) -> int | None:
     columns = ("offset", "timestampMs")
-    for batch in read_records(
+    for batch in read_segment_columns(
         window, options, columns, {}, lambda fault: None, with_control_records=True
     ):
         offsets, times = (integers(batch.column(name)) for name in columns)

@@ -29,7 +29,11 @@ from kafkalog.storage.cleaning.compaction import (
     cleaned_batches,
     last_offsets,
 )
-from kafkalog.storage.cleaning.compaction_check import CleanedPartCheck, CompactionFinding, Severity
+from kafkalog.storage.cleaning.compaction_check import (
+    CleanedPartCheck,
+    CompactionFinding,
+    CompactionSeverity,
+)
 from kafkalog.storage.cleaning.log_transactions import LogTransactions, log_transactions
 from kafkalog.storage.cleaning.retention_facts import largest_timestamp
 from kafkalog.storage.files.files import modified_ms
@@ -39,7 +43,7 @@ from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 
 # Of each kind so many findings are told one by one; all are counted.
-LISTED = 1000
+LISTED_COPIES = 1000
 
 
 def compaction_rows(
@@ -65,7 +69,7 @@ def compaction_rows(
         facts = _LogFacts.of(log)
         earlier = None if before is None else _copy(before, _LogFacts.of(before))
     except (BrokerStartError, CorruptDataError) as error:
-        found.add(CompactionFinding("transaction", Severity.ERROR, None, str(error)))
+        found.add(CompactionFinding("transaction", CompactionSeverity.ERROR, None, str(error)))
         yield {**constants, **found.row()}
         return
     part = _cleanable(log, facts, checkpoint, settings, now_ms)
@@ -122,19 +126,19 @@ class _Findings:
 
     listed: list[TableRow] = field(default_factory=list)
     _kinds: Counter[str] = field(default_factory=Counter)
-    _severities: Counter[Severity] = field(default_factory=Counter)
+    _severities: Counter[CompactionSeverity] = field(default_factory=Counter)
 
     def add(self, finding: CompactionFinding) -> None:
         self._severities[finding.severity] += 1
         self._kinds[finding.kind] += 1
-        if self._kinds[finding.kind] <= LISTED:
+        if self._kinds[finding.kind] <= LISTED_COPIES:
             self.listed.append({**finding._asdict(), "severity": finding.severity.value})
 
     def row(self) -> TableRow:
         """The columns of the table that are about them."""
         return {
-            "errors": self._severities[Severity.ERROR],
-            "warnings": self._severities[Severity.WARNING],
+            "errors": self._severities[CompactionSeverity.ERROR],
+            "warnings": self._severities[CompactionSeverity.WARNING],
             "findings": self.listed,
         }
 
@@ -192,7 +196,9 @@ def _checked(
         found.add(finding)
     if part.is_reset:
         detail = f"the log has offsets {facts.start_offset} to {facts.end_offset}"
-        found.add(CompactionFinding("checkpoint", Severity.INFORMATION, checkpoint, detail))
+        found.add(
+            CompactionFinding("checkpoint", CompactionSeverity.INFORMATION, checkpoint, detail)
+        )
     return {
         "cleaned_keys": check.keys,
         "cleaned_records": check.records,

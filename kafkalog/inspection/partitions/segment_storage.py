@@ -90,7 +90,7 @@ def _with_payloads(found: Storage, segment: SegmentFile, options: SegmentOptions
     return replace(found, read_bytes=stored, uncompressed_bytes=uncompressed)
 
 
-def summed(parts: Sequence[Storage]) -> Storage:
+def summed_storage(parts: Sequence[Storage]) -> Storage:
     """All of it together; offsets are those of the first and the last that has any."""
     codecs: dict[str, int] = {}
     for part in parts:

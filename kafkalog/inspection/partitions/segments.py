@@ -53,7 +53,7 @@ from kafkalog.storage.files.files import (
     read_bytes,
     read_text,
 )
-from kafkalog.storage.log_dir.segment_files import LOG, FoundSegment, Status, found_segments
+from kafkalog.storage.log_dir.segment_files import LOG, FoundSegment, SegmentStatus, found_segments
 from kafkalog.storage.names import snapshot_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.temporary_files import CLEANED
@@ -78,7 +78,7 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
                 found += [] if data is None else snapshot_findings(entry.name, data)
         except FileNotFoundError:
             continue
-        if segment.status is Status.ACTIVE:
+        if segment.status is SegmentStatus.ACTIVE:
             found += texts.findings()
         yield {
             "topic_id": texts.topic_id,
@@ -130,7 +130,10 @@ def _by_offset(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
 
 def _snapshots(segment: FoundSegment, all_snapshots: Sequence[tuple[int, Entry]]) -> list[Entry]:
     """The producer snapshots at the segment's offsets, of the last segment those behind it too."""
-    if segment.status not in (Status.ACTIVE, Status.LIVE, Status.NOT_SERVED) or segment.name.mark:
+    if (
+        segment.status not in (SegmentStatus.ACTIVE, SegmentStatus.LIVE, SegmentStatus.NOT_SERVED)
+        or segment.name.mark
+    ):
         return []
     first = bisect_left(all_snapshots, segment.name.base_offset, key=_OFFSET)
     end = segment.next_base_offset

@@ -12,10 +12,10 @@ from kafkalog.columns.transactions.transaction_walk import TransactionWalk, stab
 from kafkalog.errors import CorruptDataError
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_snapshots import snapshot_entries
-from kafkalog.storage.reading.transactions import Transaction
+from kafkalog.storage.reading.transactions import PartitionTransaction
 
 
-def transaction_rows(
+def view_transaction_rows(
     log: PartitionLog, now_ms: int, on_damage: Callable[[CorruptDataError], None]
 ) -> Iterator[TableRow]:
     """A row per transaction of the log, those that have ended in the order of their markers, then
@@ -43,7 +43,7 @@ def _report_lost_end(
         on_damage(lost)
 
 
-def _row(found: Transaction, outcome: str, now_ms: int) -> TableRow:
+def _row(found: PartitionTransaction, outcome: str, now_ms: int) -> TableRow:
     marker = found.marker
     started_ms = found.first_timestamp_ms
     end_ms = marker.timestamp_ms if marker else now_ms

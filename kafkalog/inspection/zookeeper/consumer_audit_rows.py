@@ -7,7 +7,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.columns.table_rows import TableRow
-from kafkalog.coordination.zookeeper.consumer_audit import Finding, PartitionAudit, group_audit
+from kafkalog.coordination.zookeeper.consumer_audit import (
+    ConsumerFinding,
+    PartitionAudit,
+    group_audit,
+)
 from kafkalog.coordination.zookeeper.disk_audit import Disk, DiskPartition, disk_findings
 from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, add_znode
 from kafkalog.coordination.zookeeper.ownership_history import BrokerPlace, moved_brokers
@@ -15,13 +19,13 @@ from kafkalog.inspection.zookeeper.kafka_znodes import ClusterPlace, cluster_pla
 from kafkalog.inspection.zookeeper.ownership_rows import ownership_row, replayed_ownerships
 from kafkalog.storage.log_dir.log_dir_names import LogDirNames
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.log_reading import Report, once
+from kafkalog.zookeeper.log_reading import OnFinding, once
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 
 OWNERSHIP = "partition_ownership"
-FINDINGS = "consumer_findings"
+CONSUMER_FINDINGS = "consumer_findings"
 HISTORY = "ownership_history"
-AUDIT_TABLES = (OWNERSHIP, FINDINGS, HISTORY)
+AUDIT_TABLES = (OWNERSHIP, CONSUMER_FINDINGS, HISTORY)
 
 
 class AuditRow(NamedTuple):
@@ -34,7 +38,7 @@ class AuditRow(NamedTuple):
 
 
 def audit_rows(
-    data_dir: DataDir, log_dirs: Sequence[LogDirNames], report: Report
+    data_dir: DataDir, log_dirs: Sequence[LogDirNames], report: OnFinding
 ) -> Iterator[AuditRow]:
     """All rows about the clusters in a server's files. Clusters without a group have a row of
     findings without a finding, so that it is known that they are there."""
@@ -45,11 +49,11 @@ def audit_rows(
     ownerships, brokers = replayed_ownerships(data_dir, tree, places, report)
     disks = _disks(log_dirs, is_only_cluster=len(places) == 1)
     for root, place in places.items():
-        yield AuditRow(FINDINGS, place, tree.zxid, {})
+        yield AuditRow(CONSUMER_FINDINGS, place, tree.zxid, {})
         for table, values in _cluster_rows(clusters[root], tree.changed.sessions, disks):
             yield AuditRow(table, place, tree.zxid, values)
         for finding in _moved(brokers[root]):
-            yield AuditRow(FINDINGS, place, tree.zxid, finding_row(finding))
+            yield AuditRow(CONSUMER_FINDINGS, place, tree.zxid, finding_row(finding))
         for ownership in ownerships[root]:
             yield AuditRow(HISTORY, place, tree.zxid, ownership_row(ownership))
 
@@ -88,20 +92,20 @@ def _cluster_rows(
         for partition in audited.partitions:
             yield OWNERSHIP, ownership_of(group_id, partition)
             for finding in partition.findings:
-                yield FINDINGS, finding_row(finding)
+                yield CONSUMER_FINDINGS, finding_row(finding)
         for finding in audited.findings:
-            yield FINDINGS, finding_row(finding)
+            yield CONSUMER_FINDINGS, finding_row(finding)
     for finding in disk_findings(cluster, disks):
-        yield FINDINGS, finding_row(finding)
+        yield CONSUMER_FINDINGS, finding_row(finding)
 
 
-def _moved(places: Sequence[BrokerPlace]) -> Iterator[Finding]:
+def _moved(places: Sequence[BrokerPlace]) -> Iterator[ConsumerFinding]:
     for name, run in moved_brokers(places).items():
         listed = ", then ".join(place.place for place in run)
         has_returned = len({place.place for place in run}) < len(run)
         kind = "broker_id_went_back_and_forth" if has_returned else "broker_moved"
         broker_id = int(name) if name.isascii() and name.isdigit() else None
-        yield Finding(kind, f"broker {name} was at {listed}", broker_id=broker_id)
+        yield ConsumerFinding(kind, f"broker {name} was at {listed}", broker_id=broker_id)
 
 
 def ownership_of(group_id: str, partition: PartitionAudit) -> TableRow:
@@ -124,7 +128,7 @@ def ownership_of(group_id: str, partition: PartitionAudit) -> TableRow:
     }
 
 
-def finding_row(finding: Finding) -> TableRow:
+def finding_row(finding: ConsumerFinding) -> TableRow:
     """A row of consumer_findings, all but the cluster."""
     partition = finding.partition
     broker_id = finding.broker_id if partition is None else partition.broker_id

@@ -22,8 +22,8 @@ from kafkalog.coordination.zookeeper.ownership_history import (
 from kafkalog.coordination.zookeeper.znode_paths import below_root
 from kafkalog.inspection.zookeeper.kafka_znodes import ClusterPlace
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.history import TakenOver, history
-from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.history import TakenOver, znode_history
+from kafkalog.zookeeper.log_reading import OnFinding
 from kafkalog.zookeeper.replay import TreeAt, snapshot_tree
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
 
@@ -45,13 +45,13 @@ class _Known(NamedTuple):
     data: bytes | None
 
 
-def znode_changes(data_dir: DataDir, newest: TreeAt, report: Report) -> Iterator[ZnodeChange]:
+def znode_changes(data_dir: DataDir, newest: TreeAt, report: OnFinding) -> Iterator[ZnodeChange]:
     """All that is known to have happened, in order: what the logs have, and without a time, where
     they begin too late or miss something, what the snapshots and at last the newest tree have.
     Damage is reported."""
     known: dict[str, _Known] = {}
     last = 0
-    for step in history(data_dir, None, report):
+    for step in znode_history(data_dir, None, report):
         if isinstance(step, TakenOver):
             yield from _differences(known, snapshot_tree(data_dir, step.snapshot, report))
             continue
@@ -105,7 +105,7 @@ def _unlogged(path: str, kind: str, data: bytes | None = None, session_id: int =
 
 
 def replayed_ownerships(
-    data_dir: DataDir, newest: TreeAt, places: dict[str, ClusterPlace], report: Report
+    data_dir: DataDir, newest: TreeAt, places: dict[str, ClusterPlace], report: OnFinding
 ) -> tuple[dict[str, list[Ownership]], dict[str, list[BrokerPlace]]]:
     """The ownerships of each cluster by its root, those that ended first, and where its brokers
     were registered."""

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import fixed_width, of_values, record_batch
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.table_rows import ROWS_PER_BATCH, TableRow, row_batches
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.data_dir_check import findings
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
 from kafkalog.zookeeper.history import changes
-from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.log_reading import OnFinding
 from kafkalog.zookeeper.replay import TreeAt
 from kafkalog.zookeeper.tree_walk import ZnodeSize, is_below, shown_path, znode_sizes, znodes
 from kafkalog.zookeeper.znode import Acl, Znode, owner_kind, ttl_ms
@@ -71,7 +71,7 @@ def _batch(
     input_path: str,
     columns: tuple[str, ...],
 ) -> pa.RecordBatch:
-    schema = table_schema(table, columns)
+    schema = arrow_schema(table, columns)
     arrays: dict[str, pa.Array] = {}
     for field in schema:
         if field.name == "input_path":
@@ -131,13 +131,13 @@ def fault_batches(data_dir: DataDir, columns: tuple[str, ...]) -> Iterator[pa.Re
             "is_damage": finding.fault.is_damage,
             "detail": finding.detail,
         }
-        for finding in findings(data_dir)
+        for finding in data_dir_findings(data_dir)
     )
     return row_batches("zookeeper_faults", rows, data_dir.path, columns)
 
 
 def history_rows(
-    data_dir: DataDir, until: int | None, subtree: bytes, report: Report
+    data_dir: DataDir, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[TableRow]:
     """View `znode_history`; of a subtree without the rows of sessions that have no path."""
     for change in changes(data_dir, until, report):

@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.coordination.groups.offset_commits import Effect
-from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS, kafka_rows
+from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS_VIEW, kafka_rows
 from kafkalog.coordination.zookeeper.znode_paths import below_root
 from kafkalog.inspection.zookeeper.kafka_znodes import cluster_places
 from kafkalog.zookeeper.data_dir import DataDir
 from kafkalog.zookeeper.history import changes
-from kafkalog.zookeeper.log_reading import Report, all_entries, logs_from, once, unreported
+from kafkalog.zookeeper.log_reading import OnFinding, all_entries, logs_from, once, unreported
 from kafkalog.zookeeper.replay import TreeAt, oldest_tree, tree_at
 from kafkalog.zookeeper.tree_walk import is_below, shown_path, znodes
 
@@ -62,7 +62,7 @@ def history_begin(data_dir: DataDir) -> HistoryBegin:
 
 
 def commit_rows(
-    data_dir: DataDir, until: int | None, subtree: bytes, report: Report
+    data_dir: DataDir, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[TableRow]:
     """Every commit up to the transaction `until` that the files tell of: those in the oldest
     snapshot, in the logs, and those in the tree at last that damage or a gap hides in the logs. A
@@ -77,7 +77,7 @@ def commit_rows(
         place = below_root(write.path, places)
         if place is None:
             continue
-        for row in kafka_rows(place.path, write.data, CONSUMER_OFFSETS):
+        for row in kafka_rows(place.path, write.data, CONSUMER_OFFSETS_VIEW):
             yield _commit(write, places[place.chroot].cluster_id, row.values)
 
 
@@ -103,7 +103,7 @@ def _commit(write: _Write, cluster_id: str | None, values: TableRow) -> TableRow
 
 
 def _writes(
-    data_dir: DataDir, newest: TreeAt, until: int | None, subtree: bytes, report: Report
+    data_dir: DataDir, newest: TreeAt, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[_Write]:
     oldest = oldest_tree(data_dir, report)
     last: dict[str, _Write] = {}
@@ -142,7 +142,7 @@ def _in_tree(tree: TreeAt, subtree: bytes) -> Iterator[_Write]:
 
 
 def _in_logs(
-    data_dir: DataDir, until: int | None, subtree: bytes, report: Report
+    data_dir: DataDir, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[_Write]:
     for change in changes(data_dir, until, report):
         path = change.path

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kafkalog.inspection.logs.byte_limits import ByteLimits
-    from kafkalog.views.planning.stream_offsets import Offsets, PartitionEnd, StreamEnds
+    from kafkalog.views.planning.stream_offsets import PartitionEnd, StreamEnds, StreamOffsets
 
 _logger = logger(__name__)
 
@@ -44,7 +44,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._byte_limits: ByteLimits | None = None
         self._initial: dict[str, Any] | None = None
         self._is_begun = False
-        self._target: Offsets | None = None
+        self._target: StreamOffsets | None = None
         self._latest: dict[str, Any] | None = None
         self._last_trigger_s: float | None = None
 
@@ -126,7 +126,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return is_first
 
     def _waits(
-        self, starts: Offsets, ends: Offsets, found: dict[tuple[str, int], PartitionEnd]
+        self, starts: StreamOffsets, ends: StreamOffsets, found: dict[tuple[str, int], PartitionEnd]
     ) -> bool:
         """Whether there is too little new as yet; never where the query is to end."""
         if self._options.min_offsets is None or self._target is not None:
@@ -140,8 +140,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _limited(
-        self, starts: Offsets, ends: Offsets, found: dict[tuple[str, int], PartitionEnd]
-    ) -> Offsets:
+        self, starts: StreamOffsets, ends: StreamOffsets, found: dict[tuple[str, int], PartitionEnd]
+    ) -> StreamOffsets:
         from kafkalog.inspection.logs.byte_limits import ByteLimits
         from kafkalog.views.planning.trigger_limits import shares
 
@@ -162,7 +162,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
 
 
-def _up_to(ends: Offsets, target: Offsets, starts: Offsets) -> Offsets:
+def _up_to(ends: StreamOffsets, target: StreamOffsets, starts: StreamOffsets) -> StreamOffsets:
     """The ends, but none beyond the target; partitions that are in neither have come since."""
     return {
         key: min(end, max(target[key], starts.get(key, 0))) if key in target else starts[key]

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from kafkalog.columns.arrays import Constant
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.errors import SchemaError
 from kafkalog.spark.source.projection import HEADERS, KAFKA_COLUMNS, whole_schema
 from kafkalog.views.options.options import View
@@ -54,7 +54,7 @@ def written_rows(batches: Iterator[pa.RecordBatch], topic: str | None) -> Iterat
         names = [name for name in WRITTEN_COLUMNS if name in batch.schema.names]
         if topic is not None and "topic" in names:
             names.remove("topic")
-        wanted = table_schema("records", tuple(names))
+        wanted = arrow_schema("records", tuple(names))
         columns = [batch.column(name).cast(wanted.field(name).type) for name in names]
         rows = pa.RecordBatch.from_arrays(columns, names=names)
         if topic is not None:

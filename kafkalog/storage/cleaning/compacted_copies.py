@@ -14,7 +14,7 @@ from kafkalog.format.batch_header import NO_VALUE, read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.cleaning.compaction import TransactionsToClean
-from kafkalog.storage.cleaning.compaction_check import CompactionFinding, Severity
+from kafkalog.storage.cleaning.compaction_check import CompactionFinding, CompactionSeverity
 from kafkalog.storage.cleaning.log_transactions import LogTransactions
 
 
@@ -78,7 +78,7 @@ def differences(
             if new.digest != old.digest:
                 detail = "another value, timestamp or headers under the same offset"
                 yield CompactionFinding(
-                    "changed_record", Severity.ERROR, old.offset, detail, key=key
+                    "changed_record", CompactionSeverity.ERROR, old.offset, detail, key=key
                 )
             continue
         if not old.is_tombstone or new is not None:
@@ -90,12 +90,12 @@ def _lost(
     key: bytes, old: LastRecord, new: LastRecord | None, *, could_be_deleted: bool
 ) -> CompactionFinding:
     if new is not None:
-        detail, severity = "an older record of the key is its last now", Severity.ERROR
+        detail, severity = "an older record of the key is its last now", CompactionSeverity.ERROR
     elif could_be_deleted:
         detail = "unless a tombstone came after the first copy, and has been cleaned since"
-        severity = Severity.WARNING
+        severity = CompactionSeverity.WARNING
     else:
-        detail, severity = "nothing of the key is left", Severity.ERROR
+        detail, severity = "nothing of the key is left", CompactionSeverity.ERROR
     return CompactionFinding(
         "lost_key",
         severity,
@@ -114,4 +114,6 @@ def _unknown(before: LogCopy, after: LogCopy) -> Iterator[CompactionFinding]:
             old is None or old.offset < new.offset
         ):
             detail = "the first copy has no such record"
-            yield CompactionFinding("unknown_record", Severity.ERROR, new.offset, detail, key=key)
+            yield CompactionFinding(
+                "unknown_record", CompactionSeverity.ERROR, new.offset, detail, key=key
+            )

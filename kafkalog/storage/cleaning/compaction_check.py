@@ -16,7 +16,7 @@ from kafkalog.storage.cleaning.compaction import TransactionsToClean
 from kafkalog.storage.cleaning.log_transactions import LogTransactions
 
 
-class Severity(Enum):
+class CompactionSeverity(Enum):
     """An error is a promise broken, a warning may have a reason that nobody can see any more,
     information is legal."""
 
@@ -38,7 +38,7 @@ class CompactionFinding(NamedTuple):
     `other_offset` that of the record which it contradicts."""
 
     kind: str
-    severity: Severity
+    severity: CompactionSeverity
     offset: int | None
     detail: str
     file: str | None = None
@@ -79,7 +79,9 @@ class CleanedPartCheck:
         for producer, first_offset in sorted(self._open.items()):
             if first_offset < self._end_offset:
                 detail = f"producer {producer} has no marker behind it, and the log was cleaned"
-                yield CompactionFinding("open_transaction", Severity.ERROR, first_offset, detail)
+                yield CompactionFinding(
+                    "open_transaction", CompactionSeverity.ERROR, first_offset, detail
+                )
         for batch in batches:
             header = read_header(batch.data, 0)
             if header.base_offset >= self._end_offset and header.magic == 2:
@@ -120,11 +122,11 @@ class CleanedPartCheck:
             stale = self._empty.pop(header.producer_id, None)
             if stale is not None:
                 detail = f"not the last batch of producer {header.producer_id}"
-                yield _finding("empty_batch", stale, detail, Severity.WARNING)
+                yield _finding("empty_batch", stale, detail, CompactionSeverity.WARNING)
             if not header.records_count:
                 self._empty[header.producer_id] = place
         elif not header.records_count:
-            yield _finding("empty_batch", place, "not of any producer", Severity.WARNING)
+            yield _finding("empty_batch", place, "not of any producer", CompactionSeverity.WARNING)
 
     def _record(
         self, record: Record, place: _Place, header: BatchHeader
@@ -147,7 +149,7 @@ def _place(batch: PlacedBatch, offset: int) -> _Place:
 
 
 def _finding(
-    kind: str, place: _Place, detail: str, severity: Severity = Severity.ERROR
+    kind: str, place: _Place, detail: str, severity: CompactionSeverity = CompactionSeverity.ERROR
 ) -> CompactionFinding:
     return CompactionFinding(
         kind, severity, place.offset, detail, file=place.file, position=place.position

@@ -36,7 +36,7 @@ MARKED_DIRECTORIES = {
 }
 
 
-class Status(Enum):
+class SegmentStatus(Enum):
     """What a broker makes of a segment's files when it starts."""
 
     ACTIVE = "active"
@@ -57,7 +57,7 @@ class FoundSegment:
 
     name: SegmentFileName
     files: Mapping[str, Entry]
-    status: Status
+    status: SegmentStatus
     reason: str
     next_base_offset: int | None = None
 
@@ -116,41 +116,47 @@ class _Judge:
 
     def standing(
         self, name: SegmentFileName, files: Mapping[str, Entry], follower: int | None
-    ) -> tuple[Status, str]:
+    ) -> tuple[SegmentStatus, str]:
         """The status of a segment, which `follower` is the base offset of the next, and why."""
         status, reason = self._in_live_directory(name, files, follower)
         if self._directory is not None:
-            return Status.NOT_SERVED, f"{self._directory}; in it: {reason}"
+            return SegmentStatus.NOT_SERVED, f"{self._directory}; in it: {reason}"
         return status, reason
 
     def _in_live_directory(
         self, name: SegmentFileName, files: Mapping[str, Entry], follower: int | None
-    ) -> tuple[Status, str]:
+    ) -> tuple[SegmentStatus, str]:
         file = (files.get(LOG) or next(iter(files.values()))).name
         if file in self._dropped:
-            return Status.DROPPED, _WHY_DROPPED[name.mark]
+            return SegmentStatus.DROPPED, _WHY_DROPPED[name.mark]
         if name.mark == SWAP:
             if LOG not in files:
-                return Status.TAKES_OVER, "an index that was to be swapped in with its log"
+                return SegmentStatus.TAKES_OVER, "an index that was to be swapped in with its log"
             if self._error is not None:
-                return Status.TAKES_OVER, f"keeps a broker from starting: {self._error}"
-            return Status.TAKES_OVER, "cleaned: takes the place of all files it covers"
+                return SegmentStatus.TAKES_OVER, f"keeps a broker from starting: {self._error}"
+            return SegmentStatus.TAKES_OVER, "cleaned: takes the place of all files it covers"
         if not name.stem.isdecimal():
-            return Status.NOT_SERVED, "a name of tiered storage, which a broker does not load"
+            return (
+                SegmentStatus.NOT_SERVED,
+                "a name of tiered storage, which a broker does not load",
+            )
         if self._covered is not None and is_replaced(file, *self._covered):
             first, end = self._covered
             by = ", ".join(self._swaps)
-            return Status.REPLACED, f"deleted for {by}, which covers offsets {first} to {end - 1}"
+            return (
+                SegmentStatus.REPLACED,
+                f"deleted for {by}, which covers offsets {first} to {end - 1}",
+            )
         if LOG not in files:
-            return Status.DROPPED, "an index without its log"
+            return SegmentStatus.DROPPED, "an index without its log"
         if name.base_offset == self._active:
-            return Status.ACTIVE, "the last segment: the one a broker writes to"
+            return SegmentStatus.ACTIVE, "the last segment: the one a broker writes to"
         if follower is not None and follower <= self._log_start:
-            return Status.LIVE, (
+            return SegmentStatus.LIVE, (
                 f"all of it lies below the log start {self._log_start}: goes at the next retention "
                 "check"
             )
-        return Status.LIVE, "a segment that a broker serves"
+        return SegmentStatus.LIVE, "a segment that a broker serves"
 
 
 _WHY_DROPPED = {

@@ -19,7 +19,7 @@ SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 
 UNLIMITED = -1
-DELETE = "delete"
+DELETE_POLICY = "delete"
 
 # Topics that brokers create with settings of their own, which no broker's settings tell.
 _OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
@@ -57,7 +57,7 @@ class RetentionLimits:
         """Whether size and time count at all; None if nobody can tell."""
         if self.cleanup_policy is None:
             return None
-        return DELETE in self.cleanup_policy or (not self.cleanup_policy and self.is_tiered)
+        return DELETE_POLICY in self.cleanup_policy or (not self.cleanup_policy and self.is_tiered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.oldest_messages import (
     HEAD_BYTES,
     LENGTH_BYTES,
-    Entry,
-    Framing,
+    EntryFraming,
+    OldestEntry,
     entry_records,
     framing,
     read_entry,
@@ -38,7 +38,7 @@ class OldestRange:
     size: int
     fault: Fault = Fault.NONE
     detail: str = ""
-    entry: Entry | None = None
+    entry: OldestEntry | None = None
     records: list[Record] = field(default_factory=list)
 
 
@@ -86,7 +86,7 @@ def read_oldest_file(
         head = file.read(position, _HEAD_BYTES)
         found = framing(head, 0)
         size = LENGTH_BYTES + int.from_bytes(head[:LENGTH_BYTES], "big", signed=True)
-        if found is Framing.WRONG:
+        if found is EntryFraming.WRONG:
             yield _no_entry(file, position)
             return
         if len(head) < LENGTH_BYTES or size > file.size - position:

@@ -120,7 +120,7 @@ def _epoch_spans(
 
 
 @dataclass(slots=True)
-class Comparison:
+class ReplicaComparison:
     """What a replica has of what the best one has.
 
     `equal` are offsets of batches that are the same in both, with a CRC-32C over their checksums
@@ -134,9 +134,9 @@ class Comparison:
     extra: list[OffsetSpan] = field(default_factory=list)
 
 
-def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> Comparison:
+def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> ReplicaComparison:
     """Compare the sound batches of two replicas, each in the order of its offsets."""
-    found = Comparison()
+    found = ReplicaComparison()
     mine = theirs = 0
     while mine < len(replica) and theirs < len(best):
         one, other = replica[mine], best[theirs]
@@ -164,7 +164,7 @@ def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> Comparis
     return _without_overlaps(found)
 
 
-def _without_overlaps(found: Comparison) -> Comparison:
+def _without_overlaps(found: ReplicaComparison) -> ReplicaComparison:
     """What is different in part is not missing or extra besides."""
     found.missing = subtract(found.missing, found.different)
     found.extra = subtract(found.extra, found.different)

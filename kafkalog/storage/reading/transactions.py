@@ -15,7 +15,7 @@ from kafkalog.format.transaction_marker import ABORT, TransactionMarker
 
 
 @dataclass(slots=True)
-class Transaction:
+class PartitionTransaction:
     """What one partition holds of a transaction: its batches, and the marker that ends it.
 
     Offsets are None where there are no batches. `began_earlier`: batches below the place where
@@ -48,7 +48,7 @@ class OpenTransactions:
 
     def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
         self.by_producer = {
-            entry.producer_id: Transaction(
+            entry.producer_id: PartitionTransaction(
                 entry.producer_id,
                 entry.producer_epoch,
                 first_offset=entry.transaction_first_offset,
@@ -65,24 +65,28 @@ class OpenTransactions:
         firsts = [found.first_offset for found in self.by_producer.values()]
         return min((first for first in firsts if first is not None), default=None)
 
-    def of(self, producer_id: int, producer_epoch: int) -> Transaction:
+    def of(self, producer_id: int, producer_epoch: int) -> PartitionTransaction:
         """The producer's open transaction, a new one if there is none."""
         found = self.by_producer.get(producer_id)
         if found is None:
-            found = self.by_producer[producer_id] = Transaction(producer_id, producer_epoch)
+            found = self.by_producer[producer_id] = PartitionTransaction(
+                producer_id, producer_epoch
+            )
         return found
 
     def end(
         self, producer_id: int, producer_epoch: int, offset: int, marker: TransactionMarker
-    ) -> Transaction:
+    ) -> PartitionTransaction:
         """The transaction that a marker ends; one without batches if none was open."""
-        ended = self.by_producer.pop(producer_id, None) or Transaction(producer_id, producer_epoch)
+        ended = self.by_producer.pop(producer_id, None) or PartitionTransaction(
+            producer_id, producer_epoch
+        )
         ended.marker, ended.marker_offset, ended.marker_epoch = marker, offset, producer_epoch
         return ended
 
 
 def last_stable_offset(
-    end_offset: int, still_open: OpenTransactions, ended_above: Iterable[Transaction]
+    end_offset: int, still_open: OpenTransactions, ended_above: Iterable[PartitionTransaction]
 ) -> int:
     """The offset below which every transaction is decided.
 

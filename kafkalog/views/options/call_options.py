@@ -12,10 +12,10 @@ from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Topics = str | Sequence[str] | Mapping[str, Iterable[int]]
-Bounds = tuple[int | None, int | None]
-Offsets = Bounds | Mapping[str, Mapping[int, Bounds]]
+OffsetPair = tuple[int | None, int | None]
+OffsetsGiven = OffsetPair | Mapping[str, Mapping[int, OffsetPair]]
 Timestamps = tuple[datetime | int | None, datetime | int | None]
-Value = str | int | bool
+OptionValue = str | int | bool
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WHOLE_TOPICS = 'partitions as well, {"orders": [0, 1]}, where offsets are for all of them'
@@ -31,9 +31,9 @@ def source_options(
     *,
     columns: str | Sequence[str] | None = None,
     topics: Topics | None = None,
-    offsets: Offsets | None = None,
+    offsets: OffsetsGiven | None = None,
     timestamps: Timestamps | None = None,
-    **options: Value,
+    **options: OptionValue,
 ) -> dict[str, str]:
     """The options of the source that say the same. Raises OptionError for what has no such."""
     given = option_texts(options)
@@ -51,7 +51,7 @@ def source_options(
     return given
 
 
-def option_texts(options: Mapping[str, Value]) -> dict[str, str]:
+def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
     """Options as Spark hands them on: as text, true and false in its spelling."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
@@ -67,7 +67,7 @@ def _topics(topics: Topics) -> dict[str, str]:
     return {"subscribe": ",".join(topics)}
 
 
-def _offsets(offsets: Offsets, topics: Topics | None) -> dict[str, str]:
+def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
     if not isinstance(offsets, Mapping):
         if not isinstance(topics, Mapping):
             raise OptionError("topics", topics, _WHOLE_TOPICS)

@@ -100,7 +100,7 @@ class IngestPositions:
         )
 
 
-def positions_from_json(text: str | None) -> IngestPositions | None:
+def ingest_positions_from_json(text: str | None) -> IngestPositions | None:
     """The positions in a commit's text; None where it is not this job's."""
     found = written_by(WRITER, text)
     if found is None:
@@ -342,7 +342,7 @@ def _after(
     )
 
 
-def starting_offsets(positions: IngestPositions, ranges: Iterable[IngestRange]) -> str:
+def ingest_starting_offsets(positions: IngestPositions, ranges: Iterable[IngestRange]) -> str:
     """What Spark's Kafka source takes as `startingOffsets` to go on where the table ends: a text of
     JSON with all partitions of the topics that are in the table. Topics of which a partition is not
     read any more are left out (F534)."""

@@ -152,7 +152,7 @@ class StatePositions:
         )
 
 
-def positions_from_json(text: str | None) -> StatePositions | None:
+def state_positions_from_json(text: str | None) -> StatePositions | None:
     """The positions in a commit's text; None where it is not this job's."""
     found = written_by(_WRITER, text)
     if found is None:

@@ -26,7 +26,7 @@ from kafkalog.views.options.offset_options import offsets_by_partition
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
 from kafkalog.views.options.topics import TopicChoice
 
-Offsets = dict[TopicPartition, int]
+StreamOffsets = dict[TopicPartition, int]
 
 # Topics are deleted one after the other, and partitions with them.
 _LISTINGS = 10
@@ -157,14 +157,14 @@ def _key(log: PartitionLog) -> TopicPartition:
     return log.topic or "", log.partition or 0
 
 
-def parsed_offsets(offset: Mapping[str, Any]) -> Offsets:
+def parsed_offsets(offset: Mapping[str, Any]) -> StreamOffsets:
     """The offsets in a stream's checkpoint, in the form of Spark's Kafka source."""
     return offsets_by_partition("checkpoint", json.dumps(offset))
 
 
 def new_ends(
-    starts: Offsets, found: Mapping[TopicPartition, PartitionEnd], *, fail_on_data_loss: bool
-) -> Offsets:
+    starts: StreamOffsets, found: Mapping[TopicPartition, PartitionEnd], *, fail_on_data_loss: bool
+) -> StreamOffsets:
     """Up to where to read of each partition that is there; what is gone is left out.
 
     Raises DataLossError, or logs, where a partition is gone, ends before its start, or is not the

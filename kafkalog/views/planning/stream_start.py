@@ -24,9 +24,9 @@ from kafkalog.views.options.stream_options import StreamOptions
 from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.planning.planning import chosen_logs, time_lookup
 from kafkalog.views.planning.stream_offsets import (
-    Offsets,
     PartitionEnd,
     StreamEnds,
+    StreamOffsets,
     parsed_offsets,
     present_logs,
 )
@@ -34,7 +34,7 @@ from kafkalog.views.planning.stream_offsets import (
 _OF_THE_STREAM = "the stream's offsets"
 
 
-def starting_offsets(options: StreamOptions, ends: StreamEnds) -> Offsets:
+def starting_offsets(options: StreamOptions, ends: StreamEnds) -> StreamOffsets:
     """The first offset to read of each partition that is there now.
 
     Raises OptionError for a topic that was named and is not there, and as a batch read does.

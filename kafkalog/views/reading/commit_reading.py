@@ -10,7 +10,7 @@ from itertools import groupby
 
 import pyarrow as pa
 
-from kafkalog.inspection.groups.offset_commits import RECORD_COLUMNS, CommitRows
+from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.reading import read_segment
@@ -46,7 +46,7 @@ def read_commits(
     commits = CommitRows(first.high_watermark, constants, columns)
     for segment in read.segments:
         yield from commits.batches(
-            _in_order(read_segment(segment, options, RECORD_COLUMNS), segment)
+            _in_order(read_segment(segment, options, COMMIT_RECORD_COLUMNS), segment)
         )
     yield from commits.last_batches()
 

@@ -15,7 +15,7 @@ from kafkalog.inspection.partitions.recovery_plan import recovery_row
 from kafkalog.inspection.partitions.replicas import replica_rows
 from kafkalog.inspection.partitions.retention_plan import retention_rows
 from kafkalog.inspection.partitions.segments import segment_rows
-from kafkalog.inspection.partitions.transactions import stable_offset_row, transaction_rows
+from kafkalog.inspection.partitions.transactions import stable_offset_row, view_transaction_rows
 from kafkalog.storage.log_dir.topic_configs import (
     CompactionSettings,
     RetentionSettings,
@@ -120,7 +120,7 @@ def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRo
             raise damage
         passed.add(f"{damage}; transactions may end, or have batches, there")
 
-    yield from transaction_rows(read.log, options.now_ms, on_damage)
+    yield from view_transaction_rows(read.log, options.now_ms, on_damage)
     passed.summarise(f"{read.log.name}: {passed.count} damaged places in all")
 
 

@@ -18,7 +18,11 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.filled_records import read_filled_records
 from kafkalog.columns.records.oldest_records import read_oldest_records
-from kafkalog.columns.records.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.columns.records.segment_reader import (
+    read_batches,
+    read_byte_ranges,
+    read_segment_columns,
+)
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.columns.transactions.transaction_outcomes import (
     TransactionOutcomes,
@@ -28,7 +32,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.inspection.groups.group_metadata import (
-    RECORD_COLUMNS,
+    GROUP_RECORD_COLUMNS,
     group_rows,
     transaction_state_rows,
 )
@@ -92,7 +96,7 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     damage = _Damage(segment.path, options.mode)
     asked = SegmentOptions.of(segment, first_offset=log_end)
     with InputFile(segment.path) as file:
-        for _ in read_records(FileWindow(file), asked, ("offset",), {}, damage.report):
+        for _ in read_segment_columns(FileWindow(file), asked, ("offset",), {}, damage.report):
             pass
         _report_missing_end(told_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()
@@ -133,7 +137,7 @@ def _records(
     constants = {**_constants(segment, path), "brokerId": segment.broker_id}
     with _outcomes(segment, path, options) as outcomes:
         if segment.filling is None:
-            log_end = yield from read_records(
+            log_end = yield from read_segment_columns(
                 window,
                 segment_options,
                 columns,
@@ -249,7 +253,9 @@ def _coordinator_rows(
         while some := list(islice(rows, _ROWS_PER_BATCH)):
             yield table_batch(options.view.value, some, constants, columns)
 
-    records = _records(window, segment, path, options, RECORD_COLUMNS, with_control_records=True)
+    records = _records(
+        window, segment, path, options, GROUP_RECORD_COLUMNS, with_control_records=True
+    )
     return _turned(records, batches)
 
 

@@ -10,14 +10,14 @@ from kafkalog.log_lines import logger
 from kafkalog.views.options.options import Mode
 from kafkalog.views.reading.passed_damage import PassedDamage
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.faults import Fault, Finding
-from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
+from kafkalog.zookeeper.log_reading import OnFinding
 
 _logger = logger(__name__)
 
 
 @contextmanager
-def reported_damage(data_dir: DataDir, mode: Mode, advice: str) -> Iterator[Report]:
+def reported_damage(data_dir: DataDir, mode: Mode, advice: str) -> Iterator[OnFinding]:
     """What to report findings to while the files are read: damage is an error, with `advice`, or
     is passed over and logged, as `mode` says.
 
@@ -25,8 +25,8 @@ def reported_damage(data_dir: DataDir, mode: Mode, advice: str) -> Iterator[Repo
     """
     passed = PassedDamage(mode)
 
-    def report(finding: Finding) -> None:
-        if finding.fault is Fault.NOT_LOGGED:
+    def report(finding: ZooKeeperFinding) -> None:
+        if finding.fault is ZooKeeperFault.NOT_LOGGED:
             _logger.warning("%s: transactions are not logged: %s", finding.file, finding.detail)
         if not finding.fault.is_damage:
             return

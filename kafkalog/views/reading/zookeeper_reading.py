@@ -22,7 +22,7 @@ from kafkalog.views.options.options import Mode
 from kafkalog.views.options.zookeeper_options import ZookeeperOptions, ZookeeperView
 from kafkalog.views.reading.zookeeper_damage import reported_damage
 from kafkalog.zookeeper.data_dir import DataDir
-from kafkalog.zookeeper.log_reading import Report
+from kafkalog.zookeeper.log_reading import OnFinding
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import TreeAt, tree_at
 
@@ -47,7 +47,7 @@ def read_data_dir(
 
 
 def _rows(
-    data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...], report: Report
+    data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...], report: OnFinding
 ) -> Iterator[pa.RecordBatch]:
     until = options.zxid if options.time_ms is None else zxid_at(data_dir, options.time_ms)
     if options.view in _ROWS_OF_LOGS:

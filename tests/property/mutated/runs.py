@@ -25,7 +25,7 @@ from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.proto_files import message_indexes, message_place
 from kafkalog.messages.schema_registry import read_schema_registry
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.data_dir_check import findings
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
 from kafkalog.zookeeper.history import changes
 from kafkalog.zookeeper.log_reading import unreported
 from kafkalog.zookeeper.replay import tree_at
@@ -173,7 +173,7 @@ def _state(root: Path) -> dict[str, tuple[object, ...]]:
 
 def _read_zookeeper(root: Path) -> None:
     for data_dir in find_data_dirs([str(root)]):
-        findings(data_dir)
+        data_dir_findings(data_dir)
         with suppress(KafkaLogError):
             for change in changes(data_dir, None, unreported):
                 repr(change)

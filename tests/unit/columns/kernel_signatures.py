@@ -20,9 +20,13 @@ import kafkalog.columns
 import kafkalog.inspection
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.segment_reader import read_batches, read_byte_ranges, read_records
+from kafkalog.columns.records.segment_reader import (
+    read_batches,
+    read_byte_ranges,
+    read_segment_columns,
+)
 from kafkalog.inspection.compile_kernels import compile_kernels
-from kafkalog.inspection.groups.offset_commits import RECORD_COLUMNS, CommitRows
+from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.inspection.logs.time_lookup import offset_for_time
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
@@ -60,9 +64,14 @@ def read_in_every_way(segment: Segment) -> None:
     loose = SegmentOptions(None, None, check_crcs=False, max_batch_bytes=2000)
     window = memory_window(segment.path.read_bytes())
     for options, columns in ((whole, RECORDS), (part, RECORDS), (loose, ("offset",)), (part, ())):
-        list(read_records(window, options, columns, CONSTANTS, lambda fault: None))
-    batches = read_records(
-        window, whole, RECORD_COLUMNS, CONSTANTS, lambda fault: None, with_control_records=True
+        list(read_segment_columns(window, options, columns, CONSTANTS, lambda fault: None))
+    batches = read_segment_columns(
+        window,
+        whole,
+        COMMIT_RECORD_COLUMNS,
+        CONSTANTS,
+        lambda fault: None,
+        with_control_records=True,
     )
     list(CommitRows(None, {}, COMMITS).batches(batches))
     for options, columns in ((part, BATCHES), (loose, ("position",))):

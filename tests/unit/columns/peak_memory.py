@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.inspection.compile_kernels import compile_kernels
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
@@ -39,7 +39,7 @@ def main(path: str) -> None:
     constants = {"topic": "topic", "partition": 0, "file": path}
     rows = 0
     with InputFile(path) as file:
-        batches = read_records(
+        batches = read_segment_columns(
             FileWindow(file), SegmentOptions(0), columns, constants, lambda fault: None
         )
         for batch in batches:

@@ -7,10 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import Constants, read_byte_ranges, read_records
+from kafkalog.columns.records.segment_reader import (
+    Constants,
+    read_byte_ranges,
+    read_segment_columns,
+)
 from kafkalog.storage.reading.log_bounds import ToldEnd
 from tests.both_readers import memory_window
 
@@ -25,7 +29,7 @@ def records_table(
     **options: Any,
 ) -> pa.Table:
     """View `records` of one segment; damaged ranges go into `faults`."""
-    batches = read_records(
+    batches = read_segment_columns(
         memory_window(data),
         SegmentOptions(**options),
         columns,
@@ -33,7 +37,7 @@ def records_table(
         (faults if faults is not None else []).append,
         with_control_records=with_control_records,
     )
-    return pa.Table.from_batches(batches, schema=table_schema("records", tuple(columns)))
+    return pa.Table.from_batches(batches, schema=arrow_schema("records", tuple(columns)))
 
 
 def byte_ranges(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.wire.compression import CompressionType, compress
 from tests.both_readers import by_kernels
 
@@ -14,12 +14,13 @@ GZIP = CompressionType.GZIP
 def inner(*offsets: int, magic: int = 1) -> bytes:
     """Messages with the given offsets and the times 100 + offset."""
     return b"".join(
-        write_message(offset, magic, b"k", b"v", timestamp_ms=100 + offset) for offset in offsets
+        write_old_message(offset, magic, b"k", b"v", timestamp_ms=100 + offset)
+        for offset in offsets
     )
 
 
 def wrapper(offset: int, payload: bytes, *, magic: int = 1, append: bool = False) -> bytes:
-    return write_message(
+    return write_old_message(
         offset,
         magic,
         None,
@@ -71,13 +72,13 @@ def test_offsets_and_times_of_inner_messages(
     ("data", "fault"),
     [
         # F43: no value, nothing in it, compressed twice.
-        (write_message(0, 1, None, None, attributes=GZIP), "record_count"),
+        (write_old_message(0, 1, None, None, attributes=GZIP), "record_count"),
         (wrapper(0, b""), "record_count"),
         (wrapper(0, wrapper(0, inner(0))), "records"),
         (wrapper(0, inner(0)[:16] + b"\2" + inner(0)[17:]), "records"),
         # F41: zstd came with format 2.
-        (write_message(0, 1, None, b"", attributes=CompressionType.ZSTD), "codec"),
-        (write_message(0, 0, None, b"no gzip", attributes=GZIP), "compression"),
+        (write_old_message(0, 1, None, b"", attributes=CompressionType.ZSTD), "codec"),
+        (write_old_message(0, 0, None, b"no gzip", attributes=GZIP), "compression"),
         # F44, F45: offsets that the wrapper denies.
         (wrapper(5, inner(0, 6)), "record_offsets"),
         (wrapper(5, inner(3, 4, magic=0), magic=0), "record_offsets"),

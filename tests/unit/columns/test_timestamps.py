@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from tests.unit.columns.readings import records_table
@@ -49,7 +49,7 @@ def test_times_that_spark_cannot_hold_are_null_and_the_raw_value_stays(
 ) -> None:
     # F24, T11: -1 is none.
     if magic == 1:
-        data = write_message(0, 1, None, b"", timestamp_ms=known[1])
+        data = write_old_message(0, 1, None, b"", timestamp_ms=known[1])
     else:
         data = write_batch([Record(0, known[1], 0, None, b"")])
     assert times(data) == [known]
@@ -71,7 +71,7 @@ def test_a_time_of_log_append_that_spark_cannot_hold_is_null_on_all() -> None:
 
 def test_messages_of_format_0_have_no_time() -> None:
     # F42, T21
-    assert times(write_message(0, 0, None, b"")) == [(None, -1)]
+    assert times(write_old_message(0, 0, None, b"")) == [(None, -1)]
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=20))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.command_line.inputs import chosen_logs
+from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.errors import LogDirError, OptionError
 from tests.conftest import ROOT
 
@@ -12,11 +12,11 @@ LOG_DIR = str(ROOT / "examples/log-dirs/kafka-4.4")
 
 
 def test_without_a_filter_internal_topics_are_read_too() -> None:
-    assert {"__consumer_offsets", "shop.tx"} <= {log.topic for log in chosen_logs([LOG_DIR])}
+    assert {"__consumer_offsets", "shop.tx"} <= {log.topic for log in logs_of_topics([LOG_DIR])}
 
 
 def test_topics_and_partitions_are_chosen_by_name_and_number() -> None:
-    found = chosen_logs([LOG_DIR], ["shop.multi-3-part-0", "shop.tx"], [0, 2])
+    found = logs_of_topics([LOG_DIR], ["shop.multi-3-part-0", "shop.tx"], [0, 2])
     assert [log.name for log in found] == [
         "shop.multi-3-part-0-0",
         "shop.multi-3-part-0-2",
@@ -26,14 +26,14 @@ def test_topics_and_partitions_are_chosen_by_name_and_number() -> None:
 
 def test_a_topic_that_is_not_there_is_refused_with_those_that_are() -> None:
     with pytest.raises(OptionError, match=r"option --topic: got 'orders', .*: __consumer_offsets,"):
-        chosen_logs([LOG_DIR], ["orders"])
+        logs_of_topics([LOG_DIR], ["orders"])
 
 
 def test_a_partition_that_is_not_there_is_refused() -> None:
     with pytest.raises(OptionError, match=r"option --partition: got '9', .*hold: 0$"):
-        chosen_logs([LOG_DIR], ["shop.tx"], [9])
+        logs_of_topics([LOG_DIR], ["shop.tx"], [9])
 
 
 def test_a_path_that_is_not_there_is_refused() -> None:
     with pytest.raises(LogDirError, match="there is no such file or directory"):
-        chosen_logs(["/nowhere/at/all"])
+        logs_of_topics(["/nowhere/at/all"])

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import read_header
-from kafkalog.format.message_set import write_message, write_message_set
+from kafkalog.format.message_set import write_message_set, write_old_message
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
 from kafkalog.wire.compression import CompressionType, compress
@@ -22,7 +22,7 @@ def wrapper(
     offset: int, magic: int, inner: bytes, *, timestamp_ms: int = 77, append: bool = False
 ) -> bytes:
     """A gzip wrapper around the given bytes."""
-    return write_message(
+    return write_old_message(
         offset,
         magic,
         None,
@@ -35,7 +35,8 @@ def wrapper(
 def inner(*offsets: int, magic: int = 1) -> bytes:
     """Messages with the given offsets and the times 100 + offset."""
     return b"".join(
-        write_message(offset, magic, b"k", b"v", timestamp_ms=100 + offset) for offset in offsets
+        write_old_message(offset, magic, b"k", b"v", timestamp_ms=100 + offset)
+        for offset in offsets
     )
 
 
@@ -45,7 +46,7 @@ def test_a_message_lies_as_the_specification_says(magic: int) -> None:
     timestamp = struct.pack(">q", 123) if magic else b""
     body = bytes((magic, 0)) + timestamp + b"\0\0\0\1k" + b"\xff\xff\xff\xff"
     expected = struct.pack(">qiI", 9, 4 + len(body), zlib.crc32(body)) + body
-    assert write_message(9, magic, b"k", None, timestamp_ms=123) == expected
+    assert write_old_message(9, magic, b"k", None, timestamp_ms=123) == expected
     assert read_batch(expected, 0) == [
         Record(9, 123 if magic else -1, 0 if magic else -1, b"k", None)
     ]
@@ -54,21 +55,21 @@ def test_a_message_lies_as_the_specification_says(magic: int) -> None:
 @pytest.mark.parametrize("length", [-1, -2, -(2**31)])
 def test_any_negative_length_is_null(length: int) -> None:
     # F40
-    message = bytearray(write_message(0, 0, None, b""))
+    message = bytearray(write_old_message(0, 0, None, b""))
     message[18:22] = struct.pack(">i", length)
     assert read_batch(bytes(message), 0) == [Record(0, -1, -1, None, b"")]
 
 
 def test_format_0_has_neither_timestamp_nor_timestamp_type() -> None:
     # F41, F42, T21: bit 3 means nothing there.
-    message = write_message(5, 0, None, b"v", attributes=8)
+    message = write_old_message(5, 0, None, b"v", attributes=8)
     header = read_header(message, 0)
     assert (header.max_timestamp_ms, header.timestamp_type) == (-1, -1)
 
 
 def test_format_1_may_have_log_append_time() -> None:
     # F41, T8
-    message = write_message(5, 1, None, b"v", timestamp_ms=9, attributes=8)
+    message = write_old_message(5, 1, None, b"v", timestamp_ms=9, attributes=8)
     assert read_batch(message, 0) == [Record(5, 9, 1, None, b"v")]
 
 
@@ -158,13 +159,13 @@ def test_inner_checksums_are_checked_if_checksums_are() -> None:
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
-        (write_message(0, 1, None, None, attributes=1), "record_count"),
+        (write_old_message(0, 1, None, None, attributes=1), "record_count"),
         (wrapper(0, 1, b""), "record_count"),
         (wrapper(0, 1, wrapper(0, 1, inner(0))), "records"),
         (wrapper(0, 1, inner(0)[:8] + struct.pack(">i", 13) + inner(0)[12:]), "records"),
         (wrapper(0, 1, inner(0)[:16] + b"\2" + inner(0)[17:]), "records"),
-        (write_message(0, 1, None, b"", attributes=4), "codec"),
-        (write_message(0, 0, None, b"no gzip", attributes=1), "compression"),
+        (write_old_message(0, 1, None, b"", attributes=4), "codec"),
+        (write_old_message(0, 0, None, b"no gzip", attributes=1), "compression"),
     ],
 )
 def test_a_wrapper_that_holds_no_message_set_is_a_fault(data: bytes, fault: str) -> None:
@@ -183,7 +184,7 @@ def test_an_incomplete_inner_message_at_the_end_is_dropped() -> None:
 @pytest.mark.parametrize("size", [0, 2, 8])
 def test_fields_that_do_not_fill_the_message_are_a_fault(size: int) -> None:
     # F40
-    message = write_message(0, 0, b"key", b"value")
+    message = write_old_message(0, 0, b"key", b"value")
     forged = message[:18] + struct.pack(">i", size) + message[22:]
     with pytest.raises(CorruptDataError, match="records"):
         read_batch(forged, 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.oldest_messages import (
-    Entry,
+    OldestEntry,
     entry_records,
     read_entries,
     write_compressed,
@@ -49,7 +49,7 @@ def test_an_entry_is_length_magic_attributes_checksum_and_payload(
 ) -> None:
     # F155, F157
     (entry,) = read_entries(data)
-    assert entry == Entry(0, magic, 0, zlib.crc32(payload), payload)
+    assert entry == OldestEntry(0, magic, 0, zlib.crc32(payload), payload)
     assert entry.size == len(data)
     assert write_entry(payload, magic) == data
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafkalog.format.batch_header import BatchHeader
 from kafkalog.format.faults import Fault
-from kafkalog.format.message_set import write_message, write_message_set
+from kafkalog.format.message_set import write_message_set, write_old_message
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.resync import Finder
@@ -58,8 +58,8 @@ def test_a_segment_may_mix_all_formats() -> None:
     # F4, T23
     data = joined(
         [
-            write_message(0, 0, None, b"v"),
-            write_message(1, 1, None, b"v"),
+            write_old_message(0, 0, None, b"v"),
+            write_old_message(1, 1, None, b"v"),
             write_message_set([Record(2, 5, 0, None, b"")], 1, CompressionType.GZIP),
             batch(3),
         ]
@@ -135,7 +135,7 @@ def test_a_length_that_swallows_its_neighbour_is_the_fault() -> None:
 def outer_with(value: bytes, magic: int = 2) -> bytes:
     """A batch at offset 3 with a record whose value is given."""
     if magic < 2:
-        return write_message(3, magic, b"key", value, timestamp_ms=1)
+        return write_old_message(3, magic, b"key", value, timestamp_ms=1)
     return write_batch([record(3), record(4, value), record(5)])
 
 

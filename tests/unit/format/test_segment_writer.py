@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
@@ -87,7 +87,7 @@ def test_the_time_index_ends_with_the_largest_time_of_the_segment() -> None:
 
 def test_messages_without_times_leave_the_time_index_empty() -> None:
     # F42, F101
-    messages = [write_message(i, 0, None, b"v" * 100) for i in range(5)]
+    messages = [write_old_message(i, 0, None, b"v" * 100) for i in range(5)]
     files = write_segment(messages, 0, index_interval_bytes=200)
     size = len(messages[0])
     assert (offset_entries(files.index), files.timeindex) == ([(2, 2 * size), (4, 4 * size)], b"")

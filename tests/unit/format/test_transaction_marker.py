@@ -8,7 +8,7 @@ import pytest
 
 from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME
 from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.format.records import Header, Record
+from kafkalog.format.records import Record, RecordHeader
 from kafkalog.format.transaction_marker import (
     ABORT,
     COMMIT,
@@ -23,7 +23,7 @@ USUAL_BYTES = 78
 
 
 def control_batch(
-    kind: int, more: bytes = b"", headers: tuple[Header, ...] = (), **fields: object
+    kind: int, more: bytes = b"", headers: tuple[RecordHeader, ...] = (), **fields: object
 ) -> bytes:
     key, value = struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 42) + more
     record = Record(5, START_MS, CREATE_TIME, key, value, headers)

@@ -8,14 +8,14 @@ from pyspark.sql import Row
 
 from kafkalog.analysis.partitions.batch_totals import TimeGrid
 from kafkalog.report.contents import (
-    Batches,
-    Damage,
-    Groups,
-    Keys,
+    BatchesSection,
+    DamageSection,
+    GroupsSection,
+    KeysSection,
     Report,
-    Retention,
-    Storage,
-    Transactions,
+    RetentionSection,
+    StorageSection,
+    TransactionsSection,
 )
 
 AT_MS = 1_700_000_000_000
@@ -51,7 +51,7 @@ def damaged_log(name: str = "orders", **changes: Any) -> Row:
     return Row(**(values | changes))
 
 
-def damage(*logs: Row, ranges: tuple[Row, ...] = ()) -> Damage:
+def damage(*logs: Row, ranges: tuple[Row, ...] = ()) -> DamageSection:
     totals = Row(
         partitions=len(logs),
         damaged_partitions=sum(row.errors > 0 for row in logs),
@@ -61,7 +61,7 @@ def damage(*logs: Row, ranges: tuple[Row, ...] = ()) -> Damage:
         faulty_bytes=sum(row.faulty_bytes for row in logs),
         trailing_bytes=0,
     )
-    return Damage(CELLS, logs, ranges, totals)
+    return DamageSection(CELLS, logs, ranges, totals)
 
 
 def series(group: str, *records: int | None) -> list[Row]:
@@ -94,17 +94,17 @@ def status(group: str, value: str = "ERR", records: int = 12_000) -> Row:
     )
 
 
-def groups(name: str = "billing") -> Groups:
+def groups(name: str = "billing") -> GroupsSection:
     generation = Row(
         group_id=name, at_ms=AT_MS, generation=7, members=2, state="Stable", partitions_moved=1
     )
     totals = Row(groups=1, warned=1, waiting=0)
-    return Groups(
+    return GroupsSection(
         totals, [status(name)], series(name, 0, 6000, 12_000), [generation], "commits: all"
     )
 
 
-def transactions(name: str = "orders") -> Transactions:
+def transactions(name: str = "orders") -> TransactionsSection:
     holder = Row(
         cluster_id="c",
         broker_id=1,
@@ -121,13 +121,13 @@ def transactions(name: str = "orders") -> Transactions:
         first_timestamp_ms=AT_MS - HOUR_MS,
     )
     outcome = Row(shown_topic=name, outcome="committed", transactions=3, records=30)
-    return Transactions([outcome], [holder], 1)
+    return TransactionsSection([outcome], [holder], 1)
 
 
-def retention(name: str = "orders") -> Retention:
+def retention(name: str = "orders") -> RetentionSection:
     limits = {"cleanup_policy": "delete", "retention_ms": HOUR_MS, "retention_bytes": -1}
     goes = Row(shown_topic=name, when="day", segments=2, bytes=4096, next_ms=AT_MS, **limits)
-    return Retention([goes], [Row(topic=name, partitions=1, timestamp_ms=AT_MS)])
+    return RetentionSection([goes], [Row(topic=name, partitions=1, timestamp_ms=AT_MS)])
 
 
 def report(name: str = "orders") -> Report:
@@ -166,7 +166,7 @@ def report(name: str = "orders") -> Report:
     owner = Row(cluster_id=name, broker_id=1)
     totals = Row(topics=1, partitions=1, copies=1, segments=2, bytes=4096)
     grid = TimeGrid(AT_MS, HOUR_MS, 2)
-    batches = Batches(
+    batches = BatchesSection(
         grid,
         AT_MS,
         [sums(shown_topic=name, stretch=0), sums(shown_topic=None, stretch=2)],
@@ -178,9 +178,9 @@ def report(name: str = "orders") -> Report:
         "1.0",
         AT_MS,
         [name],
-        Storage([owner], [topic], totals, Row(segments=2, bytes=2048)),
+        StorageSection([owner], [topic], totals, Row(segments=2, bytes=2048)),
         batches,
-        Keys([key], are_shown=True),
+        KeysSection([key], are_shown=True),
         damage(damaged_log(name), ranges=(finding,)),
         groups(name),
         transactions(name),

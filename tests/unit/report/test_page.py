@@ -15,9 +15,9 @@ import plotly.offline
 import pytest
 from pyspark.sql import Row
 
-from kafkalog.report.contents import Keys
+from kafkalog.report.contents import KeysSection
 from kafkalog.report.damage_section import COLOURINGS, damage_section
-from kafkalog.report.findings import findings, remarks
+from kafkalog.report.findings import remarks, report_findings
 from kafkalog.report.page import page
 from tests.conftest import ROOT
 from tests.unit.report.made_report import (
@@ -124,7 +124,7 @@ def test_keys_are_not_on_the_page_without_being_asked_for() -> None:
     shown = report("orders")
     row = shown.keys.topics[0]
     number = str(0x1234567890)
-    hidden = replace(shown, keys=Keys([_with_item(row, number)], are_shown=False))
+    hidden = replace(shown, keys=KeysSection([_with_item(row, number)], are_shown=False))
     first, second = page(hidden), page(hidden)
     assert number not in first
     # With another secret each time: nobody can look hashes up.
@@ -169,7 +169,7 @@ def test_marks_at_the_ends_leave_the_strip_as_long_as_it_is(cell: int) -> None:
 
 
 def test_the_words_say_what_is_wrong_the_worst_first() -> None:
-    assert findings(report()) == [
+    assert report_findings(report()) == [
         "1 damaged range in orders-0, 500 B of 1.0 GiB",
         "orders-0 is held back by 21 offsets: a transaction of orders is open since "
         "2023-11-14 22:13:20",

@@ -10,8 +10,8 @@ import pytest
 
 from kafkalog.errors import LogDirError
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.data_dir_check import findings
-from kafkalog.zookeeper.faults import Fault
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
+from kafkalog.zookeeper.faults import ZooKeeperFault
 from kafkalog.zookeeper.transactions import CreateSession, EntryDigest
 from tests.zookeeper_files import (
     ROOT,
@@ -86,7 +86,7 @@ def test_nothing_is_wrong_with_real_data_directories(
 ) -> None:
     # F422: of 3.8 this compares the digest after every transaction.
     (data_dir,) = find_data_dirs([str(unpacked(f"{name}.zookeeper") / folder)])
-    assert findings(data_dir) == []
+    assert data_dir_findings(data_dir) == []
 
 
 def test_all_that_is_wrong_is_listed_used_or_not(tmp_path: Path) -> None:
@@ -95,15 +95,15 @@ def test_all_that_is_wrong_is_listed_used_or_not(tmp_path: Path) -> None:
     digests = [transaction(3, CreateSession(1), digest=EntryDigest(2, 77))]
     logs = {1: flipped(LOG, 8 * 40), 3: log_bytes(digests), 5: b"no log of ZooKeeper's"}
     (data_dir,) = find_data_dirs([str(write_data_dir(tmp_path, snapshots, logs))])
-    found = [(Path(entry.file).name, entry.fault) for entry in findings(data_dir)]
+    found = [(Path(entry.file).name, entry.fault) for entry in data_dir_findings(data_dir)]
     assert found == [
-        ("snapshot.0", Fault.TRUNCATED),
-        ("snapshot.1", Fault.SEAL),
-        ("log.1", Fault.CHECKSUM),
-        ("log.5", Fault.MAGIC),
-        ("log.3", Fault.DIGEST),
+        ("snapshot.0", ZooKeeperFault.TRUNCATED),
+        ("snapshot.1", ZooKeeperFault.SEAL),
+        ("log.1", ZooKeeperFault.CHECKSUM),
+        ("log.5", ZooKeeperFault.MAGIC),
+        ("log.3", ZooKeeperFault.DIGEST),
     ]
-    assert [entry.fault.is_damage for entry in findings(data_dir)] == [False, *[True] * 4]
+    assert [entry.fault.is_damage for entry in data_dir_findings(data_dir)] == [False, *[True] * 4]
 
 
 def test_what_a_snapshot_stands_for_is_no_damage(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_a_snapshot_stands_for_is_no_damage(tmp_path: Path) -> None:
     later = [transaction(9, CreateSession(1), digest=EntryDigest(2, 77))]
     folder = write_data_dir(tmp_path, {0: SNAPSHOT, 8: SNAPSHOT}, {1: LOG, 9: log_bytes(later)})
     (data_dir,) = find_data_dirs([str(folder)])
-    found = [(Path(entry.file).name, entry.fault) for entry in findings(data_dir)]
-    assert found == [("log.9", Fault.NOT_LOGGED), ("log.9", Fault.DIGEST)]
+    found = [(Path(entry.file).name, entry.fault) for entry in data_dir_findings(data_dir)]
+    assert found == [("log.9", ZooKeeperFault.NOT_LOGGED), ("log.9", ZooKeeperFault.DIGEST)]
     without = replace(data_dir, snapshots=data_dir.snapshots[:1])
-    assert [entry.fault for entry in findings(without)] == [Fault.GAP]
+    assert [entry.fault for entry in data_dir_findings(without)] == [ZooKeeperFault.GAP]

@@ -10,7 +10,7 @@ import pytest
 
 from kafkalog.errors import DataLossError
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.history import Change, changes
 from kafkalog.zookeeper.moments import zxid_at
 from kafkalog.zookeeper.replay import tree_at
@@ -45,8 +45,10 @@ def data_dir_of(folder: Path) -> DataDir:
     return data_dir
 
 
-def told(data_dir: DataDir, until: int | None = None) -> tuple[list[Change], list[Finding]]:
-    findings: list[Finding] = []
+def told(
+    data_dir: DataDir, until: int | None = None
+) -> tuple[list[Change], list[ZooKeeperFinding]]:
+    findings: list[ZooKeeperFinding] = []
     return list(changes(data_dir, until, findings.append)), findings
 
 
@@ -131,7 +133,7 @@ def test_behind_what_is_not_logged_the_next_snapshot_tells(tmp_path: Path) -> No
     second = log_bytes([transaction(5, CreateSession(1)), transaction(6, CloseSession(None))])
     folder = write_data_dir(tmp_path, {4: snapshot}, {1: first, 5: second})
     found, findings = told(data_dir_of(folder))
-    assert [finding.fault for finding in findings] == [Fault.NOT_LOGGED]
+    assert [finding.fault for finding in findings] == [ZooKeeperFault.NOT_LOGGED]
     assert [change.path for change in found if change.change == "close_session"] == [b"/e2"]
 
 
@@ -142,7 +144,7 @@ def test_behind_a_gap_nothing_is_known_until_the_next_snapshot(tmp_path: Path) -
         5: log_bytes([transaction(5, CreateSession(1)), transaction(6, CloseSession(None))]),
     }
     found, findings = told(data_dir_of(write_data_dir(tmp_path, logs=logs)))
-    assert [finding.fault for finding in findings] == [Fault.GAP]
+    assert [finding.fault for finding in findings] == [ZooKeeperFault.GAP]
     assert [change.path for change in found if change.change == "close_session"] == [None]
 
 
@@ -153,7 +155,7 @@ def test_history_goes_on_behind_damage(tmp_path: Path) -> None:
     damaged = flipped(log_bytes(story), 8 * (begin + 30))
     found, findings = told(data_dir_of(write_data_dir(tmp_path, logs={1: damaged})))
     assert [change.path for change in found] == [b"/n1", b"/n2", b"/n4", b"/n5"]
-    assert [finding.fault for finding in findings] == [Fault.CHECKSUM, Fault.GAP]
+    assert [finding.fault for finding in findings] == [ZooKeeperFault.CHECKSUM, ZooKeeperFault.GAP]
     assert findings[0].position == begin
 
 

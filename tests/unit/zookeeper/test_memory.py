@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.zookeeper_inputs import ZXID, write_snapshot
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
@@ -17,7 +17,7 @@ from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
 KIBIBYTE = 1 << 10
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 
@@ -40,6 +40,6 @@ def test_a_larger_tree_takes_no_more_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Both are many times as long as the window.
-    monkeypatch.setattr("kafkalog.zookeeper.snapshot_input.CHUNK_BYTES", 64 * KIBIBYTE)
+    monkeypatch.setattr("kafkalog.zookeeper.snapshot_input.SNAPSHOT_CHUNK_BYTES", 64 * KIBIBYTE)
     small, large = peak_of(tmp_path, 3_000), peak_of(tmp_path, 15_000)
     assert large < small + 64 * KIBIBYTE

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import DataLossError
-from kafkalog.zookeeper.faults import Fault
+from kafkalog.zookeeper.faults import ZooKeeperFault
 from kafkalog.zookeeper.replay import TreeAt
 from kafkalog.zookeeper.snapshot_scan import SnapshotScan, scan_snapshot
 from kafkalog.zookeeper.transactions import (
@@ -60,7 +60,7 @@ STORY = [
 def test_transactions_set_the_stat_as_a_server_does(tmp_path: Path) -> None:
     # F413, F401
     tree, findings = replayed(write_data_dir(tmp_path, logs={1: log_bytes(STORY)}))
-    assert faults(findings) == [Fault.NO_SNAPSHOT]
+    assert faults(findings) == [ZooKeeperFault.NO_SNAPSHOT]
     found = nodes(tree)
     assert set(found) == {"/", "/a"}
     root, a = found["/"], found["/a"]
@@ -93,7 +93,7 @@ def test_a_path_or_a_list_that_no_server_has_is_damage(tmp_path: Path) -> None:
     assert findings == []
     everyone = transaction(6, SetAcl(b"/a", (Acl(0, "", ""),) * (256 * 1024 + 1), 1))
     tree, findings = replayed(write_data_dir(tmp_path, logs={1: log_bytes([*STORY, everyone])}))
-    assert Fault.MALFORMED in faults(findings)
+    assert ZooKeeperFault.MALFORMED in faults(findings)
     assert nodes(tree)["/a"].aversion == 0
 
 
@@ -187,7 +187,7 @@ def test_a_fuzzy_snapshot_without_its_logs_is_a_finding(tmp_path: Path) -> None:
     # F407
     folder = write_data_dir(tmp_path, {1: snapshot_bytes([ROOT._replace(pzxid=4)])})
     _, findings = replayed(folder)
-    assert faults(findings) == [Fault.FUZZY]
+    assert faults(findings) == [ZooKeeperFault.FUZZY]
 
 
 def test_for_a_past_zxid_a_snapshot_that_may_be_fuzzy_gives_way_to_the_one_before(
@@ -200,7 +200,7 @@ def test_for_a_past_zxid_a_snapshot_that_may_be_fuzzy_gives_way_to_the_one_befor
     tree, findings = replayed(folder, until=4)
     assert set(nodes(tree)) == {"/", "/a", "/a/b"}
     assert tree.snapshot is None or tree.snapshot.zxid == 0
-    assert set(faults(findings)) <= {Fault.NO_SNAPSHOT}
+    assert set(faults(findings)) <= {ZooKeeperFault.NO_SNAPSHOT}
 
 
 def test_for_a_past_zxid_a_snapshot_is_good_that_says_when_it_was_finished(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_snapshot_that_a_past_zxid_has_to_do_with_is_a_finding(tmp_path: Path)
     content = snapshot_bytes([ROOT._replace(pzxid=5), *OWN, Node(b"/a", czxid=2, pzxid=5)])
     folder = write_data_dir(tmp_path, {3: content}, {4: log_bytes(STORY[3:])})
     _, findings = replayed(folder, until=4)
-    assert faults(findings) == [Fault.FUZZY]
+    assert faults(findings) == [ZooKeeperFault.FUZZY]
 
 
 def test_a_gap_ends_the_replay(tmp_path: Path) -> None:
@@ -227,10 +227,10 @@ def test_a_gap_ends_the_replay(tmp_path: Path) -> None:
     snapshot = snapshot_bytes([ROOT, *OWN])
     log = log_bytes([transaction(1, create("/a", 1)), transaction(3, create("/b", 2))])
     tree, findings = replayed(write_data_dir(tmp_path / "within", {0: snapshot}, {1: log}))
-    assert (set(nodes(tree)), faults(findings)) == ({"/", "/a"}, [Fault.GAP])
+    assert (set(nodes(tree)), faults(findings)) == ({"/", "/a"}, [ZooKeeperFault.GAP])
     late = log_bytes([transaction(2, create("/b", 2))])
     tree, findings = replayed(write_data_dir(tmp_path / "before", {0: snapshot}, {2: late}))
-    assert (set(nodes(tree)), faults(findings)) == ({"/"}, [Fault.GAP])
+    assert (set(nodes(tree)), faults(findings)) == ({"/"}, [ZooKeeperFault.GAP])
     assert "0x0 and 0x2" in findings[0].detail
 
 
@@ -240,7 +240,7 @@ def test_the_first_transaction_of_a_later_leader_follows_any(tmp_path: Path) -> 
     story = [*STORY, transaction(first, create("/b", 2)), transaction(first + 1, Delete(b"/b"))]
     tree, findings = replayed(write_data_dir(tmp_path, logs={1: log_bytes(story)}))
     assert tree.zxid == first + 1
-    assert faults(findings) == [Fault.NO_SNAPSHOT]
+    assert faults(findings) == [ZooKeeperFault.NO_SNAPSHOT]
 
 
 def test_entries_that_come_again_are_passed_over(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_entries_that_come_again_are_passed_over(tmp_path: Path) -> None:
     logs = {1: log_bytes(STORY), 4: log_bytes([*STORY[3:], transaction(6, create("/c", 2))])}
     tree, findings = replayed(write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])}, logs))
     assert set(nodes(tree)) == {"/", "/a", "/c"}
-    assert faults(findings) == [Fault.ORDER, Fault.ORDER]
+    assert faults(findings) == [ZooKeeperFault.ORDER, ZooKeeperFault.ORDER]
 
 
 def test_damage_ends_the_replay_unless_a_snapshot_covers_it(tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_damage_ends_the_replay_unless_a_snapshot_covers_it(tmp_path: Path) -> N
     damaged = flipped(content, 8 * (third + 20))
     empty = snapshot_bytes([ROOT, *OWN])
     tree, findings = replayed(write_data_dir(tmp_path / "log", {0: empty}, {1: damaged}))
-    assert (tree.zxid, faults(findings)) == (2, [Fault.CHECKSUM])
+    assert (tree.zxid, faults(findings)) == (2, [ZooKeeperFault.CHECKSUM])
     assert findings[0].position == third
     covering = snapshot_bytes([ROOT, Node(b"/a", b"filled", czxid=2, cversion=1)])
     both = {0: empty, 3: covering}
@@ -282,7 +282,10 @@ def test_a_last_entry_with_another_last_letter_is_damaged(tmp_path: Path) -> Non
     for padding in (b"", bytes(40)):
         folder = tmp_path / str(len(padding))
         tree, findings = replayed(write_data_dir(folder, logs={1: damaged + padding}))
-        assert (tree.zxid, faults(findings)) == (4, [Fault.MALFORMED, Fault.NO_SNAPSHOT])
+        assert (tree.zxid, faults(findings)) == (
+            4,
+            [ZooKeeperFault.MALFORMED, ZooKeeperFault.NO_SNAPSHOT],
+        )
 
 
 def test_damage_that_looks_like_many_entries_does_not_hide_the_log(tmp_path: Path) -> None:
@@ -292,7 +295,7 @@ def test_damage_that_looks_like_many_entries_does_not_hide_the_log(tmp_path: Pat
     story = [first, *(transaction(zxid, create(f"/n{zxid}", 1)) for zxid in range(2, 400))]
     damaged = flipped(log_bytes(story), 8 * (16 + 8) + 1)
     _, findings = replayed(write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])}, {1: damaged}))
-    assert faults(findings) == [Fault.MALFORMED]
+    assert faults(findings) == [ZooKeeperFault.MALFORMED]
     assert "so much damage follows that the rest is not read" in findings[0].detail
 
 
@@ -303,13 +306,13 @@ def test_a_torn_last_entry_is_passed_over(tmp_path: Path) -> None:
     logs = {1: torn, 5: again}
     tree, findings = replayed(write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])}, logs))
     assert "/z" in nodes(tree)
-    assert faults(findings) == [Fault.TRUNCATED]
+    assert faults(findings) == [ZooKeeperFault.TRUNCATED]
 
 
 def test_a_log_in_the_making_has_no_header_yet(tmp_path: Path) -> None:
     logs = {1: log_bytes(STORY), 6: b""}
     tree, findings = replayed(write_data_dir(tmp_path, {0: snapshot_bytes([ROOT])}, logs))
-    assert (tree.zxid, faults(findings)) == (5, [Fault.TRUNCATED])
+    assert (tree.zxid, faults(findings)) == (5, [ZooKeeperFault.TRUNCATED])
 
 
 def test_a_snapshot_in_the_making_gives_way_to_the_one_before(tmp_path: Path) -> None:
@@ -318,7 +321,7 @@ def test_a_snapshot_in_the_making_gives_way_to_the_one_before(tmp_path: Path) ->
     snapshots = {0: snapshot_bytes([ROOT, *OWN]), 5: half}
     tree, findings = replayed(write_data_dir(tmp_path, snapshots, {1: log_bytes(STORY)}))
     assert tree.snapshot is not None and tree.snapshot.zxid == 0
-    assert (tree.zxid, faults(findings)) == (5, [Fault.TRUNCATED])
+    assert (tree.zxid, faults(findings)) == (5, [ZooKeeperFault.TRUNCATED])
 
 
 def test_without_snapshot_and_first_log_there_is_no_tree(tmp_path: Path) -> None:
@@ -337,7 +340,7 @@ def test_nodes_that_do_not_follow_their_parent_are_no_tree(tmp_path: Path) -> No
     for number, order in enumerate(orders):
         snapshots = {0: snapshot_bytes([ROOT]), 1: snapshot_bytes(order)}
         tree, findings = replayed(write_data_dir(tmp_path / str(number), snapshots))
-        assert (tree.zxid, faults(findings)) == (0, [Fault.MALFORMED])
+        assert (tree.zxid, faults(findings)) == (0, [ZooKeeperFault.MALFORMED])
 
 
 def test_an_oldest_create_raises_its_parents_cversion_by_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkalog.zookeeper.digest import DIGEST_MASK
-from kafkalog.zookeeper.faults import Fault
+from kafkalog.zookeeper.faults import ZooKeeperFault
 from kafkalog.zookeeper.snapshot import TreeDigest
 from kafkalog.zookeeper.transactions import (
     CreateSession,
@@ -45,7 +45,7 @@ def test_a_digest_that_is_not_the_trees_is_a_finding(tmp_path: Path) -> None:
         Transaction(SESSION, 4, 4, 1, CreateSession(1), wrong),
     ]
     _, findings = replayed(write_data_dir(tmp_path, logs={1: log_bytes(story)}))
-    assert faults(findings) == [Fault.NO_SNAPSHOT, Fault.DIGEST]
+    assert faults(findings) == [ZooKeeperFault.NO_SNAPSHOT, ZooKeeperFault.DIGEST]
     assert "0x3" in findings[1].detail
 
 
@@ -69,7 +69,7 @@ def test_a_digest_that_is_not_the_snapshots_is_damage(tmp_path: Path) -> None:
     good = snapshot_bytes([ROOT], digest=TreeDigest(0, 2, 0))
     folder = write_data_dir(tmp_path, {0: good, 7: content})
     tree, findings = replayed(folder)
-    assert (tree.zxid, faults(findings)) == (0, [Fault.DIGEST])
+    assert (tree.zxid, faults(findings)) == (0, [ZooKeeperFault.DIGEST])
 
 
 def test_a_digest_from_before_a_node_of_the_next_transaction_is_not_compared(

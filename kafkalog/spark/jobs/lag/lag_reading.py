@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.spark.session import parallelism
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.partition_log import PartitionLog
 
 _LOG = ("topic", "partition")
@@ -37,7 +37,7 @@ def with_lag(
     now. Account columns are null where there is no log, and where it begins later than the moment;
     of rows without a committed offset all but those about the log.
     """
-    table = table_schema("consumer_lag")
+    table = spark_schema("consumer_lag")
     account = [table[name] for name in ACCOUNT_COLUMNS]
     placed = commits.join(F.broadcast(places), list(_LOG), "left")
     # As many as this, for otherwise few rows are given to one task, however large their logs are.

@@ -16,7 +16,7 @@ from kafkalog.spark.jobs.lag.offsets_topic import REACH
 from kafkalog.spark.log_rows import one_row
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-from kafkalog.zookeeper.data_dir_check import findings
+from kafkalog.zookeeper.data_dir_check import data_dir_findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ZookeeperLag:
         def row(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             if sum(batch.num_rows for batch in batches):
                 zxid, time_ms = history_begin(data_dir)
-                damaged = sum(finding.fault.is_damage for finding in findings(data_dir))
+                damaged = sum(finding.fault.is_damage for finding in data_dir_findings(data_dir))
                 yield one_row(REACH, (cluster_id, None, None, zxid, time_ms, damaged))
 
         return self._spark.range(1).mapInArrow(row, REACH)

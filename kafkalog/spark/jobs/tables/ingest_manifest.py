@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from kafkalog.schemas import table_fields
-from kafkalog.spark.tables import read_table, table_schema, with_table_schema
+from kafkalog.spark.tables import read_table, spark_schema, with_table_schema
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRange, IngestRun
 
 RECORDS, MANIFEST = "ingested_records", "ingest_manifest"
@@ -23,7 +23,7 @@ def ranges_frame(
     spark: SparkSession, ranges: Iterable[IngestRange], positions: IngestPositions
 ) -> DataFrame:
     """A row for each range: schemas/tables/ingest_manifest.json, but for how many rows it has."""
-    schema = StructType([field for field in table_schema(MANIFEST) if field.name != "rows"])
+    schema = StructType([field for field in spark_schema(MANIFEST) if field.name != "rows"])
     of_run = {
         "ingest_run": positions.run,
         "isolation_level": positions.isolation_level,

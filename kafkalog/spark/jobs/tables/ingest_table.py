@@ -31,14 +31,14 @@ from kafkalog.spark.jobs.tables.ingest_manifest import (
     has_manifest,
     write_manifest,
 )
-from kafkalog.spark.tables import read_table, table_schema, with_table_schema
+from kafkalog.spark.tables import read_table, spark_schema, with_table_schema
 from kafkalog.views.planning.ingest_positions import (
     WRITER,
     IngestPositions,
     IngestRun,
     Replaces,
+    ingest_positions_from_json,
     ingest_run,
-    positions_from_json,
 )
 from kafkalog.views.planning.state_positions import StateSource
 
@@ -48,12 +48,16 @@ _CLUSTERED_BY = ("topic", "partition", "offset")
 _LATEST = 20
 
 
-def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> IngestRun:
+def planned_ingest_run(
+    spark: SparkSession, args: Namespace, sources: Sequence[StateSource]
+) -> IngestRun:
     """What the job has to read, after the manifest of a run that was killed has been written.
 
     Raises StatePositionError and OptionError where the table and the sources do not go together.
     """
-    recorded = recorded_positions(spark, args.output) or IngestPositions(args.isolation_level)
+    recorded = recorded_ingest_positions(spark, args.output) or IngestPositions(
+        args.isolation_level
+    )
     if recorded.isolation_level != args.isolation_level:
         raise StatePositionError(
             f"the table was written with --isolation-level {recorded.isolation_level}, this run is "
@@ -70,18 +74,18 @@ def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSou
     )
 
 
-def recorded_positions(spark: SparkSession, output: str) -> IngestPositions | None:
+def recorded_ingest_positions(spark: SparkSession, output: str) -> IngestPositions | None:
     """What the table holds; None where there is no table. Raises StatePositionError where neither
     its commits nor the manifest tell."""
     path = os.path.join(output, RECORDS)
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     table = DeltaTable.forPath(spark, path)
-    positions, history = newest_positions(table, positions_from_json)
+    positions, history = newest_positions(table, ingest_positions_from_json)
     if positions is None:
         return _in_manifest(spark, output, history)
     # Numbers of runs are never used again, not even after a RESTORE: Delta's guard goes by them.
-    last = last_written(history, positions_from_json) or positions
+    last = last_written(history, ingest_positions_from_json) or positions
     return replace(positions, run=max(positions.run, last.run))
 
 
@@ -123,7 +127,7 @@ def _newest_told(spark: SparkSession, output: str) -> list[Row]:
     return newest.collect()
 
 
-def write_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
+def append_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
     """Write the rows, and the positions with them, in one commit; the table's path.
 
     Raises StatePositionError where another run has written meanwhile: then nothing is written.
@@ -150,7 +154,7 @@ def write_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
 def _is_written(spark: SparkSession, path: str, positions: IngestPositions) -> bool:
     """Whether the positions are in a commit: Delta passes over what it takes for a repetition."""
     commits = DeltaTable.forPath(spark, path).history(_LATEST).collect()
-    found = (positions_from_json(commit.userMetadata) for commit in commits)
+    found = (ingest_positions_from_json(commit.userMetadata) for commit in commits)
     return any(each is not None and each.token == positions.token for each in found)
 
 
@@ -158,7 +162,7 @@ def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
     """Make the table, if there is none, and say in its commit that it holds nothing."""
     if DeltaTable.isDeltaTable(spark, path):
         return
-    table = DeltaTable.createIfNotExists(spark).location(path).addColumns(table_schema(RECORDS))
+    table = DeltaTable.createIfNotExists(spark).location(path).addColumns(spark_schema(RECORDS))
     with user_metadata(spark, IngestPositions(positions.isolation_level).to_json()):
         try:
             table.clusterBy(*_CLUSTERED_BY).execute()
@@ -166,7 +170,7 @@ def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
             if error.getCondition() != "DELTA_TABLE_NOT_FOUND":
                 raise
             # A log without a commit, of a run that was killed: this makes no table of it.
-            spark.createDataFrame([], table_schema(RECORDS)).write.format("delta").save(path)
+            spark.createDataFrame([], spark_schema(RECORDS)).write.format("delta").save(path)
             place, columns = path.replace("`", "``"), ", ".join(_CLUSTERED_BY)
             spark.sql(f"ALTER TABLE delta.`{place}` CLUSTER BY ({columns})")
 

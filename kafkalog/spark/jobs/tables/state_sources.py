@@ -17,7 +17,7 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import leader_epochs
 from kafkalog.spark.jobs.tables.state_arguments import named_as_arguments
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -69,12 +69,12 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     return sorted(sources, key=lambda source: source.key)
 
 
-def read_records(
+def state_records(
     spark: SparkSession, args: Namespace, planned: PlannedOffsets, columns: Sequence[str]
 ) -> DataFrame:
     """Columns of view `records` for the offsets to read, of which there may be none."""
     if not planned.starts:
-        return spark.createDataFrame([], table_schema("records")).select(*columns)
+        return spark.createDataFrame([], spark_schema("records")).select(*columns)
     reader = spark.read.format("kafkalog").option("columns", ",".join(columns))
     reader = reader.option("isolationLevel", args.isolation_level).option("mode", args.mode)
     return reader.options(**range_options(planned)).load(args.log_dirs)
@@ -175,4 +175,4 @@ def sources_frame(spark: SparkSession, sources: Sequence[StateSource]) -> DataFr
         )
         for source in sources
     ]
-    return spark.createDataFrame(rows, table_schema("state_partitions"))
+    return spark.createDataFrame(rows, spark_schema("state_partitions"))

@@ -24,11 +24,13 @@ from kafkalog.views.planning.state_positions import (
     StateSource,
     full_run,
     incremental_run,
-    positions_from_json,
+    state_positions_from_json,
 )
 
 
-def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSource]) -> StateRun:
+def planned_state_run(
+    spark: SparkSession, args: Namespace, sources: Sequence[StateSource]
+) -> StateRun:
     """What the job has to read for a table that may be there already. Raises StatePositionError.
 
     Only Delta tables keep positions; others are written anew.
@@ -36,13 +38,13 @@ def planned_run(spark: SparkSession, args: Namespace, sources: Sequence[StateSou
     settings = state_settings(args)
     recorded = None
     if args.format == "delta":
-        recorded = recorded_positions(spark, args.output, settings)
+        recorded = recorded_state_positions(spark, args.output, settings)
     if recorded is None or args.full_refresh:
         return full_run(recorded, settings, sources)
     return incremental_run(recorded, settings, sources)
 
 
-def recorded_positions(
+def recorded_state_positions(
     spark: SparkSession, output: str, settings: StateSettings
 ) -> StatePositions | None:
     """What the table holds; None where there is no table."""
@@ -50,7 +52,7 @@ def recorded_positions(
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     table = DeltaTable.forPath(spark, path)
-    positions, history = newest_positions(table, positions_from_json)
+    positions, history = newest_positions(table, state_positions_from_json)
     return positions or _in_tables(spark, output, settings, history)
 
 

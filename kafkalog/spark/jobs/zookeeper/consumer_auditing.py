@@ -16,19 +16,19 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kafkalog.columns.arrow_types import table_schema as arrow_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.zookeeper.cluster_ids import is_own
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, members_by_cluster
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.zookeeper.consumer_audit_rows import (
     AUDIT_TABLES,
-    FINDINGS,
+    CONSUMER_FINDINGS,
     AuditRow,
     audit_rows,
 )
 from kafkalog.log_lines import logger
 from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.log_dir_names import LogDirNames
 from kafkalog.views.options.options import Mode
@@ -109,8 +109,8 @@ def _schema() -> StructType:
         ]
     )
     for table in AUDIT_TABLES:
-        fields = [field for field in table_schema(table) if field.name not in PLACE_COLUMNS]
-        if table == FINDINGS:
+        fields = [field for field in spark_schema(table) if field.name not in PLACE_COLUMNS]
+        if table == CONSUMER_FINDINGS:
             fields.append(StructField(OTHER_CLUSTER_ID, StringType()))
         schema.add(table, StructType(fields))
     return schema
@@ -140,7 +140,7 @@ def _batch(input_path: str, rows: Sequence[AuditRow]) -> pa.RecordBatch:
     }
     for table in AUDIT_TABLES:
         fields = [field for field in arrow_schema(table) if field.name not in PLACE_COLUMNS]
-        if table == FINDINGS:
+        if table == CONSUMER_FINDINGS:
             fields.append(pa.field(OTHER_CLUSTER_ID, pa.string()))
         values = [dict(row.values) if row.table == table else None for row in rows]
         columns[table] = pa.array(values, pa.struct(fields))

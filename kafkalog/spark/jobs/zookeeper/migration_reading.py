@@ -15,8 +15,11 @@ from pyspark.sql import functions as F
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
-from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS as OFFSETS_DIRECTORY
-from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_REGISTRY, TOPIC_REGISTRY
+from kafkalog.coordination.zookeeper.kafka_directories import (
+    CONSUMER_OFFSETS_VIEW,
+    CONSUMER_REGISTRY,
+    TOPIC_REGISTRY,
+)
 from kafkalog.errors import OptionError
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
@@ -103,9 +106,9 @@ def offset_stores(spark: SparkSession, args: Namespace, inputs: OffsetInputs) ->
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.inputs,
         logs,
-        offsets_partitions(args.offsets_partitions, topics, logs, commits),
+        offsets_topic_partitions(args.offsets_partitions, topics, logs, commits),
         offsets_replicas(topics, logs),
-        zookeeper.view(OFFSETS_DIRECTORY),
+        zookeeper.view(CONSUMER_OFFSETS_VIEW),
         zookeeper.view(CONSUMER_REGISTRY),
         topics,
         zookeeper.paths(),
@@ -125,7 +128,7 @@ def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:
             refuse_inside(option, path, directories)
 
 
-def offsets_partitions(
+def offsets_topic_partitions(
     asked: int | None, topics: DataFrame, logs: Sequence[PartitionLog], commits: DataFrame
 ) -> int | None:
     """How many partitions `__consumer_offsets` has: as asked, or as its znode says, else as the log

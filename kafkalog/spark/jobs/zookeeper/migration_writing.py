@@ -18,7 +18,7 @@ from kafkalog.coordination.zookeeper.zookeeper_commands import OffsetZnode, Shel
 from kafkalog.errors import OptionError
 from kafkalog.inspection.groups.offset_segments import (
     NEW_LOG,
-    LogEnd,
+    AppendPoint,
     WrittenSegment,
     end_to_go_on_from,
     last_magic,
@@ -80,7 +80,7 @@ def write_segments(
 
 def _ends(
     moved: DataFrame, stores: OffsetStores, of_offsets: Sequence[PartitionLog]
-) -> Mapping[int, LogEnd]:
+) -> Mapping[int, AppendPoint]:
     """Where each partition that gets commits is gone on with."""
     partitions = [row[0] for row in moved.select("offsets_partition").distinct().collect()]
     if None in partitions:
@@ -95,7 +95,7 @@ def _ends(
 
 
 def commit_forms(
-    asked: str | None, ends: Mapping[int, LogEnd], of_offsets: Sequence[PartitionLog]
+    asked: str | None, ends: Mapping[int, AppendPoint], of_offsets: Sequence[PartitionLog]
 ) -> Mapping[int, CommitForm]:
     """The form for each partition: as asked, or as its last messages are, or those of the others
     where it has none. Rule: docs/migration.md F480."""

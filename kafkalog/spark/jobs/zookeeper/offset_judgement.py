@@ -20,13 +20,13 @@ from kafkalog.coordination.zookeeper.offset_migration import (
     Members,
     Move,
     OffsetPair,
-    compared,
+    comparison_of,
     group_verdict,
     move_to_kafka,
     move_to_zookeeper,
     offset_warnings,
 )
-from kafkalog.spark.tables import table_schema
+from kafkalog.spark.tables import spark_schema
 
 _Row = Mapping[str, Any]
 _WARNINGS = ("to_kafka_warnings", "to_zookeeper_warnings")
@@ -55,7 +55,7 @@ def judged(pairs: DataFrame, cluster: EnsembleCluster, judgement: Judgement) -> 
     pairs = pairs.withColumns(
         {name: F.lit(value).cast("string") for name, value in constants.items()}
     )
-    rows, phases = table_schema("offset_migration"), table_schema("migration_phases")
+    rows, phases = spark_schema("offset_migration"), spark_schema("migration_phases")
     names = ("comparison", "to_kafka", "to_zookeeper", *_WARNINGS)
     about_group = ("phase", "reason", "next_step", "objections")
     added = [*(rows[name] for name in names), *(phases[name] for name in about_group)]
@@ -107,7 +107,7 @@ def _about(row: _Row, pair: OffsetPair, members: Members, judgement: Judgement) 
     if to_kafka is Move.MOVE and before is not None and (pair.zookeeper_ms or 0) <= before:
         warnings = (*warnings, "expired")
     return {
-        "comparison": compared(pair).value,
+        "comparison": comparison_of(pair).value,
         "detail": pair.fault or pair.kafka_fault,
         "to_kafka": to_kafka.value,
         "to_zookeeper": move_to_zookeeper(pair, members, judgement.allowed).value,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.format.records import Record
 from tests.both_readers import memory_window
 from tests.golden.fixture_sets import unique_segments
@@ -142,7 +142,7 @@ def test_reading_ends_before_the_end_offset(end: int, read: int) -> None:
 def test_the_offset_after_the_last_sound_batch_is_returned() -> None:
     # F13, F96: damage behind it does not count.
     data = joined([batch(0), batch(3), b"\x99" * 70])
-    batches = read_records(
+    batches = read_segment_columns(
         memory_window(data), SegmentOptions(0), ("offset",), {}, lambda fault: None
     )
     with pytest.raises(StopIteration) as stop:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.table_rows import table_batch
-from kafkalog.format.message_set import write_message, write_message_set
+from kafkalog.format.message_set import write_message_set, write_old_message
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.reading.log_bounds import ToldEnd
@@ -81,7 +81,7 @@ def test_sound_batches_in_a_row_are_one_row() -> None:
 def test_records_of_compressed_messages_are_counted_too() -> None:
     # F43: their number stands in no header.
     inner = [Record(offset, 1, 0, None, b"value") for offset in range(4)]
-    data = write_message_set(inner, 1, CompressionType.GZIP) + write_message(4, 1, None, b"")
+    data = write_message_set(inner, 1, CompressionType.GZIP) + write_old_message(4, 1, None, b"")
     assert brief(byte_ranges(data, base_offset=0)) == [(0, len(data), "valid", 2, 5, None, None)]
 
 
@@ -165,7 +165,7 @@ def test_attribute_bits_with_a_meaning_are_no_remark(bit: int) -> None:
 )
 def test_what_is_reserved_goes_by_the_format(magic: int, attributes: int, is_odd: bool) -> None:
     # F41, F74: bit 3 is the timestamp type from format 1 on.
-    data = write_message(0, magic, None, b"value", attributes=attributes)
+    data = write_old_message(0, magic, None, b"value", attributes=attributes)
     (row,) = byte_ranges(data, base_offset=0)
     assert row.get("kind") == ("reserved_attributes" if is_odd else None)
     assert (row["verdict"], row["records"]) == ("valid", 1)

@@ -13,7 +13,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, Window
 from kafkalog.format.faults import Fault
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.resync import Damage
 from kafkalog.storage.files.files import InputFile
 from tests.both_readers import memory_window
@@ -34,7 +34,7 @@ def mixed_segment(random_: random.Random) -> bytes:
     for number in range(60):
         size = random_.choice((10, 1_000, 4_000, 4_100, 30_000))
         if random_.random() < 0.3:
-            parts.append(write_message(number, random_.choice((0, 1)), b"k", bytes(size)))
+            parts.append(write_old_message(number, random_.choice((0, 1)), b"k", bytes(size)))
         else:
             parts.append(batch(number, 1, value=bytes(size)))
     return joined(parts)

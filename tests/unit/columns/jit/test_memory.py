@@ -12,7 +12,7 @@ import pytest
 
 from kafkalog.columns.jit.compiled import COMPILED
 from kafkalog.exit_codes import ExitCode
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.wire.compression import CompressionType
 from kafkalog.wire.varints import write_varint
 from tests.hostile_files import MIB, batch, compressed, least_records, record, repeated, wrapper
@@ -90,7 +90,7 @@ def least() -> bytes:
 
 def old_messages() -> bytes:
     """Two million messages of format 1 in a compressed one, which have checksums of their own."""
-    least = write_message(0, 1, None, None, timestamp_ms=5)[8:]
+    least = write_old_message(0, 1, None, None, timestamp_ms=5)[8:]
     messages = (struct.pack(">q", offset) + least for offset in range(2_000_000))
     return wrapper(messages, 1_999_999, CompressionType.GZIP)
 

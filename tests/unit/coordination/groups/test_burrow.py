@@ -13,13 +13,13 @@ from typing import NamedTuple
 import pytest
 
 from kafkalog.coordination.groups.burrow import (
+    BurrowRule,
     BurrowSettings,
+    BurrowStatus,
     CommitWindow,
     GroupStatus,
     HeldCommit,
     PartitionStatus,
-    Rule,
-    Status,
     group_status,
     partition_status,
 )
@@ -68,30 +68,31 @@ class Case(NamedTuple):
     current_lag: int
     now_s: int
     allowed_lag: int
-    status: Status
+    status: BurrowStatus
 
 
 CASES = [
-    Case(GROWING, [5200], 200, 600, 0, Status.OK),
-    Case(GROWING, [5200], 200, 900, 0, Status.OK),
-    Case(GROWING, [5200], 200, 1000, 0, Status.STOP),
-    Case(GROWING_FROM_50, [5250], 250, 1000, 0, Status.STOP),
+    Case(GROWING, [5200], 200, 600, 0, BurrowStatus.OK),
+    Case(GROWING, [5200], 200, 900, 0, BurrowStatus.OK),
+    Case(GROWING, [5200], 200, 1000, 0, BurrowStatus.STOP),
+    Case(GROWING_FROM_50, [5250], 250, 1000, 0, BurrowStatus.STOP),
     Case([STUCK[0]._replace(lag=0), *(c._replace(lag=c.lag - 100) for c in STUCK[1:] if c.lag)],
-         [1200], 200, 600, 0, Status.OK),
-    Case(STUCK, [1300], 300, 600, 0, Status.STALL),
-    Case([c._replace(lag=100) for c in STUCK], [1100], 100, 600, 0, Status.STALL),
-    Case(RECOVERED, [4300], 300, 600, 0, Status.OK),
-    Case(GROWING_FROM_50, [5250], 0, 1000, 0, Status.OK),
+         [1200], 200, 600, 0, BurrowStatus.OK),
+    Case(STUCK, [1300], 300, 600, 0, BurrowStatus.STALL),
+    Case([c._replace(lag=100) for c in STUCK], [1100], 100, 600, 0, BurrowStatus.STALL),
+    Case(RECOVERED, [4300], 300, 600, 0, BurrowStatus.OK),
+    Case(GROWING_FROM_50, [5250], 0, 1000, 0, BurrowStatus.OK),
     Case(CAUGHT_UP, [792_749_024, 792_749_000, 792_748_800, 792_748_600, 792_748_500], 931,
-         1_512_224_650, 0, Status.STOP),
+         1_512_224_650, 0, BurrowStatus.STOP),
     Case(CAUGHT_UP, [792_748_094, 792_748_093, 792_748_093, 792_748_093], 1, 1_512_224_650, 0,
-         Status.OK),
-    Case(WITH_LATE_ONES, [5700], 200, 600, 0, Status.OK),
+         BurrowStatus.OK),
+    Case(WITH_LATE_ONES, [5700], 200, 600, 0, BurrowStatus.OK),
     Case(commits((1000, 100_000, 2), (2000, 200_000, 1), (2000, 300_000, 1)), [2001], 1, 550, 1,
-         Status.OK),
-    Case(STUCK, [1300], 300, 600, 99, Status.STALL),
-    Case(RECOVERED, [4300], 300, 600, 99, Status.OK),
-    Case([*RECOVERED[:4], RECOVERED[4]._replace(offset=2500)], [4300], 300, 600, 0, Status.REWIND),
+         BurrowStatus.OK),
+    Case(STUCK, [1300], 300, 600, 99, BurrowStatus.STALL),
+    Case(RECOVERED, [4300], 300, 600, 99, BurrowStatus.OK),
+    Case([*RECOVERED[:4], RECOVERED[4]._replace(offset=2500)], [4300], 300, 600, 0,
+         BurrowStatus.REWIND),
 ]  # fmt: skip
 
 
@@ -119,37 +120,37 @@ def test_windows_and_groups_are_those_of_burrows_own_fixture() -> None:
             window.add(10 + i, 1000 + i * 100, time_ms, 4321, time_ms)
         statuses.append(partition_status(window.held, [4321], now_ms, settings))
     whole, half = (group_status([status], now_ms - 10_000, now_ms, settings) for status in statuses)
-    assert whole == GroupStatus(Status.OK, 1.0, 0, 2421)
-    assert half == GroupStatus(Status.ERR, 0.0, 0, 2921)
-    assert (statuses[1].status, statuses[1].complete) == (Status.STOP, 0.5)
-    assert group_status([], now_ms, now_ms, settings) == GroupStatus(Status.OK, 0.0, None, 0)
+    assert whole == GroupStatus(BurrowStatus.OK, 1.0, 0, 2421)
+    assert half == GroupStatus(BurrowStatus.ERR, 0.0, 0, 2921)
+    assert (statuses[1].status, statuses[1].complete) == (BurrowStatus.STOP, 0.5)
+    assert group_status([], now_ms, now_ms, settings) == GroupStatus(BurrowStatus.OK, 0.0, None, 0)
 
 
 def test_a_group_whose_last_commit_is_too_old_is_not_found() -> None:
     # F332
     settings = BurrowSettings(expire_group_s=100)
-    ok = PartitionStatus(Rule.LAG_ALLOWED, (0, 0), 0, 1.0)
-    assert group_status([ok], 899_999, 1_000_000, settings).status is Status.NOTFOUND
-    assert group_status([ok], 900_000, 1_000_000, settings).status is Status.OK
+    ok = PartitionStatus(BurrowRule.LAG_ALLOWED, (0, 0), 0, 1.0)
+    assert group_status([ok], 899_999, 1_000_000, settings).status is BurrowStatus.NOTFOUND
+    assert group_status([ok], 900_000, 1_000_000, settings).status is BurrowStatus.OK
 
 
 def test_one_bad_partition_makes_a_bad_group() -> None:
     # F332
-    slow = PartitionStatus(Rule.LAG_NEVER_FELL, (10, 7), 7, 1.0)
-    stuck = PartitionStatus(Rule.STALLED, (10, 5, 3), 3, 0.5)
+    slow = PartitionStatus(BurrowRule.LAG_NEVER_FELL, (10, 7), 7, 1.0)
+    stuck = PartitionStatus(BurrowRule.STALLED, (10, 5, 3), 3, 0.5)
     settings = BurrowSettings()
-    assert group_status([slow, slow], 0, 0, settings) == GroupStatus(Status.WARN, 1.0, 0, 14)
-    assert group_status([stuck, slow], 0, 0, settings) == GroupStatus(Status.ERR, 0.5, 1, 10)
+    assert group_status([slow, slow], 0, 0, settings) == GroupStatus(BurrowStatus.WARN, 1.0, 0, 14)
+    assert group_status([stuck, slow], 0, 0, settings) == GroupStatus(BurrowStatus.ERR, 0.5, 1, 10)
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (PartitionStatus(Rule.STOPPED, (500_000, 5, 400_000), 200, 1.0),
+        (PartitionStatus(BurrowRule.STOPPED, (500_000, 5, 400_000), 200, 1.0),
          "no commit for 8 min, and the 5 held span 7 min"),
-        (PartitionStatus(Rule.REWOUND, (3000, 2000), 300, 1.0),
+        (PartitionStatus(BurrowRule.REWOUND, (3000, 2000), 300, 1.0),
          "went back from offset 3000 to 2000, and not to 3000 again"),
-        (PartitionStatus(Rule.LAG_WAS_ALLOWED, (200, 0, 5), 200, 1.0),
+        (PartitionStatus(BurrowRule.LAG_WAS_ALLOWED, (200, 0, 5), 200, 1.0),
          "lag is 200, but was 0 at one of the 5 commits held"),
     ],
 )  # fmt: skip
@@ -258,30 +259,30 @@ def test_a_thousand_random_windows_and_their_statuses() -> None:
         expected = transcribed(window.held, sampled, now_ms, settings.allowed_lag)
         assert found.status.value == expected, (window.held, sampled)
         seen.add(found.rule)
-    everywhere = {Rule.NO_COMMITS, Rule.INCOMPLETE, Rule.EXPIRED}
-    assert seen == set(Rule) - everywhere
+    everywhere = {BurrowRule.NO_COMMITS, BurrowRule.INCOMPLETE, BurrowRule.EXPIRED}
+    assert seen == set(BurrowRule) - everywhere
 
 
 def test_a_window_with_few_commits_is_not_judged() -> None:
     # F331
     settings = BurrowSettings(minimum_complete=0.5)
     found = partition_status(STUCK[:4], [1300], 10_000_000, settings)
-    assert (found.rule, found.complete, found.current_lag) == (Rule.INCOMPLETE, 0.4, 300)
-    assert found.status is Status.OK
-    assert partition_status(STUCK, [1300], 10_000_000, settings).status is Status.STOP
-    assert partition_status([], [1300], 0, settings).rule is Rule.NO_COMMITS
+    assert (found.rule, found.complete, found.current_lag) == (BurrowRule.INCOMPLETE, 0.4, 300)
+    assert found.status is BurrowStatus.OK
+    assert partition_status(STUCK, [1300], 10_000_000, settings).status is BurrowStatus.STOP
+    assert partition_status([], [1300], 0, settings).rule is BurrowRule.NO_COMMITS
 
 
 def test_a_single_commit_stalls_at_once_and_one_decrease_hides_growth() -> None:
     # F331, docs/lag.md
     settings = BurrowSettings()
     alone = commits((1000, 100_000, 7))
-    assert partition_status(alone, [1007], 100_000, settings).status is Status.STALL
+    assert partition_status(alone, [1007], 100_000, settings).status is BurrowStatus.STALL
     lags = (10, 50, 100, 99, 500)
     rows = [(1000 + i, 100_000 * i, lag) for i, lag in enumerate(lags, 1)]
     found = partition_status(commits(*rows), [1505], 600_000, settings)
     assert found.reason == "lag is 500, and fell from 100 to 99 between commits held"
-    assert found.status is Status.OK
+    assert found.status is BurrowStatus.OK
 
 
 def test_what_is_too_old_on_arrival_is_dropped() -> None:

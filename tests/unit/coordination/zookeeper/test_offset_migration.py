@@ -7,12 +7,12 @@ import pytest
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.zookeeper.offset_migration import (
     REFUSALS,
-    Comparison,
     Members,
     Move,
     OffsetPair,
     Phase,
-    compared,
+    StoreComparison,
+    comparison_of,
     group_verdict,
     move_to_kafka,
     move_to_zookeeper,
@@ -46,15 +46,15 @@ def objections(*pairs: OffsetPair, members: Members = NOBODY) -> tuple[str, ...]
 def test_both_stores_are_compared_by_their_offsets() -> None:
     # F470
     assert [
-        compared(each)
+        comparison_of(each)
         for each in (ONLY_ZOOKEEPER, ONLY_KAFKA, EQUAL, pair(7, 0, 5, 9), pair(5, 9, 7, 0), GARBLED)
     ] == [
-        Comparison.ONLY_ZOOKEEPER,
-        Comparison.ONLY_KAFKA,
-        Comparison.EQUAL,
-        Comparison.ZOOKEEPER_AHEAD,
-        Comparison.KAFKA_AHEAD,
-        Comparison.UNREADABLE,
+        StoreComparison.ONLY_ZOOKEEPER,
+        StoreComparison.ONLY_KAFKA,
+        StoreComparison.EQUAL,
+        StoreComparison.ZOOKEEPER_AHEAD,
+        StoreComparison.KAFKA_AHEAD,
+        StoreComparison.UNREADABLE,
     ]
 
 
@@ -209,7 +209,7 @@ def test_where_commits_in_kafka_can_be_missing_nothing_is_said_of_them_nor_moved
     behind = EQUAL._replace(kafka_fault=lost)
     only_kafka = ONLY_KAFKA._replace(kafka_fault=lost)
     pairs = (unseen, behind, only_kafka)
-    assert {compared(each) for each in pairs} == {Comparison.KAFKA_UNKNOWN}
+    assert {comparison_of(each) for each in pairs} == {StoreComparison.KAFKA_UNKNOWN}
     assert phase(*pairs) is Phase.KAFKA_UNKNOWN
     assert objections(*pairs) == (lost,)
     everything = frozenset(Move)

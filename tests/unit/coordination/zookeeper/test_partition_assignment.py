@@ -10,8 +10,8 @@ import pytest
 
 from kafkalog.coordination.zookeeper.partition_assignment import (
     BrokerPartition,
+    ConsumedPartition,
     ThreadId,
-    TopicPartition,
     dashed_name,
     range_assignment,
     ranges,
@@ -140,7 +140,7 @@ def test_round_robin_goes_by_the_hashes_of_the_names() -> None:
     # F464: hashes of [t,0], [t,1], [t,2] rise by 31 each
     streams = {"a": {"t": 1}, "b": {"t": 1}}
     assigned = roundrobin_assignment(streams, {"t": numbered(3)})
-    assert [assigned[TopicPartition("t", BrokerPartition(n))].name for n in range(3)] == [
+    assert [assigned[ConsumedPartition("t", BrokerPartition(n))].name for n in range(3)] == [
         "a-0",
         "b-0",
         "a-0",

@@ -6,8 +6,8 @@ from itertools import permutations
 
 from kafkalog.coordination.zookeeper.partition_assignment import (
     BrokerPartition,
+    ConsumedPartition,
     ThreadId,
-    TopicPartition,
 )
 from kafkalog.coordination.zookeeper.rebalancing import (
     GroupRegistry,
@@ -21,8 +21,8 @@ PARTITIONS = {"t": [BrokerPartition(number) for number in range(4)]}
 A, B, GONE = ThreadId("a", 0), ThreadId("b", 0), ThreadId("gone", 0)
 
 
-def place(number: int) -> TopicPartition:
-    return TopicPartition("t", BrokerPartition(number))
+def place(number: int) -> ConsumedPartition:
+    return ConsumedPartition("t", BrokerPartition(number))
 
 
 def test_the_first_consumer_takes_all() -> None:

@@ -16,7 +16,7 @@ from kafkalog.format.records import Record
 from kafkalog.inspection.dump import dump_log, text_pieces
 from kafkalog.inspection.dump.dump_lines import DumpedFile
 from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump
-from kafkalog.inspection.dump.text_lines import TextFormat
+from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.wire.compression import CompressionType
 from tests.both_readers import memory_window
 
@@ -27,16 +27,16 @@ VALUES = st.none() | TEXTS | st.binary(max_size=30) | st.builds(bytes.__add__, T
 HEADERS = st.lists(st.tuples(st.text("k\xe9\n", max_size=9), VALUES), max_size=7).map(tuple)
 
 
-def text(data: bytes, text_format: TextFormat) -> bytes:
+def text(data: bytes, text_format: LineFormat) -> bytes:
     options = DumpOptions(text_format, is_deep=True)
     dump = LogDump(memory_window(data), SegmentOptions(0), FILE, options)
     return b"".join(bytes(piece.text) for piece in dump.pieces())
 
 
-@pytest.mark.parametrize("text_format", TextFormat)
+@pytest.mark.parametrize("text_format", LineFormat)
 @given(st.lists(st.tuples(VALUES, VALUES, HEADERS), min_size=1, max_size=3), st.booleans())
 def test_a_line_in_pieces_is_the_line(
-    text_format: TextFormat,
+    text_format: LineFormat,
     given_records: list[tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]],
     is_old: bool,
 ) -> None:

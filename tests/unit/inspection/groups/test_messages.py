@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import read_records
+from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.groups import messages as message_columns
@@ -17,7 +17,7 @@ from kafkalog.messages.record_writer import write_record_key, write_record_value
 from tests.both_readers import memory_window
 
 TOPIC = "__consumer_offsets"
-COLUMNS = tuple(table_schema("messages").names)
+COLUMNS = tuple(arrow_schema("messages").names)
 CONSTANTS = {"cluster_id": "c", "input_path": "/data", "topic": TOPIC, "partition": 3}
 
 
@@ -39,7 +39,7 @@ def segment() -> bytes:
 def read(columns: tuple[str, ...] = COLUMNS) -> list[list[dict[str, Any]]]:
     """The rows of each batch that comes out."""
     messages = MessageColumns(TOPIC, columns, CONSTANTS, show_secrets=False)
-    records = read_records(
+    records = read_segment_columns(
         memory_window(segment()),
         SegmentOptions(0, None),
         messages.record_columns,
@@ -91,7 +91,7 @@ def test_a_key_of_no_known_form_is_there_as_bytes() -> None:
     columns = ("key", "raw_key", "is_tombstone", "reason")
     messages = MessageColumns("__remote_log_metadata", columns, CONSTANTS, show_secrets=False)
     data = write_batch([Record(0, 5, 0, b"id:t:3", None)])
-    records = read_records(
+    records = read_segment_columns(
         memory_window(data), SegmentOptions(0, None), messages.record_columns, {}, pytest.fail
     )
     rows = [

@@ -13,7 +13,7 @@ from kafkalog.errors import LogDirError, SchemaError
 from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.inspection.groups.offset_segments import (
     NEW_LOG,
-    LogEnd,
+    AppendPoint,
     end_to_go_on_from,
     last_magic,
     write_commits,
@@ -139,7 +139,7 @@ def test_a_log_whose_end_is_not_settled_is_refused(log_dir: Path, tmp_path: Path
 
 def test_nothing_is_written_beside_a_brokers_own_files(log_dir: Path) -> None:
     # F483
-    end, form = LogEnd(22, 0), COMMIT_FORMS["2.1"]
+    end, form = AppendPoint(22, 0), COMMIT_FORMS["2.1"]
     with pytest.raises(LogDirError, match="is a broker's log directory"):
         write_commits(str(log_dir), 9, end, COMMITS, form, now_ms=NOW_MS)
 

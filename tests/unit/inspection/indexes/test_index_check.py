@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kafkalog.format.faults import Severity
-from kafkalog.format.message_set import write_message, write_message_set
+from kafkalog.format.message_set import write_message_set, write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import AbortedTransaction, write_transaction_index
@@ -186,7 +186,7 @@ def test_a_batch_emptied_by_the_cleaner_leaves_its_time_in_the_index() -> None:
 
 def test_segments_without_times_have_an_empty_time_index_or_none() -> None:
     # F42, F133.
-    log = joined([write_message(BASE + i, 0, None, b"v") for i in range(3)])
+    log = joined([write_old_message(BASE + i, 0, None, b"v") for i in range(3)])
     for timeindex in (None, b""):
         assert checked(log, BASE, timeindex=timeindex, is_active=False) == []
 

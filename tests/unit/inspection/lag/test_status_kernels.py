@@ -10,7 +10,12 @@ import random
 import numpy as np
 import pytest
 
-from kafkalog.coordination.groups.burrow import BurrowSettings, CommitWindow, Rule, partition_status
+from kafkalog.coordination.groups.burrow import (
+    BurrowRule,
+    BurrowSettings,
+    CommitWindow,
+    partition_status,
+)
 from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_status import (
     LagFacts,
@@ -23,7 +28,7 @@ from kafkalog.inspection.lag.burrow_statuses import NOTHING, BurrowEvents, Burro
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
 
 DELETION, SAMPLE, COMMIT, TICK = EventKind
-RULES = {rule.number: rule for rule in Rule}
+RULES = {rule.number: rule for rule in BurrowRule}
 LAG_RULES = {rule.number: rule for rule in LagRule}
 START_MS = 1_700_000_000_000
 
@@ -51,7 +56,7 @@ def burrow_events(draw: random.Random) -> list[tuple[bool, int, int, int, int, i
 
 def plainly(
     events: list[tuple[bool, int, int, int, int, int]], settings: BurrowSettings
-) -> list[tuple[Rule | None, tuple[int, ...], int, int]]:
+) -> list[tuple[BurrowRule | None, tuple[int, ...], int, int]]:
     window, found, sample = CommitWindow(settings), [], NOTHING
     for order, (is_first, kind, offset, timestamp_ms, end, at_ms) in enumerate(events):
         if is_first or kind == DELETION:
@@ -166,4 +171,4 @@ def test_random_events_come_by_every_rule() -> None:
     assert seen == {None, *LagRule}
     burrow = BurrowSettings(intervals=4, minimum_complete=0.5)
     found = {rule for _ in range(60) for rule, *_ in plainly(burrow_events(draw), burrow)}
-    assert found == {None, *Rule} - {Rule.EXPIRED}
+    assert found == {None, *BurrowRule} - {BurrowRule.EXPIRED}

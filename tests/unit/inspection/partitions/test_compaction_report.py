@@ -180,7 +180,7 @@ def test_a_log_with_which_no_broker_would_start_is_told(tmp_path: Path) -> None:
 def test_only_so_many_of_a_kind_are_listed_and_all_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction_report, "LISTED", 2)
+    monkeypatch.setattr(compaction_report, "LISTED_COPIES", 2)
     row = report(users(tmp_path, {0: [plain(offset, b"a") for offset in range(5)]}, 5))
     assert (len(row["findings"]), row["errors"]) == (2, 4)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -21,7 +21,7 @@ LONGEST = "o" * 249  # as long as a topic's name can be
 @pytest.mark.parametrize("magic", [0, 1])
 def test_the_offset_of_a_damaged_old_message_is_told(magic: int, tmp_path: Path) -> None:
     # F40, F182: not compressed, each message says its own offset, the one behind the damage too.
-    messages = [bytearray(write_message(offset, magic, b"k", b"value")) for offset in range(5)]
+    messages = [bytearray(write_old_message(offset, magic, b"k", b"value")) for offset in range(5)]
     messages[2][-1] ^= 1
     source = tmp_path / "source" / "orders-0"
     source.mkdir(parents=True)

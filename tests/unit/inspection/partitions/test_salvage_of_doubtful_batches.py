@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import with_checksum
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -110,7 +110,7 @@ def test_a_wrong_count_under_a_right_checksum_is_kept_as_it_is(
 
 
 def test_old_messages_are_kept_likewise(tmp_path: Path) -> None:
-    messages = [write_message(offset, 1, b"k", b"value") for offset in range(3)]
+    messages = [write_old_message(offset, 1, b"k", b"value") for offset in range(3)]
     segments = {0: [messages[0], moved(messages[1], 1_000), messages[2]]}
     row, written = salvaged(tmp_path, segments, KEPT)
     assert (written, row["doubtful_batches"]) == (b"".join(messages), 1)

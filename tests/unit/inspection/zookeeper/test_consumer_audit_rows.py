@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.inspection.zookeeper.consumer_audit_rows import audit_rows
 from kafkalog.inspection.zookeeper.kafka_znodes import directory_batches
 from kafkalog.inspection.zookeeper.ownership_rows import znode_changes
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.transactions import CloseSession, Delete, Transaction
 from tests.jobs.made_ensembles import CTIME_MS, SESSION, write_ensemble
@@ -38,7 +38,7 @@ TREE = {
 }
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 
@@ -234,7 +234,7 @@ def test_views_say_which_cluster_a_znode_is_of(tmp_path: Path) -> None:
     found = tree_at(data_dir, None, refuse)
 
     def view(name: str, subtree: bytes = b"") -> list[dict[str, Any]]:
-        columns = tuple(table_schema(name).names)
+        columns = tuple(arrow_schema(name).names)
         batches = directory_batches(found, subtree, name, data_dir.path, columns)
         return [row for batch in batches for row in batch.to_pylist()]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kafkalog.columns.arrow_types import table_schema
+from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.inspection.zookeeper.kafka_znodes import cluster_batches
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.faults import Finding
+from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.transactions import CloseSession, Delete
 from tests.jobs.made_ensembles import CTIME_MS, SESSION, write_ensemble
@@ -24,13 +24,13 @@ TREE = {
 }
 
 
-def refuse(finding: Finding) -> None:
+def refuse(finding: ZooKeeperFinding) -> None:
     raise AssertionError(finding)
 
 
 def clusters(folder: Path) -> list[dict[str, Any]]:
     (data_dir,) = find_data_dirs([str(folder)])
-    columns = tuple(table_schema("clusters").names)
+    columns = tuple(arrow_schema("clusters").names)
     batches = cluster_batches(tree_at(data_dir, None, refuse), data_dir.path, columns)
     return [row for batch in batches for row in batch.to_pylist()]
 

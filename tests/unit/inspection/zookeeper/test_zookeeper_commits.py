@@ -10,7 +10,7 @@ from kafkalog.columns.table_rows import TableRow
 from kafkalog.errors import CorruptDataError
 from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from kafkalog.zookeeper.faults import Fault, Finding
+from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.transactions import SetData, Transaction
 from tests.zookeeper_files import (
     ROOT,
@@ -45,9 +45,9 @@ def snapshot(zxid: int, data: bytes | None) -> bytes:
     return snapshot_bytes(nodes)
 
 
-def read(folder: Path) -> tuple[list[TableRow], list[Finding]]:
+def read(folder: Path) -> tuple[list[TableRow], list[ZooKeeperFinding]]:
     (data_dir,) = find_data_dirs([str(folder)])
-    findings: list[Finding] = []
+    findings: list[ZooKeeperFinding] = []
     return list(commit_rows(data_dir, None, b"", findings.append)), findings
 
 
@@ -55,7 +55,7 @@ def zxids(rows: list[TableRow]) -> list[object]:
     return [row["record_offset"] for row in rows]
 
 
-def failfast(finding: Finding) -> None:
+def failfast(finding: ZooKeeperFinding) -> None:
     if finding.fault.is_damage:
         raise finding.error("")
 
@@ -77,8 +77,12 @@ def test_damage_before_the_newest_snapshot_is_reported_once(tmp_path: Path) -> N
     folder = write_data_dir(tmp_path, {9: snapshot(9, b"9")}, logs)
     rows, findings = read(folder)
     assert zxids(rows) == [5, 6, 8, 9, 10, 11, 13]
-    expected = [(Fault.CHECKSUM, "log.a"), (Fault.CHECKSUM, "log.1"), (Fault.GAP, "log.1")]
-    expected.append((Fault.GAP, "log.a"))
+    expected = [
+        (ZooKeeperFault.CHECKSUM, "log.a"),
+        (ZooKeeperFault.CHECKSUM, "log.1"),
+        (ZooKeeperFault.GAP, "log.1"),
+    ]
+    expected.append((ZooKeeperFault.GAP, "log.a"))
     assert [(each.fault, Path(each.file).name) for each in findings] == expected
     assert "checksum" in refused(folder)
 
@@ -89,7 +93,7 @@ def test_a_log_that_is_missing_before_the_newest_snapshot_is_reported(tmp_path: 
     folder = write_data_dir(tmp_path, {10: snapshot(10, b"10")}, logs)
     rows, findings = read(folder)
     assert zxids(rows) == [5, 9, 10]
-    assert [each.fault for each in findings] == [Fault.GAP]
+    assert [each.fault for each in findings] == [ZooKeeperFault.GAP]
     assert "0x5 and 0x9" in refused(folder)
 
 
@@ -115,7 +119,7 @@ def test_a_deletion_that_a_gap_hides_is_no_older_than_the_last_write(tmp_path: P
     nodes.append(Node(other.encode(), b"1", mzxid=6, mtime_ms=1_000_006))
     folder = write_data_dir(tmp_path, {8: snapshot_bytes(nodes)}, logs)
     rows, findings = read(folder)
-    assert [each.fault for each in findings] == [Fault.NOT_LOGGED]
+    assert [each.fault for each in findings] == [ZooKeeperFault.NOT_LOGGED]
     last = rows[-1]
     assert (last["partition"], last["is_tombstone"], last["record_offset"]) == (0, True, 9)
     assert last["record_timestamp_ms"] == 1_000_009

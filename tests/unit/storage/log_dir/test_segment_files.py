@@ -11,7 +11,7 @@ import pytest
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.log_dir.segment_files import FoundSegment, Status, found_segments
+from kafkalog.storage.log_dir.segment_files import FoundSegment, SegmentStatus, found_segments
 from kafkalog.storage.recovery.temporary_files import dropped_files, finished_swaps, is_replaced
 from tests.samples import consecutive
 from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
@@ -59,10 +59,10 @@ def test_a_finished_swap_takes_the_place_of_all_it_covers(tmp_path: Path) -> Non
     (partition / log_name(0, ".swap")).write_bytes(files.log)
     found = {Path(segment.file.path).name: segment for segment in found_in(partition)}
     assert {name: segment.status for name, segment in found.items()} == {
-        log_name(0): Status.REPLACED,
-        log_name(0, ".swap"): Status.TAKES_OVER,
-        log_name(6): Status.REPLACED,
-        log_name(12): Status.ACTIVE,
+        log_name(0): SegmentStatus.REPLACED,
+        log_name(0, ".swap"): SegmentStatus.TAKES_OVER,
+        log_name(6): SegmentStatus.REPLACED,
+        log_name(12): SegmentStatus.ACTIVE,
     }
     assert found[log_name(6)].reason == (
         f"deleted for {log_name(0, '.swap')}, which covers offsets 0 to 11"
@@ -87,7 +87,7 @@ def test_a_swap_that_keeps_a_broker_from_starting_says_so(tmp_path: Path) -> Non
     partition = add_partition(tmp_path, "orders-0", 12)
     (partition / log_name(0, ".swap")).write_bytes(bytes(100))
     swap, active = found_in(partition)
-    assert (swap.status, active.status) == (Status.TAKES_OVER, Status.ACTIVE)
+    assert (swap.status, active.status) == (SegmentStatus.TAKES_OVER, SegmentStatus.ACTIVE)
     assert swap.reason.startswith("keeps a broker from starting: ")
 
 
@@ -96,7 +96,7 @@ def test_an_index_without_its_log_is_dropped(tmp_path: Path) -> None:
     partition = add_partition(tmp_path, "orders-0", 0, 10)
     (partition / log_name(0)).unlink()
     first, _ = found_in(partition)
-    assert (Path(first.file.path).name, first.status) == (f"{0:020d}.index", Status.DROPPED)
+    assert (Path(first.file.path).name, first.status) == (f"{0:020d}.index", SegmentStatus.DROPPED)
     assert first.reason == "an index without its log"
 
 
@@ -112,7 +112,7 @@ def test_segments_of_tiered_storage_are_not_a_brokers(tmp_path: Path) -> None:
     partition = add_partition(tmp_path, "orders-0")
     (partition / f"{7:020d}-AAAAAAAAAAAAAAAAAAAAAQ.log").touch()
     (segment,) = found_in(partition)
-    assert (segment.status, segment.name.base_offset) == (Status.NOT_SERVED, 7)
+    assert (segment.status, segment.name.base_offset) == (SegmentStatus.NOT_SERVED, 7)
 
 
 def test_segments_below_the_log_start_wait_for_retention(tmp_path: Path) -> None:
@@ -121,7 +121,11 @@ def test_segments_below_the_log_start_wait_for_retention(tmp_path: Path) -> None
     (log,) = find_partitions([str(partition)])
     log_dir = replace(log.log_dir, log_starts={("orders", 0): 10})
     found = found_segments(replace(log, log_dir=log_dir), list_directory(log.path))
-    assert [segment.status for segment in found] == [Status.LIVE, Status.LIVE, Status.ACTIVE]
+    assert [segment.status for segment in found] == [
+        SegmentStatus.LIVE,
+        SegmentStatus.LIVE,
+        SegmentStatus.ACTIVE,
+    ]
     assert [segment.reason.startswith("all of it") for segment in found] == [True, False, False]
 
 

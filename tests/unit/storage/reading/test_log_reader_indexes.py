@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.format.message_set import write_message
+from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.resync import Bounds
@@ -158,7 +158,7 @@ def test_an_index_that_points_to_a_batch_inside_a_value_is_not_believed(
     if magic == 2:
         outer = write_batch([Record(1, 1, 0, None, inside)], BatchFields(base_offset=1))
     else:
-        outer = write_message(1, magic, None, inside)
+        outer = write_old_message(1, magic, None, inside)
     batches = [batch(0, 1), outer, batch(2), batch(30, value=b"the real one")]
     log = write_log(tmp_path / "a-0", (0, batches))
     position = len(batches[0]) + outer.index(inside)

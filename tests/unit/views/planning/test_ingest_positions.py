@@ -14,9 +14,9 @@ from kafkalog.views.planning.ingest_positions import (
     IngestPositions,
     IngestRun,
     Replaces,
+    ingest_positions_from_json,
     ingest_run,
-    positions_from_json,
-    starting_offsets,
+    ingest_starting_offsets,
 )
 from kafkalog.views.planning.state_positions import StateSource
 from tests.unit.views.planning.test_state_positions import SOURCE as LOG
@@ -66,9 +66,9 @@ def test_a_mark_that_goes_back_takes_nothing_back() -> None:
 
 
 def test_positions_are_read_from_the_commit_as_they_were_written() -> None:
-    assert positions_from_json(READ.to_json()) == READ
+    assert ingest_positions_from_json(READ.to_json()) == READ
     for text in (None, "", "[]", '{"job":"another"}'):
-        assert positions_from_json(text) is None
+        assert ingest_positions_from_json(text) is None
 
 
 def test_what_was_deleted_before_it_was_read_is_a_gap_and_the_run_goes_on() -> None:
@@ -159,6 +159,6 @@ def test_the_hand_over_names_all_partitions_and_leaves_out_topics_that_stopped()
     other = replace(OTHER, topic="payments", partition=0, topic_id="third")
     run = added(NOTHING, SOURCE, OTHER, empty, other)
     told = {"orders": {"0": 90, "1": 7, "2": 0}, "payments": {"0": 7}}
-    assert json.loads(starting_offsets(run.positions, run.ranges)) == told
+    assert json.loads(ingest_starting_offsets(run.positions, run.ranges)) == told
     run = added(run.positions, replace(SOURCE, log_end_offset=1, end_offset=1))
-    assert json.loads(starting_offsets(run.positions, run.ranges)) == {"payments": {"0": 7}}
+    assert json.loads(ingest_starting_offsets(run.positions, run.ranges)) == {"payments": {"0": 7}}

@@ -15,7 +15,7 @@ from kafkalog.views.planning.state_positions import (
     StateSource,
     full_run,
     incremental_run,
-    positions_from_json,
+    state_positions_from_json,
 )
 
 SETTINGS = StateSettings("read_committed", keep_tombstones=False)
@@ -123,12 +123,12 @@ def test_a_refresh_does_not_mix_clusters() -> None:
 def test_positions_are_read_as_they_were_written() -> None:
     text = READ.to_json()
     assert json.loads(text)["next_offsets"] == {"orders": {"0": 90, "1": 7}}
-    assert positions_from_json(text) == READ
+    assert state_positions_from_json(text) == READ
 
 
 @pytest.mark.parametrize("text", [None, "", "nightly", "[1]", '{"job": "another"}'])
 def test_what_others_write_into_commits_are_no_positions(text: str | None) -> None:
-    assert positions_from_json(text) is None
+    assert state_positions_from_json(text) is None
 
 
 @pytest.mark.parametrize(

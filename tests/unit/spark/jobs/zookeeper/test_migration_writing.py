@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import OptionError
-from kafkalog.inspection.groups.offset_segments import NEW_LOG, LogEnd
+from kafkalog.inspection.groups.offset_segments import NEW_LOG, AppendPoint
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.jobs.zookeeper.migration_writing import commit_forms
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 
-ENDS = {0: LogEnd(33, 0, magic=1), 1: LogEnd(0, 0)}
+ENDS = {0: AppendPoint(33, 0, magic=1), 1: AppendPoint(0, 0)}
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_commits_are_written_as_the_partitions_last_messages_are(
 ) -> None:
     # F480: partition 1 is empty, and as the others are.
     assert commit_forms(None, ENDS, of_offsets) == dict.fromkeys((0, 1), COMMIT_FORMS["0.10"])
-    mixed = {0: LogEnd(33, 0, magic=2), 1: LogEnd(0, 0)}
+    mixed = {0: AppendPoint(33, 0, magic=2), 1: AppendPoint(0, 0)}
     assert commit_forms(None, mixed, of_offsets) == {
         0: COMMIT_FORMS["0.11"],
         1: COMMIT_FORMS["0.10"],
@@ -45,7 +45,7 @@ def test_the_release_that_is_asked_for_is_that(of_offsets: list[PartitionLog]) -
 
 def test_where_no_message_tells_the_release_has_to_be_named() -> None:
     # F480
-    for end in (NEW_LOG, LogEnd(0, 0)):
+    for end in (NEW_LOG, AppendPoint(0, 0)):
         with pytest.raises(OptionError, match="--broker-version"):
             commit_forms(None, {0: end}, [])
         assert commit_forms("0.9", {0: end}, []) == {0: COMMIT_FORMS["0.9"]}

@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import Row
 
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
-from kafkalog.coordination.zookeeper.offset_migration import Comparison, Move
+from kafkalog.coordination.zookeeper.offset_migration import Move, StoreComparison
 from kafkalog.spark.jobs.zookeeper.migration_words import migration_findings, move_words
 from kafkalog.spark.jobs.zookeeper.offset_judgement import Judgement, judged_rows
 
@@ -36,7 +36,7 @@ def warnings(judgement: Judgement, to: str = "to_kafka", **changes: Any) -> list
 
 
 def totals(**counts: int) -> Row:
-    names = [each.value for each in Comparison]
+    names = [each.value for each in StoreComparison]
     names += [f"{move.value}_{to}" for to in ("to_kafka", "to_zookeeper") for move in Move]
     names += ["expired", "warned_to_kafka", "warned_to_zookeeper"]
     return Row(**{**dict.fromkeys(names, 0), **counts})
