@@ -7,7 +7,7 @@ checkpoints, as a broker that was stopped leaves them.
 from __future__ import annotations
 
 from kafkalog.testing.log_directory import LogDirectory
-from kafkalog.testing.made_records import HeaderGiven, ProducerRecord
+from kafkalog.testing.made_records import Header, ProducerRecord
 from kafkalog.testing.producers import TransactionalProducer
 from kafkalog.testing.topics import Topic
 

@@ -15,17 +15,17 @@ START_MS = 1_767_225_600_000
 _TICK_MS = 1000
 
 # Text is UTF-8; None is null, which is not the same as empty.
-FieldGiven = str | bytes | None
-HeaderGiven = tuple[str, FieldGiven]
+Field = str | bytes | None
+Header = tuple[str, Field]
 
 
 class ProducerRecord(NamedTuple):
     """What a producer sends. A value of None is a tombstone; without a time the record gets that of
     the log directory's clock."""
 
-    key: FieldGiven
-    value: FieldGiven
-    headers: Sequence[HeaderGiven] = ()
+    key: Field
+    value: Field
+    headers: Sequence[Header] = ()
     timestamp_ms: int | None = None
 
 
@@ -42,14 +42,14 @@ class Clock:
         return now_ms
 
 
-def sent_record(given: ProducerRecord | tuple[FieldGiven, FieldGiven]) -> ProducerRecord:
+def sent_record(given: ProducerRecord | tuple[Field, Field]) -> ProducerRecord:
     """What was given, with all its fields. Raises RowError for what is no record."""
     if not isinstance(given, tuple) or not 2 <= len(given) <= len(ProducerRecord._fields):
         raise RowError(f"{given!r}: a record is a ProducerRecord, or a tuple of key and value")
     return ProducerRecord(*given)
 
 
-def field_bytes(field: FieldGiven) -> bytes | None:
+def field_bytes(field: Field) -> bytes | None:
     """What stands in the record. Raises RowError for what is neither text nor bytes nor None."""
     if field is None or isinstance(field, bytes):
         return field

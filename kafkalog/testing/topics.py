@@ -13,7 +13,7 @@ from kafkalog.storage.writing.partition_output import check_partition
 from kafkalog.testing.made_logs import MadeLog
 from kafkalog.testing.made_records import (
     Clock,
-    FieldGiven,
+    Field,
     ProducerRecord,
     field_bytes,
     record_at,
@@ -26,7 +26,7 @@ _CODECS = {codec.name.lower(): codec for codec in CompressionType}
 _DAY_MS = 24 * 60 * 60 * 1000
 
 # Records, or just keys and values.
-Sent = Iterable[ProducerRecord | tuple[FieldGiven, FieldGiven]]
+Sent = Iterable[ProducerRecord | tuple[Field, Field]]
 # Puts records, whose offsets begin at the log's end, into a log.
 Append = Callable[[MadeLog, Sequence[Record]], None]
 
