@@ -4,7 +4,7 @@ import sys
 
 from pyspark.sql import functions as F
 
-from kafkalog.spark.session import job_session
+from kafkalog import job_session
 
 with job_session("a first look", with_delta=False) as spark:
     records = spark.read.format("kafkalog").option("mode", "PERMISSIVE").load(sys.argv[1:])

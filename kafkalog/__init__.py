@@ -1,93 +1,123 @@
-"""Kafka's log files as Spark DataFrames, read in bulk and without a broker."""
+"""Kafka's log files as Spark DataFrames, read in bulk and without a broker.
+
+Every name that users need is here or in `kafkalog.testing`. Most are imported when they are first
+used, because they import pyspark or pyarrow.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
-from weakref import WeakSet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from kafkalog.views.options.call_options import (
-        OffsetsGiven,
-        OptionValue,
-        Paths,
-        Timestamps,
-        Topics,
+    from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
+    from kafkalog.analysis.lag.group_generations import group_generations
+    from kafkalog.analysis.lag.groups import (
+        group_members,
+        groups,
+        latest_group_records,
+        member_partitions,
     )
+    from kafkalog.analysis.readable import readable
+    from kafkalog.errors import (
+        CorruptDataError,
+        DataLossError,
+        KafkaLogError,
+        LogDirError,
+        OffsetOutOfRangeError,
+        OptionError,
+        SchemaError,
+    )
+    from kafkalog.inspection.logs.log_offsets import earliest_offset, latest_offset, log_end_offset
+    from kafkalog.messages.consumer_protocol import read_assignment, read_subscription
+    from kafkalog.messages.internal_records import read_control_record, read_internal_record
+    from kafkalog.messages.record_writer import write_record_key, write_record_value
+    from kafkalog.spark.frames import read, register, write
+    from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
+    from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
+    from kafkalog.spark.session import job_session, notebook_session
+    from kafkalog.spark.tables import described
+    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.storage.reading.log_reader import LogReader
+    from kafkalog.storage.writing.log_writer import LogWriter
 
 __version__ = "0.1.0"
 
+__all__ = [
+    "CorruptDataError",
+    "DataLossError",
+    "KafkaLogError",
+    "LogDirError",
+    "LogReader",
+    "LogWriter",
+    "OffsetOutOfRangeError",
+    "OptionError",
+    "SchemaError",
+    "commits_complete_from",
+    "commits_in_effect",
+    "described",
+    "earliest_offset",
+    "find_partitions",
+    "group_generations",
+    "group_members",
+    "groups",
+    "job_session",
+    "latest_group_records",
+    "latest_offset",
+    "log_end_offset",
+    "log_places",
+    "member_partitions",
+    "notebook_session",
+    "read",
+    "read_assignment",
+    "read_control_record",
+    "read_internal_record",
+    "read_subscription",
+    "readable",
+    "register",
+    "with_commit_status",
+    "with_lag",
+    "write",
+    "write_record_key",
+    "write_record_value",
+]
 
-# Spark warns of a source that it found by itself and that is registered, each time.
-_registered: WeakSet[SparkSession] = WeakSet()
+# Modules below kafkalog, and the public names that each defines.
+_PUBLIC_NAMES = {
+    "analysis.lag.commits": ("commits_in_effect", "with_commit_status"),
+    "analysis.lag.group_generations": ("group_generations",),
+    "analysis.lag.groups": (
+        *("group_members", "groups", "latest_group_records", "member_partitions"),
+    ),
+    "analysis.readable": ("readable",),
+    "errors": (
+        *("CorruptDataError", "DataLossError", "KafkaLogError", "LogDirError"),
+        *("OffsetOutOfRangeError", "OptionError", "SchemaError"),
+    ),
+    "inspection.logs.log_offsets": ("earliest_offset", "latest_offset", "log_end_offset"),
+    "messages.consumer_protocol": ("read_assignment", "read_subscription"),
+    "messages.internal_records": ("read_control_record", "read_internal_record"),
+    "messages.record_writer": ("write_record_key", "write_record_value"),
+    "spark.frames": ("read", "register", "write"),
+    "spark.jobs.lag.lag_reading": ("log_places", "with_lag"),
+    "spark.jobs.lag.offsets_topic": ("commits_complete_from",),
+    "spark.session": ("job_session", "notebook_session"),
+    "spark.tables": ("described",),
+    "storage.log_dir.log_dir": ("find_partitions",),
+    "storage.reading.log_reader": ("LogReader",),
+    "storage.writing.log_writer": ("LogWriter",),
+}
+_MODULES = {name: module for module, names in _PUBLIC_NAMES.items() for name in names}
+
+if not TYPE_CHECKING:  # mypy would take any name for one that is there
+
+    def __getattr__(name):
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = found
+        return found
 
 
-def _register_once(spark: SparkSession) -> None:
-    if spark not in _registered:
-        register(spark)
-        _registered.add(spark)
-
-
-def register(spark: SparkSession) -> None:
-    """Make `format("kafkalog")` and `format("zookeeper")` known to a session that did not find them
-    by itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
-    names another."""
-    from kafkalog.spark.source.data_source import KafkaLogDataSource
-    from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
-    from kafkalog.spark.worker_python import use_this_python
-
-    use_this_python(spark)
-    spark.dataSource.register(KafkaLogDataSource)
-    spark.dataSource.register(ZookeeperDataSource)
-
-
-def read(
-    spark: SparkSession,
-    path: Paths,
-    *,
-    columns: str | Sequence[str] | None = None,
-    topics: Topics | None = None,
-    offsets: OffsetsGiven | None = None,
-    timestamps: Timestamps | None = None,
-    **options: OptionValue,
-) -> DataFrame:
-    """Kafka's log directories as a DataFrame: what `spark.read.format("kafkalog")` reads, with
-    Python values in place of JSON.
-
-    `path` is a path or several. `topics` is a topic, several, or `{"orders": [0, 1]}` for certain
-    partitions. `offsets` are from where and up to where to read, the end not included, None for
-    all: `(10, None)` for each of the partitions that `topics` names, or of certain partitions,
-    `{"orders": {0: (10, 20)}}`. `timestamps` are a filter on the times of records, likewise from
-    and until: datetimes with a time zone, or milliseconds since 1970. Everything else is an option
-    of the source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
-
-    Raises OptionError, and LogDirError for a path without Kafka's files; what only files can tell,
-    Spark raises when it reads.
-    """
-    from kafkalog.spark.source.early_errors import refuse_early
-    from kafkalog.views.options.call_options import path_texts, source_options
-
-    given = source_options(
-        columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
-    )
-    paths = path_texts(path)
-    refuse_early(paths, given)
-    _register_once(spark)
-    return spark.read.format("kafkalog").options(**given).load(paths)
-
-
-def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
-    """Write a DataFrame with the columns of Kafka's records to a log directory (docs/writing.md).
-
-    Rows are brought into the order that a log has: all of a partition in one task, sorted by
-    offset. `options` are those of `df.write.format("kafkalog")`. Raises SchemaError where there is
-    no column `offset` to sort by.
-    """
-    from kafkalog.spark.source.row_order import in_log_order
-    from kafkalog.views.options.call_options import option_texts
-
-    writer = in_log_order(frame).write.format("kafkalog").mode("append")
-    writer.options(**option_texts(options)).save(path)
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,10 +18,9 @@ from importlib.metadata import PackageNotFoundError, distribution, requires
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-import kafkalog
 from kafkalog.resources import resource
 
-_PACKAGE = Path(kafkalog.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 # Each is its own module at the top, where Spark looks for sources.
 _SHIMS = {"pyspark_kafkalog": "discovery.py", "pyspark_zookeeper": "zookeeper_discovery.py"}
 _RESOURCES = (

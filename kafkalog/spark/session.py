@@ -15,8 +15,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-import kafkalog
 from kafkalog.resources import resource
+from kafkalog.spark.frames import register
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 from kafkalog.spark.ivy_output import without_ivy_output
 from kafkalog.spark.packing import write_zip
@@ -73,7 +73,7 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
         else:
             # A JVM that was there before, such as spark-submit's, has them not in its environment.
             spark.sparkContext.environment.update(shared_variables())
-        kafkalog.register(spark)
+        register(spark)
         yield spark
 
 
@@ -82,7 +82,7 @@ def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
     at the end of a cell. It is left running, and talks to its workers by TCP: Spark ends those that
     were idle for a minute, and by TCP all end quietly, whoever made them."""
     spark = _session(app_name, with_delta=True, local={})
-    kafkalog.register(spark)
+    register(spark)
     spark.conf.set("spark.sql.repl.eagerEval.enabled", True)
     spark.conf.set("spark.sql.repl.eagerEval.maxNumRows", _SHOWN_ROWS)
     spark.conf.set("spark.sql.repl.eagerEval.truncate", _CELL_CHARACTERS)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from examples.shop_week import write_shop_week
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import Record
 from kafkalog.format.segment import read_ranges, read_segment_records
 from tests.conftest import ROOT
+from tests.docs.shop_week import write_shop_week
 
 EXAMPLE = ROOT / "examples" / "shop-week"
 

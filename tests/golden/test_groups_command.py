@@ -120,7 +120,7 @@ def test_the_groups_that_are_listed_are_those_that_the_broker_knew(
 
 
 def test_who_is_behind_since_when() -> None:
-    # examples/shop_week.py says what was committed when.
+    # tests/docs/shop_week.py says what was committed when.
     (late,) = rows(SHOP, "--lagging")
     assert (late["group"], late["partitions_behind"], late["lost"]) == ("reports", 3, 0)
     described = rows(SHOP, "--group", "reports", "--verbose")

@@ -7,7 +7,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.spark.source.batch_reader import KafkaLogReader
 from kafkalog.spark.source.projection import projected_columns, view_schema
-from kafkalog.spark.worker_daemon import quieten_planner
+from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.views.options.options import read_options
 from kafkalog.views.options.stream_options import loaded_options, stream_options

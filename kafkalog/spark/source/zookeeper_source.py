@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.log_lines import logger
 from kafkalog.spark.source.projection import chosen_columns, known_columns, table_struct
-from kafkalog.spark.worker_daemon import quieten_planner
+from kafkalog.spark.source.quiet_workers import quieten_planner
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.views.options.zookeeper_options import (
     ZookeeperOptions,

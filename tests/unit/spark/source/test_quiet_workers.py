@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from kafkalog.spark import worker_daemon
+from kafkalog.spark.source import quiet_workers
 
 
 def test_a_broken_pipe_ends_a_worker_and_nothing_else_does(
@@ -21,12 +21,12 @@ def test_a_broken_pipe_ends_a_worker_and_nothing_else_does(
     def worker(sock: socket.socket, authenticated: bool) -> int:
         raise raised.pop(0)
 
-    monkeypatch.setattr(worker_daemon, "_worker", worker)
+    monkeypatch.setattr(quiet_workers, "_worker", worker)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert worker_daemon._quiet_worker(ours, authenticated=True) == 1
+        assert quiet_workers.quiet_worker(ours, authenticated=True) == 1
         with pytest.raises(ConnectionResetError):
-            worker_daemon._quiet_worker(ours, authenticated=True)
+            quiet_workers.quiet_worker(ours, authenticated=True)
 
 
 @pytest.mark.parametrize(("started", "is_quiet"), [("pyspark.daemon", True), ("pytest", False)])
@@ -37,8 +37,8 @@ def test_a_worker_of_spark_s_daemon_is_made_quiet_and_no_other(
     main.__spec__ = ModuleSpec(started, None)
     vars(main)["worker"] = "theirs"
     monkeypatch.setitem(sys.modules, "__main__", main)
-    worker_daemon.quieten_planner()
-    assert vars(main)["worker"] == (worker_daemon._quiet_worker if is_quiet else "theirs")
+    quiet_workers.quieten_planner()
+    assert vars(main)["worker"] == (quiet_workers.quiet_worker if is_quiet else "theirs")
 
 
 def test_what_is_started_is_spark_s_daemon() -> None:

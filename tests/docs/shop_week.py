@@ -1,6 +1,6 @@
 """A week of a small shop's Kafka, invented: what examples/shop-week holds, and what to try on it.
 
-`python examples/shop_week.py DIRECTORY` writes it anew. The tutorials and the notebooks read it:
+`python -m tests.docs.shop_week DIRECTORY` writes it anew. The tutorials and the notebooks read it:
 
 - orders, three partitions: a record per order, JSON, keyed by customer. On Tuesday at 03:12 one
   of partition 1 is broken off in the middle of its JSON.

@@ -1,0 +1,85 @@
+"""`kafkalog.read`, `kafkalog.write` and `kafkalog.register`: DataFrames with Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakSet
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kafkalog.spark.source.data_source import KafkaLogDataSource
+from kafkalog.spark.source.early_errors import refuse_early
+from kafkalog.spark.source.row_order import in_log_order
+from kafkalog.spark.source.zookeeper_source import ZookeeperDataSource
+from kafkalog.spark.worker_python import use_this_python
+from kafkalog.views.options.call_options import (
+    OffsetsGiven,
+    OptionValue,
+    Paths,
+    Timestamps,
+    Topics,
+    option_texts,
+    path_texts,
+    source_options,
+)
+
+# Spark warns of a source that it found by itself and that is registered, each time.
+_registered: WeakSet[SparkSession] = WeakSet()
+
+
+def _register_once(spark: SparkSession) -> None:
+    if spark not in _registered:
+        register(spark)
+        _registered.add(spark)
+
+
+def register(spark: SparkSession) -> None:
+    """Register `format("kafkalog")` and `format("zookeeper")` with a session that did not find them
+    itself. On one machine the Python of this process plans and reads, unless PYSPARK_PYTHON
+    names another."""
+    use_this_python(spark)
+    spark.dataSource.register(KafkaLogDataSource)
+    spark.dataSource.register(ZookeeperDataSource)
+
+
+def read(
+    spark: SparkSession,
+    path: Paths,
+    *,
+    columns: str | Sequence[str] | None = None,
+    topics: Topics | None = None,
+    offsets: OffsetsGiven | None = None,
+    timestamps: Timestamps | None = None,
+    **options: OptionValue,
+) -> DataFrame:
+    """Return Kafka's log directories as a DataFrame, as `spark.read.format("kafkalog")` does, with
+    Python values in place of JSON.
+
+    `path` is a path or several. `topics` is a topic, several, or `{"orders": [0, 1]}` for certain
+    partitions. `offsets` is a range, from and until, with the end not included and None for no
+    bound: `(10, None)` for each of the partitions that `topics` names, or `{"orders": {0: (10,
+    20)}}` for certain partitions. `timestamps` is a range of record times, likewise from and until:
+    datetimes with a time zone, or milliseconds since 1970. Any other keyword is an option of the
+    source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
+
+    Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
+    files' contents are raised by Spark when it reads.
+    """
+    given = source_options(
+        columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
+    )
+    paths = path_texts(path)
+    refuse_early(paths, given)
+    _register_once(spark)
+    return spark.read.format("kafkalog").options(**given).load(paths)
+
+
+def write(frame: DataFrame, path: str, **options: OptionValue) -> None:
+    """Write a DataFrame with the columns of Kafka's records to a log directory (docs/writing.md).
+
+    Brings rows into log order first: one task has all rows of a partition, sorted by offset.
+    `options` are those of `df.write.format("kafkalog")`. Raises SchemaError if there is no column
+    `offset` to sort by.
+    """
+    writer = in_log_order(frame).write.format("kafkalog").mode("append")
+    writer.options(**option_texts(options)).save(path)
