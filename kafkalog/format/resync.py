@@ -22,6 +22,7 @@ from kafkalog.format.batch_header import (
     read_header,
 )
 from kafkalog.format.faults import Fault
+from kafkalog.format.offsets import Bounds
 from kafkalog.format.segment_bytes import SegmentBytes
 from kafkalog.format.torn_batch import (
     LEAST_RECORD_BYTES,
@@ -34,18 +35,6 @@ from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_varint
 
 # Shorter runs of zeros also stand in sound headers; a run this long is a block never written.
 LEAST_ZERO_RUN = V2_HEADER_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Offsets that the next batch may have: from `expected` up to, not including, `limit`."""
-
-    expected: int
-    limit: int
-
-    def hold(self, header: BatchHeader) -> bool:
-        """Whether all offsets of a batch lie within."""
-        return self.expected <= header.base_offset <= header.last_offset < self.limit
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,13 @@ from kafkalog.format.batch_header import (
     read_header,
 )
 from kafkalog.format.faults import Fault
+from kafkalog.format.offsets import Bounds, offset_bounds
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
 from kafkalog.format.records import Record
-from kafkalog.format.resync import Bounds, Damage, Finder
+from kafkalog.format.resync import Damage, Finder
 from kafkalog.format.segment_bytes import BytesInMemory
 from kafkalog.format.unreadable import UnreadableRanges
 
-# A segment's indexes hold offsets relative to its name as signed 32-bit integers.
-MAX_RELATIVE_OFFSET = 2**31 - 1
-LARGEST_OFFSET = 2**63 - 1
 # After so many ranges that decide nothing a batch waits no longer.
 PATIENCE = 1000
 # Faults of batches whose offsets are nevertheless right.
@@ -58,16 +56,6 @@ class FileRange:
     @property
     def end(self) -> int:
         return self.position + self.size
-
-
-def offset_bounds(base_offset: int | None, next_base_offset: int | None) -> Bounds:
-    """The offsets that batches of a segment can have: from the file's name to the next one's."""
-    if base_offset is None:
-        return Bounds(0, LARGEST_OFFSET)
-    limit = min(base_offset + MAX_RELATIVE_OFFSET + 1, LARGEST_OFFSET)
-    if next_base_offset is not None:
-        limit = min(limit, next_base_offset)
-    return Bounds(base_offset, limit)
 
 
 def read_ranges(

@@ -16,7 +16,7 @@ from kafkalog.errors import KafkaLogError, SchemaError
 from kafkalog.schemas import table_json
 from kafkalog.spark.whole_tables import write_whole
 
-TABLE_FORMATS = ("delta", "parquet", "json")
+SAVED_FORMATS = ("delta", "parquet", "json")
 INPUT_COLUMN = "input_path"
 
 

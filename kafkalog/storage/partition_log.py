@@ -12,6 +12,7 @@ from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.files.files import read_text
 from kafkalog.storage.names import CLUSTER_METADATA
 
+LEADER_EPOCHS = "leader-epoch-checkpoint"
 PARTITION_METADATA = "partition.metadata"
 
 

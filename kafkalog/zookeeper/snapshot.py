@@ -14,7 +14,7 @@ from kafkalog.zookeeper.snapshot_input import SnapshotInput, snapshot_chunks
 from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE, Acl
 
 SNAPSHOT_MAGIC = 0x5A4B534E
-SNAPSHOT_VERSION = 2
+SNAPSHOT_FILE_VERSION = 2
 OPEN_ACL_NUMBER = -1
 STAT_BYTES = 60
 # No server has so many sessions, or entries in its access control lists; a few compressed bytes can
@@ -75,8 +75,8 @@ class Snapshot:
         magic, version = self._input.read_int(), self._input.read_int()
         if magic != SNAPSHOT_MAGIC:
             raise corrupt(ZooKeeperFault.MAGIC, f"magic {magic & 0xFFFFFFFF:#x}, not ZKSN", 0)
-        if version != SNAPSHOT_VERSION:
-            detail = f"version {version}, known is {SNAPSHOT_VERSION}"
+        if version != SNAPSHOT_FILE_VERSION:
+            detail = f"version {version}, known is {SNAPSHOT_FILE_VERSION}"
             raise corrupt(ZooKeeperFault.VERSION, detail, 4)
         self._input.read_long()  # the database's id, which no reader looks at
 

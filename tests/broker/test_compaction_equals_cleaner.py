@@ -33,7 +33,7 @@ from kafkalog.storage.cleaning.log_transactions import log_transactions
 from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_configs import TopicConfigs
-from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT
+from kafkalog.storage.recovery.framing import LATEST_FORMAT
 from tests.broker.kafka_server import KafkaServer
 from tests.broker.marks import needs_kafka
 from tests.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster

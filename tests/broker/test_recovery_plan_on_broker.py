@@ -12,12 +12,8 @@ import pytest
 from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
 from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs, with_epoch
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
-from kafkalog.storage.recovery.recovery import (
-    LEADER_EPOCHS,
-    RecoveryPlan,
-    RecoverySettings,
-    plan_recovery,
-)
+from kafkalog.storage.partition_log import LEADER_EPOCHS
+from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from tests.broker.kafka_server import KafkaServer, ServerError
 from tests.broker.marks import needs_kafka
 from tests.broker.planned_damages import (

@@ -7,8 +7,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.records import Record
-from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.inspection.indexes.side_file_check import (
     leader_epoch_findings,

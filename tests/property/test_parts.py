@@ -21,7 +21,7 @@ from kafkalog.columns.batches.walk_start import may_begin_at
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.format.batch_header import read_header
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OffsetEntry, write_offset_index
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.reading.index_lookup import start_position

@@ -6,8 +6,7 @@ import numpy as np
 
 from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, first_offsets
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.format.segment import LARGEST_OFFSET
-from kafkalog.storage.reading.replicas import OffsetSpan
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 
 
 class DamagedOffsets:

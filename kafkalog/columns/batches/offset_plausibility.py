@@ -19,7 +19,7 @@ from kafkalog.columns.batches.batch_table import (
 )
 from kafkalog.columns.jit.compiled import LongArray, kernel
 from kafkalog.format.faults import Fault
-from kafkalog.format.resync import Bounds
+from kafkalog.format.offsets import Bounds
 from kafkalog.format.segment import PATIENCE
 
 _TOO_LARGE = int(Fault.TOO_LARGE)

@@ -52,8 +52,8 @@ from kafkalog.format.batch_header import (
     read_header,
 )
 from kafkalog.format.faults import Fault
-from kafkalog.format.resync import Bounds, Damage, Finder
-from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
+from kafkalog.format.offsets import LARGEST_OFFSET, Bounds, offset_bounds
+from kafkalog.format.resync import Damage, Finder
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.checksums import crc32, crc32c
 

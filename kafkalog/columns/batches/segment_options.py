@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
-from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.read_plan import SegmentRead

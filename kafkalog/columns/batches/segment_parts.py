@@ -19,7 +19,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS, V2_HEADER_BYTES
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OffsetEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import segment_file_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import Window, WindowBytes
 from kafkalog.format.batch_header import BatchHeader
-from kafkalog.format.resync import Bounds, Finder
-from kafkalog.format.segment import offset_bounds
+from kafkalog.format.offsets import Bounds, offset_bounds
+from kafkalog.format.resync import Finder
 
 
 def may_begin_at(window: Window, options: SegmentOptions) -> BatchHeader | None:

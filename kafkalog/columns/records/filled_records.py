@@ -28,12 +28,11 @@ from kafkalog.columns.batches.window import FileWindow, Window
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan, merged, subtract
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.renamed_files import current_path
 from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
-from kafkalog.storage.reading.replicas import OffsetSpan, merged, subtract
 
 Constants = Mapping[str, str | int | None]
 # Told of the offsets that came from another replica, and of its file.

@@ -18,7 +18,7 @@ from kafkalog.columns.records.segment_reader import Constants, OnFault
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.storage.reading.oldest_log import OldestRange, is_unfinished, read_oldest_file
-from kafkalog.storage.recovery.segment_recovery import Readable
+from kafkalog.storage.recovery.framing import Readable
 from kafkalog.wire.compression import CompressionType
 
 _ROWS = 4096

@@ -33,14 +33,13 @@ from kafkalog.format.batch_header import (
     V2_CHECKSUM_START,
 )
 from kafkalog.format.faults import Fault
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.log_snapshots import snapshot_entries
 from kafkalog.storage.reading.renamed_files import opened
-from kafkalog.storage.reading.replicas import OffsetSpan
 from kafkalog.wire.checksums import crc32c
 
 

@@ -29,11 +29,10 @@ from kafkalog.columns.transactions.transaction_markers import (
 )
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Fault
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.side_files.indexes import AbortedTransaction, read_transaction_index
 from kafkalog.storage.files.files import read_bytes
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.replicas import OffsetSpan
 
 # A segment's aborted transactions by producer, in their order.
 _Aborted = dict[int, list[AbortedTransaction]]

@@ -31,7 +31,7 @@ from kafkalog.columns.transactions.transaction_markers import is_transactional, 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import CONTROL_BIT, DELETE_HORIZON_BIT, LOG_APPEND_TIME_BIT
 from kafkalog.format.faults import Severity
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile

@@ -29,7 +29,7 @@ from kafkalog.command_line.inputs import logs_of_topics, those_of
 from kafkalog.command_line.terminal import tell
 from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.dump.dump_log import LogDump, Piece
 from kafkalog.storage.files.files import InputFile, modified_ms
 from kafkalog.storage.files.uris import is_remote

@@ -27,7 +27,7 @@ from kafkalog.command_line.parallel import in_order, processes_for
 from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.schemas import table_fields
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.words import counted

@@ -14,7 +14,7 @@ from kafkalog.command_line.dump.side_files import KNOWN, side_file_kind
 from kafkalog.command_line.inputs import missing_topics_explained, those_of, with_topics
 from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory, matching_entries
 from kafkalog.storage.files.uris import absolute_path

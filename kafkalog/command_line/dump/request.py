@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 
 from kafkalog.errors import OptionError
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.reading.offset_ranges import TimestampRange
 
 DUMP_FORMATS = ("text", "json", "csv", "parquet")

@@ -20,8 +20,9 @@ from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, te
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
-from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece, RecordFilter
+from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece
 from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
+from kafkalog.inspection.dump.record_search import RecordFilter
 from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.storage.files.output_files import given_file, is_written_directly
 from kafkalog.storage.log_dir.read_directories import refuse_inputs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -32,9 +32,8 @@ from kafkalog.columns.records.record_columns import OUTPUT_BYTES, RecordColumns
 from kafkalog.format.faults import Severity
 from kafkalog.inspection.dump.dump_lines import BatchLines, DumpedFile
 from kafkalog.inspection.dump.dump_records import DUMPED_COLUMNS, RecordLines
+from kafkalog.inspection.dump.record_search import RecordFilter
 from kafkalog.inspection.dump.text_lines import ByteColumn, LineFormat, escaped_text, of_texts
-
-RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Piece(NamedTuple):

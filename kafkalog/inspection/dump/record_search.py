@@ -39,11 +39,10 @@ from kafkalog.columns.transactions.transaction_markers import is_transactional
 from kafkalog.columns.transactions.transaction_outcomes import transaction_outcomes
 from kafkalog.columns.transactions.transaction_walk import StableOffset, stable_offset
 from kafkalog.format.faults import Fault, Severity
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import told_end
-from kafkalog.storage.reading.replicas import OffsetSpan
 
 _COLUMNS = ("offset", "timestampMs", "position", "key", "value")
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]

@@ -20,8 +20,7 @@ from kafkalog.messages.commit_records import CommitForm, GroupCommit, commit_bat
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import flush_directory, new_directory, write_file
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 
 _FIRST_EPOCH = 0
 

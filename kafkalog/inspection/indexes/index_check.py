@@ -13,7 +13,7 @@ from kafkalog.columns.batches.batch_table import new_table
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Severity
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY, used_bytes
 from kafkalog.inspection.indexes.header_walk import HeaderTable
 from kafkalog.inspection.indexes.index_findings import MISSING, ZEROS, IndexFinding

@@ -14,9 +14,7 @@ from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.format.side_files.producer_snapshot import producer_entries
 from kafkalog.inspection.indexes.index_findings import NOT_RISING, OFFSET, IndexFinding
 from kafkalog.storage.names import snapshot_offset
-
-LEADER_EPOCHS = "leader-epoch-checkpoint"
-PARTITION_METADATA = "partition.metadata"
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 
 
 def snapshot_findings(name: str, data: bytes) -> Iterator[IndexFinding]:

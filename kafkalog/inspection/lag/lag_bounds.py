@@ -14,7 +14,7 @@ import numpy as np
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.transactions.transaction_walk import TransactionWalk, stable_offset
 from kafkalog.format.batch_header import LOG_APPEND_TIME
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.inspection.lag.lag_walk import LagWalk
 from kafkalog.inspection.lag.moments import end_offsets_at
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset

@@ -17,7 +17,7 @@ from kafkalog.columns.transactions.transaction_outcomes import (
     TransactionOutcomes,
     transaction_outcomes,
 )
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.lag.offset_intervals import (
     BATCH_POSITION,
     BATCH_SIZE,
@@ -30,7 +30,6 @@ from kafkalog.inspection.lag.offset_intervals import (
 from kafkalog.inspection.logs.log_headers import LogHeaders, SegmentTable
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.renamed_files import opened
-from kafkalog.storage.reading.replicas import OffsetSpan
 
 _NO_ROWS = new_table(0)
 

@@ -23,8 +23,8 @@ from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
 from kafkalog.format.faults import Fault
+from kafkalog.format.offsets import OffsetSpan
 from kafkalog.inspection.logs.log_headers import SegmentTable
-from kafkalog.storage.reading.replicas import OffsetSpan
 
 # Decodes the batch at a position of a table's file; None for one that cannot be.
 DecodeBatch = Callable[[SegmentTable, int, int], BatchRecords | None]

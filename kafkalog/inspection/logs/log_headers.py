@@ -30,7 +30,7 @@ from kafkalog.columns.records.sound_batches import judged_chunks
 from kafkalog.columns.transactions.transaction_markers import offsets_of
 from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.renamed_files import opened

@@ -31,12 +31,11 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epochs
 from kafkalog.storage.files.files import InputFile, read_text
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.storage.reading.replicas import BatchFact, ReplicaFacts, by_lineage, gaps
-from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
 from kafkalog.wire.checksums import crc32, crc32c
 
 

@@ -13,7 +13,7 @@ from kafkalog.format.batch_header import computed_crc, read_header
 from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import decompressed_payload, read_batch
 from kafkalog.format.records import consumed_records
-from kafkalog.storage.recovery.segment_recovery import Readable
+from kafkalog.storage.recovery.framing import Readable
 
 _OFFSET = struct.Struct(">q")
 _MISPLACED = (Fault.OFFSET_RANGE, Fault.OFFSET_ORDER)

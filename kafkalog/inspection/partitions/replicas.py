@@ -11,6 +11,7 @@ from operator import attrgetter
 from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, POSITION, SIZE
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.faults import Fault
+from kafkalog.format.offsets import OffsetSpan, merged
 from kafkalog.inspection.logs.replica_facts import (
     batch_facts,
     replica_facts,
@@ -19,14 +20,7 @@ from kafkalog.inspection.logs.replica_facts import (
 )
 from kafkalog.storage.partition_log import PartitionLog, log_columns
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
-from kafkalog.storage.reading.replicas import (
-    BatchFact,
-    OffsetSpan,
-    ReplicaFacts,
-    compare,
-    epoch_divergence,
-    merged,
-)
+from kafkalog.storage.reading.replicas import BatchFact, ReplicaFacts, compare, epoch_divergence
 
 
 def replica_rows(logs: Sequence[PartitionLog]) -> Iterator[TableRow]:

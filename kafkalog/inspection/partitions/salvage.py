@@ -34,10 +34,10 @@ from kafkalog.storage.cleaning.log_compaction import compact_log
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.partition_log import PartitionLog, SegmentFile
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import ToldEnd, told_end
 from kafkalog.storage.recovery.producer_state import BrokerStartError
-from kafkalog.storage.recovery.recovery import LEADER_EPOCHS, RecoverySettings, plan_recovery
+from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
 from kafkalog.storage.writing.log_settings import NEVER, LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 

@@ -39,8 +39,6 @@ from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
 from kafkalog.inspection.indexes.index_findings import MISSING, ORPHAN, IndexFinding
 from kafkalog.inspection.indexes.side_file_check import (
-    LEADER_EPOCHS,
-    PARTITION_METADATA,
     leader_epoch_findings,
     snapshot_findings,
     topic_id_findings,
@@ -55,7 +53,7 @@ from kafkalog.storage.files.files import (
 )
 from kafkalog.storage.log_dir.segment_files import LOG, FoundSegment, SegmentStatus, found_segments
 from kafkalog.storage.names import snapshot_offset
-from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, PartitionLog
 from kafkalog.storage.recovery.temporary_files import CLEANED
 
 _Read = TypeVar("_Read")

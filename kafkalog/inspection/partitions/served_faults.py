@@ -17,7 +17,7 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES, decompressed_payload, 
 from kafkalog.format.records import consumed_records
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import SegmentFile
-from kafkalog.storage.recovery.segment_recovery import Frame, Readable, check_sum, frames
+from kafkalog.storage.recovery.framing import Frame, Readable, check_sum, frames
 
 # Findings of `kafkalog check`, as it lists them by default.
 _COUNTED = (Severity.ERROR.name.lower(), Severity.WARNING.name.lower())

@@ -19,8 +19,7 @@ from kafkalog.storage.files.files import InputFile, list_directory
 from kafkalog.storage.files.output_files import OutputFile, flush_directory, write_file
 from kafkalog.storage.log_dir.deleted_logs import DeletedLog
 from kafkalog.storage.names import segment_file_name, snapshot_offset
-from kafkalog.storage.partition_log import PARTITION_METADATA
-from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import DELETED
 
 _LOG = ".log"

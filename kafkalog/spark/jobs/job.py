@@ -21,7 +21,7 @@ from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.spark.session import is_on_this_machine
 from kafkalog.spark.spark_errors import last_words
-from kafkalog.spark.tables import TABLE_FORMATS
+from kafkalog.spark.tables import SAVED_FORMATS
 from kafkalog.storage.files.files import matching_paths
 from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
@@ -74,7 +74,7 @@ def job_parser(
     *,
     mode: Mode = Mode.PERMISSIVE,
     inputs: InputArgument = LOG_DIRS,
-    formats: Sequence[str] = TABLE_FORMATS,
+    formats: Sequence[str] = SAVED_FORMATS,
     output: str | None = None,
 ) -> argparse.ArgumentParser:
     """The arguments that every job takes, `mode` and `formats` being its own default and choice; of

@@ -17,7 +17,7 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.transaction_marker import ABORT, COMMIT, read_marker
 from kafkalog.storage.cleaning.log_transactions import LastBatch
-from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT
+from kafkalog.storage.recovery.framing import LATEST_FORMAT
 from kafkalog.wire.compression import CompressionType
 
 

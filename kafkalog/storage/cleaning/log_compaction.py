@@ -19,7 +19,7 @@ from kafkalog.storage.cleaning.compaction import (
 from kafkalog.storage.cleaning.log_transactions import log_transactions
 from kafkalog.storage.files.files import InputFile, modified_ms
 from kafkalog.storage.partition_log import SegmentFile
-from kafkalog.storage.recovery.segment_recovery import frames
+from kafkalog.storage.recovery.framing import frames
 from kafkalog.storage.writing.log_writer import LogWriter
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 from kafkalog.format.batch_header import NO_VALUE, read_header
 from kafkalog.format.side_files.indexes import AbortedTransaction
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
 from kafkalog.storage.recovery.producer_state import ProducerState
-from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT, Frame, add_to_producers
+from kafkalog.storage.recovery.segment_recovery import add_to_producers
 from kafkalog.storage.writing.log_writer import BatchInMemory
 
 

@@ -34,8 +34,7 @@ from kafkalog.storage.names import (
     segment_file_name,
     snapshot_offset,
 )
-from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, is_asked
-from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, PartitionLog, is_asked
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED, SWAP
 from kafkalog.words import counted, first_names, printable
 

@@ -16,11 +16,11 @@ from typing import Self, TypeVar
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import BatchHeader
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetEntry, TimeEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.recovery.segment_recovery import frames
+from kafkalog.storage.recovery.framing import frames
 
 # Between two entries of an offset index there are more only where it has been cut.
 _MOST_BATCHES = 10_000

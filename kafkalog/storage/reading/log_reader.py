@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError, DataLossError, LogDirError, OffsetOutOfRangeError
 from kafkalog.format.batch_header import computed_crc, read_header
+from kafkalog.format.offsets import LARGEST_OFFSET, offset_bounds
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
 from kafkalog.format.records import Record
-from kafkalog.format.segment import LARGEST_OFFSET, offset_bounds
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -24,7 +24,7 @@ from kafkalog.storage.reading.segment_lookup import (
     opened_index,
     start_position,
 )
-from kafkalog.storage.recovery.segment_recovery import Frame
+from kafkalog.storage.recovery.framing import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Fault
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.oldest_messages import (
     HEAD_BYTES,
     LENGTH_BYTES,
@@ -19,12 +20,11 @@ from kafkalog.format.oldest_messages import (
 )
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.records import Record
-from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.segment_lookup import is_zero_filled
-from kafkalog.storage.recovery.segment_recovery import Readable
+from kafkalog.storage.recovery.framing import Readable
 
 _HEAD_BYTES = LENGTH_BYTES + HEAD_BYTES[1]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.replicas import ReplicaFacts, believed_end, epoch_divergence
 

@@ -9,17 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafkalog.format.offsets import OffsetSpan, add_offsets, subtract
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.wire.checksums import crc32c
 
 NO_EPOCH = -1
-
-
-class OffsetSpan(NamedTuple):
-    """Offsets [start, end)."""
-
-    start: int
-    end: int
 
 
 class BatchFact(NamedTuple):
@@ -144,13 +138,13 @@ def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> ReplicaC
             _add_equal(found.equal, one)
             mine, theirs = mine + 1, theirs + 1
         elif one.last_offset < other.base_offset:
-            _add(found.extra, one.base_offset, one.last_offset)
+            add_offsets(found.extra, one.base_offset, one.last_offset)
             mine += 1
         elif other.last_offset < one.base_offset:
-            _add(found.missing, other.base_offset, other.last_offset)
+            add_offsets(found.missing, other.base_offset, other.last_offset)
             theirs += 1
         else:
-            _add(
+            add_offsets(
                 found.different,
                 min(one.base_offset, other.base_offset),
                 max(one.last_offset, other.last_offset),
@@ -158,9 +152,9 @@ def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> ReplicaC
             mine += one.last_offset <= other.last_offset
             theirs += other.last_offset <= one.last_offset
     for fact in replica[mine:]:
-        _add(found.extra, fact.base_offset, fact.last_offset)
+        add_offsets(found.extra, fact.base_offset, fact.last_offset)
     for fact in best[theirs:]:
-        _add(found.missing, fact.base_offset, fact.last_offset)
+        add_offsets(found.missing, fact.base_offset, fact.last_offset)
     return _without_overlaps(found)
 
 
@@ -171,14 +165,6 @@ def _without_overlaps(found: ReplicaComparison) -> ReplicaComparison:
     return found
 
 
-def _add(spans: list[OffsetSpan], first: int, last: int) -> None:
-    if spans and first <= spans[-1].end:
-        start = min(spans[-1].start, first)
-        spans[-1] = OffsetSpan(start, max(spans[-1].end, last + 1))
-    else:
-        spans.append(OffsetSpan(first, last + 1))
-
-
 def _add_equal(spans: list[tuple[OffsetSpan, int]], fact: BatchFact) -> None:
     stored = fact.crc.to_bytes(4, "big")
     if spans and fact.base_offset == spans[-1][0].end:
@@ -186,34 +172,3 @@ def _add_equal(spans: list[tuple[OffsetSpan, int]], fact: BatchFact) -> None:
         spans[-1] = OffsetSpan(span.start, fact.last_offset + 1), crc32c(stored, crc)
     else:
         spans.append((OffsetSpan(fact.base_offset, fact.last_offset + 1), crc32c(stored)))
-
-
-def merged(spans: Sequence[OffsetSpan]) -> list[OffsetSpan]:
-    """The same offsets in order, in as few spans as can be."""
-    joined: list[OffsetSpan] = []
-    for span in sorted(spans):
-        if span.start < span.end:
-            _add(joined, span.start, span.end - 1)
-    return joined
-
-
-def subtract(whole: Sequence[OffsetSpan], taken: Sequence[OffsetSpan]) -> list[OffsetSpan]:
-    """The offsets of `whole` that are not in `taken`."""
-    left = []
-    holes = merged(taken)
-    first = 0
-    for start, end in merged(whole):
-        position = start
-        while first < len(holes) and holes[first].end <= start:
-            first += 1
-        for number in range(first, len(holes)):
-            hole = holes[number]
-            if hole.start >= end:
-                break
-            if hole.start > position:
-                left.append(OffsetSpan(position, hole.start))
-            position = hole.end
-            first = number
-        if position < end:
-            left.append(OffsetSpan(position, end))
-    return left

@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import MAGICS, computed_crc
-from kafkalog.format.resync import Bounds
+from kafkalog.format.offsets import Bounds
 from kafkalog.format.side_files.indexes import OFFSET_ENTRY, OffsetEntry
 from kafkalog.storage.files.files import InputFile
-from kafkalog.storage.recovery.segment_recovery import Frame, Readable, frames
+from kafkalog.storage.recovery.framing import Frame, Readable, frames
 
 _ZEROS_READ = 1024 * 1024
 _BEHIND_ALL = 2**63

@@ -17,8 +17,8 @@ from kafkalog.format.side_files.indexes import (
     whole_entries,
 )
 from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.recovery.framing import Frame, frames
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
-from kafkalog.storage.recovery.segment_recovery import Frame, frames
 
 
 @dataclass(slots=True)

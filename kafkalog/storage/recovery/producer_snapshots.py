@@ -12,13 +12,14 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry, read_producer_snapshot
 from kafkalog.storage.files.files import InputFile, read_bytes
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment
 from kafkalog.storage.recovery.producer_state import (
     BrokerStartError,
     ProducerState,
     refuse_unreadable,
 )
-from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT, Frame, add_to_producers
+from kafkalog.storage.recovery.segment_recovery import add_to_producers
 
 DAY_MS = 24 * 60 * 60 * 1000
 

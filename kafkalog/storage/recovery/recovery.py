@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.indexes import (
     OFFSET_ENTRY,
@@ -27,6 +27,7 @@ from kafkalog.format.side_files.leader_epochs import (
     without_start,
 )
 from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
+from kafkalog.storage.partition_log import LEADER_EPOCHS
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.recovery.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
@@ -37,7 +38,6 @@ from kafkalog.storage.recovery.segment_recovery import (
 )
 from kafkalog.storage.recovery.temporary_files import dropped_files, finished_swaps, is_replaced
 
-LEADER_EPOCHS = "leader-epoch-checkpoint"
 _INDEXES = (".index", ".timeindex", ".txnindex")
 _SEGMENT_FILES = (".log", *_INDEXES)
 _DIGITS = re.compile("[0-9]{20}")

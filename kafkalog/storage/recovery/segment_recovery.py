@@ -1,62 +1,30 @@
 """What a broker makes of a segment's file when it loads a log: how far it reads batches, what it
 checks of them, and the indexes it builds anew. Rules: docs/format.md F113 to F116.
-
-A broker's own way of framing differs from kafkalog's (docs/format.md F60 to F67): it never goes on
-behind the first fault, takes unknown magics for format 2, and does not look into records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import (
     FIRST_BYTES,
-    LEAST_LENGTH,
-    LEGACY_CHECKSUM_START,
-    LOG_OVERHEAD,
     MAGIC_POSITION,
     NO_VALUE,
-    V2_CHECKSUM_START,
-    V2_HEADER_BYTES,
     BatchHeader,
-    read_header,
 )
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.indexes import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame, Readable, check_sum, frames
 from kafkalog.storage.recovery.producer_state import (
     BrokerStartError,
     ProducerState,
     refuse_unreadable,
 )
-from kafkalog.wire.checksums import CHUNK, crc32, crc32c
 
 _LARGEST_RELATIVE_OFFSET = 2**31 - 1
-LATEST_FORMAT = 2
-
-
-class Readable(Protocol):
-    """A file, as `kafkalog.storage.files.files.InputFile` is one."""
-
-    size: int
-
-    def read(self, position: int, size: int) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A batch as a broker frames it."""
-
-    position: int
-    header: BatchHeader
-
-    @property
-    def end(self) -> int:
-        return self.position + self.header.size
 
 
 class InvalidOffsetError(Exception):
@@ -83,38 +51,6 @@ class SegmentRecovery:
     @property
     def truncated_bytes(self) -> int:
         return self.size - self.valid_bytes
-
-
-def frames(file: Readable, position: int = 0, end: int | None = None) -> Iterator[Frame]:
-    """The batches from `position` on, none of them checked.
-
-    Ends where no whole batch is left. Raises CorruptDataError where the length is impossible.
-    """
-    end = file.size if end is None else end
-    while position < end - FIRST_BYTES:
-        head = file.read(position, V2_HEADER_BYTES)
-        length = int.from_bytes(head[8:12], "big", signed=True)
-        if length < LEAST_LENGTH[0]:
-            detail = f"a length of {length}, no batch is below {LEAST_LENGTH[0]}"
-            raise CorruptDataError("length", detail, position=position)
-        if position > end - LOG_OVERHEAD - length:
-            return
-        yield Frame(position, _header(head, length, position))
-        position += LOG_OVERHEAD + length
-
-
-def _header(head: bytes, length: int, position: int) -> BatchHeader:
-    magic = int.from_bytes(head[MAGIC_POSITION : MAGIC_POSITION + 1], "big", signed=True)
-    if magic < LATEST_FORMAT:
-        if magic == 1 and len(head) < LOG_OVERHEAD + LEAST_LENGTH[1]:
-            raise CorruptDataError("length", "too short for format 1", position=position)
-        legacy = head if magic >= 0 else head[:MAGIC_POSITION] + b"\0" + head[FIRST_BYTES:]
-        return replace(read_header(legacy, 0), magic=magic)
-    if length < LEAST_LENGTH[LATEST_FORMAT]:
-        detail = f"a length of {length}, no batch of format 2 is below {LEAST_LENGTH[2]}"
-        raise CorruptDataError("length", detail, position=position)
-    as_known = head[:MAGIC_POSITION] + bytes([LATEST_FORMAT]) + head[FIRST_BYTES:]
-    return replace(read_header(as_known, 0), magic=magic)
 
 
 def recover_segment(
@@ -160,22 +96,6 @@ def recover_segment(
     if found.latest is not None:
         _add_time_entry(found, found.latest)
     return found
-
-
-def check_sum(file: Readable, frame: Frame) -> None:
-    """Raise CorruptDataError where a batch's checksum is wrong. Of a batch of any size little is in
-    memory at a time."""
-    is_old = frame.header.magic < LATEST_FORMAT
-    position = frame.position + (LEGACY_CHECKSUM_START if is_old else V2_CHECKSUM_START)
-    function = crc32 if is_old else crc32c
-    computed = 0
-    while position < frame.end:
-        chunk = file.read(position, min(16 * CHUNK, frame.end - position))
-        computed = function(chunk, computed)
-        position += len(chunk)
-    if computed != frame.header.crc:
-        detail = f"stored {frame.header.crc:#010x}, computed {computed:#010x}"
-        raise CorruptDataError("checksum", detail, position=frame.position)
 
 
 def _check_range(header: BatchHeader, base_offset: int) -> None:

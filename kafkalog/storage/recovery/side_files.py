@@ -15,8 +15,9 @@ from kafkalog.format.side_files.indexes import (
 )
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
+from kafkalog.storage.recovery.framing import Readable
 from kafkalog.storage.recovery.producer_state import ProducerState
-from kafkalog.storage.recovery.segment_recovery import Readable, SegmentRecovery, recover_segment
+from kafkalog.storage.recovery.segment_recovery import SegmentRecovery, recover_segment
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,16 @@ from types import TracebackType
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.batch_header import BatchHeader, computed_crc
 from kafkalog.format.faults import Fault
-from kafkalog.format.segment import MAX_RELATIVE_OFFSET, framing_fault
+from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
+from kafkalog.format.segment import framing_fault
 from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch, write_leader_epochs
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from kafkalog.storage.files.output_files import Flush, flush_directory, new_directory, write_file
 from kafkalog.storage.names import partition_name
+from kafkalog.storage.partition_log import LEADER_EPOCHS
+from kafkalog.storage.recovery.framing import LATEST_FORMAT, Frame
 from kafkalog.storage.recovery.producer_state import ProducerState
-from kafkalog.storage.recovery.recovery import LEADER_EPOCHS
-from kafkalog.storage.recovery.segment_recovery import LATEST_FORMAT, Frame, add_to_producers
+from kafkalog.storage.recovery.segment_recovery import add_to_producers
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.segment_appender import SegmentAppender
 

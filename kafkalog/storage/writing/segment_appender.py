@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from kafkalog.format.batch_header import NO_VALUE, BatchHeader
-from kafkalog.format.segment import MAX_RELATIVE_OFFSET
+from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
 from kafkalog.format.side_files.indexes import (
     OFFSET_ENTRY,
     TIME_ENTRY,

@@ -12,8 +12,8 @@ from kafkalog.storage.reading.offset_ranges import EARLIEST, LATEST
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Topics = str | Sequence[str] | Mapping[str, Iterable[int]]
-OffsetPair = tuple[int | None, int | None]
-OffsetsGiven = OffsetPair | Mapping[str, Mapping[int, OffsetPair]]
+OffsetLimits = tuple[int | None, int | None]
+OffsetsGiven = OffsetLimits | Mapping[str, Mapping[int, OffsetLimits]]
 Timestamps = tuple[datetime | int | None, datetime | int | None]
 OptionValue = str | int | bool
 

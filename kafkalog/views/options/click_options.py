@@ -34,7 +34,7 @@ _OFFSETS = re.compile(
 _PLACE = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,9})")
 
 
-class OffsetRange(NamedTuple):
+class GivenOffsets(NamedTuple):
     """The value of `--offsets`: from `first` up to, not including, `end`, None for either side that
     is empty; of one partition, or of every partition where `topic_partition` is None."""
 
@@ -68,15 +68,15 @@ class Pattern(click.ParamType[str]):
         return str(value)
 
 
-class Offsets(click.ParamType[OffsetRange]):
+class Offsets(click.ParamType[GivenOffsets]):
     """`FROM:UNTIL`, `FROM:`, `:UNTIL` or one offset, after `TOPIC-PARTITION=` or alone."""
 
     name = "offsets"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> OffsetRange:
-        if isinstance(value, OffsetRange):
+    ) -> GivenOffsets:
+        if isinstance(value, GivenOffsets):
             return value
         found = _OFFSETS.fullmatch(value)
         if found is None or not (found["first"] or found["end"]):
@@ -89,7 +89,7 @@ class Offsets(click.ParamType[OffsetRange]):
         if first is not None and end is not None and first >= end:
             self.fail(f"{value!r}: FROM is not below UNTIL, which is not included", param, ctx)
         place = None if found["place"] is None else self._place(value, found["place"], param, ctx)
-        return OffsetRange(place, first, end)
+        return GivenOffsets(place, first, end)
 
     def _place(
         self, value: str, place: str, param: click.Parameter | None, ctx: click.Context | None

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
 from kafkalog.errors import OptionError, UnsupportedFormatError
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_offsets import earliest_local_offset, earliest_offset
 from kafkalog.inspection.logs.replica_facts import live_replicas, replica_sets

@@ -30,7 +30,7 @@ from kafkalog.columns.transactions.transaction_outcomes import (
 )
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.groups.group_metadata import (
     GROUP_RECORD_COLUMNS,
     group_rows,
@@ -47,7 +47,6 @@ from kafkalog.storage.reading.log_bounds import ToldEnd, told_end, with_indexes
 from kafkalog.storage.reading.offset_ranges import report_data_loss
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.storage.reading.renamed_files import opened
-from kafkalog.storage.reading.replicas import OffsetSpan
 from kafkalog.views.options.options import Mode, ReadOptions, View
 from kafkalog.views.reading.passed_damage import PassedDamage
 

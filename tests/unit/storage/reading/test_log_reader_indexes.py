@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from kafkalog.format.message_set import write_old_message
+from kafkalog.format.offsets import LARGEST_OFFSET, Bounds
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.resync import Bounds
-from kafkalog.format.segment import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OFFSET_ENTRY, OffsetEntry, write_offset_index
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog

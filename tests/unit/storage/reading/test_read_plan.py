@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkalog.format.segment import LARGEST_OFFSET
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.partition_log import LogDir
 from kafkalog.storage.reading.log_bounds import ToldEnd
 from kafkalog.storage.reading.offset_ranges import OffsetRange

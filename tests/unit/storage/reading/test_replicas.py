@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import LogDirError
+from kafkalog.format.offsets import OffsetSpan, subtract
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.replicas import (
     BatchFact,
-    OffsetSpan,
     ReplicaFacts,
     believed_end,
     by_lineage,
     compare,
     epoch_divergence,
-    subtract,
 )
 from kafkalog.wire.checksums import crc32c
 from tests.unit.storage.log_dirs import add_meta_properties, add_partition
