@@ -110,6 +110,17 @@ class OptionError(KafkaLogError):
         return (OptionError, (self.name, self.value, self.allowed))
 
 
+class ConflictingOptionsError(OptionError):
+    """Two options that cannot be used together."""
+
+    def __init__(self, name: str, other: str) -> None:
+        self.name, self.value, self.allowed = name, other, "one of the two"
+        Exception.__init__(self, f"{name} cannot be used with {other}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (ConflictingOptionsError, (self.name, self.value))
+
+
 class RowError(KafkaLogError):
     """Rows that cannot be written as records, or not in the order that they came in."""
 

@@ -19,7 +19,7 @@ import click
 from kafkalog import __version__
 from kafkalog.columns.jit.kernel_mode import prefer_stored
 from kafkalog.command_line.terminal import tell, tell_error
-from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
+from kafkalog.errors import ConflictingOptionsError, KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.words import names_that_are_there
@@ -131,7 +131,7 @@ def _refuse_contradictions(
             continue
         before = seen.setdefault(option.name, option)
         if before is not option:
-            raise OptionError(option.opts[0], "given", f"nothing beside {before.opts[0]}")
+            raise ConflictingOptionsError(option.opts[0], before.opts[0])
         if not option.is_flag and given.count(option) > 1:
             raise OptionError(option.opts[0], "two values", "one")
 

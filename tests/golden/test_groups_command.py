@@ -178,9 +178,9 @@ def test_csv_has_a_header_and_nothing_for_none() -> None:
     [
         (("--group", "nobody"), "option --group: got 'nobody', allowed: groups that are there:"),
         (("--group", "report"), "did you mean reports? There are "),
-        (("--group", "reports", "--all-groups"), "nothing beside --group"),
+        (("--group", "reports", "--all-groups"), "--all-groups cannot be used with --group"),
         (("--as-of", "noon"), "'noon' is no time"),
-        (("--list", "--verbose"), "option --verbose: got 'given', allowed: with --describe"),
+        (("--list", "--verbose"), "--verbose cannot be used with --list"),
     ],
     ids=str,
 )

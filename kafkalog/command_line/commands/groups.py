@@ -18,7 +18,7 @@ from kafkalog.command_line.inputs import (
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.errors import OptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.words import names_that_are_there
 
 if TYPE_CHECKING:
@@ -111,10 +111,9 @@ def groups(
     from kafkalog.command_line.groups.lag_rows import lag_rows
 
     if all_groups and groups:
-        raise OptionError("--all-groups", "given", "nothing beside --group")
+        raise ConflictingOptionsError("--all-groups", "--group")
     if verbose and table in (_LIST, _STATE):
-        allowed = f"with --describe, --lagging and --members, not with --{table}"
-        raise OptionError("--verbose", "given", allowed)
+        raise ConflictingOptionsError("--verbose", f"--{table}")
     logs = logs_with_groups(log_dirs)
     size = bytes_to_read(logs)
     with progress_bar(size, "reading") as bar:

@@ -18,7 +18,7 @@ from kafkalog.command_line.inputs import (
 )
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, say, table_format_option, tell
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def ls(
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
 
     if quick and deep:
-        raise OptionError("--quick", "given", "nothing beside --deep")
+        raise ConflictingOptionsError("--quick", "--deep")
     paths = _without_zookeeper(log_dirs)
     logs = logs_of_topics(paths, topics, partitions)
     is_text = table_format == "text"

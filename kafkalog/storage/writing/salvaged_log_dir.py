@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
 
-from kafkalog.errors import CorruptDataError, LogDirError, OptionError, UnsupportedFormatError
+from kafkalog.errors import (
+    ConflictingOptionsError,
+    CorruptDataError,
+    LogDirError,
+    OptionError,
+    UnsupportedFormatError,
+)
 from kafkalog.format.side_files.checkpoints import (
     TopicPartition,
     read_offset_checkpoint,
@@ -112,7 +118,7 @@ def refuse_doubtful(*, keeps_doubtful: bool, compacts: bool) -> None:
     """Raise OptionError for doubtful batches in topics that are compacted: the cleaner reads every
     record, and would leave them out again."""
     if keeps_doubtful and compacts:
-        raise OptionError("--keep-doubtful", "given", "nothing beside --compact, --compact-topics")
+        raise ConflictingOptionsError("--keep-doubtful", "--compact or --compact-topics")
 
 
 def finish_log_dir(
