@@ -39,7 +39,7 @@ def produced(wanted: Wanted, say: Callable[[str], None]) -> list[Input]:
 def check_that_kafka_runs() -> None:
     """Raise BrokerMissingError, saying what is missing."""
     try:
-        from tests.broker.class_paths import ClassPathError, class_path
+        from tests.support.broker.class_paths import ClassPathError, class_path
     except ImportError as error:
         raise BrokerMissingError(str(error)) from error
     try:
@@ -50,8 +50,8 @@ def check_that_kafka_runs() -> None:
 
 
 def _produce(missing: list[Input], size: int, scratch: Path, say: Callable[[str], None]) -> None:
-    from tests.broker.kafka_server import KafkaServer
-    from tests.broker.producer_perf import produce
+    from tests.support.broker.kafka_server import KafkaServer
+    from tests.support.broker.producer_perf import produce
 
     with KafkaServer(scratch / "server") as server:
         for item in missing:

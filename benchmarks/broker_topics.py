@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from benchmarks.broker_inputs import check_that_kafka_runs, value_lines
 
 if TYPE_CHECKING:
-    from tests.broker.kafka_server import KafkaServer
+    from tests.support.broker.kafka_server import KafkaServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def broker_with(
     Raises BrokerMissingError.
     """
     check_that_kafka_runs()
-    from tests.broker.kafka_server import KafkaServer
-    from tests.broker.producer_perf import produce
+    from tests.support.broker.kafka_server import KafkaServer
+    from tests.support.broker.producer_perf import produce
 
     with KafkaServer(directory / "broker") as server:
         for topic in topics:

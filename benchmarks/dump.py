@@ -29,7 +29,7 @@ from benchmarks.report import inputs_argument, load, machine, progress, table
 from benchmarks.rounds import Contender, measure, ratio
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.side_files import rebuild_side_files
-from tests.broker.class_paths import class_path
+from tests.support.broker.class_paths import class_path
 
 _TOOL = "org.apache.kafka.tools.DumpLogSegments"
 # As kafka-run-class.sh starts the tools, but for logging.

@@ -25,8 +25,8 @@ from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY
 from kafkalog.inspection.indexes.index_check import SegmentIndexes, check_indexes
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.side_files import rebuild_side_files
-from tests.broker.class_paths import ClassPathError
-from tests.broker.java_tools import ToolError, run_tool
+from tests.support.broker.class_paths import ClassPathError
+from tests.support.broker.java_tools import ToolError, run_tool
 
 _MEBIBYTE = 1024 * 1024
 _SIZES = (1, 4, 16, 128, 1024)

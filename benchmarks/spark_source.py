@@ -98,7 +98,7 @@ def _topics(options: argparse.Namespace) -> list[Topic]:
 
 def _measured(options: argparse.Namespace, place: Mapping[str, object]) -> dict[str, object]:
     """All figures, of a process of its own. Raises CalledProcessError where that fails."""
-    from tests.broker.class_paths import class_path
+    from tests.support.broker.class_paths import class_path
 
     jars = class_path("spark_kafka").replace(os.pathsep, ",")
     command = [sys.executable, "-m", "benchmarks.spark_source", "--part", json.dumps(place)]

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from benchmarks.processes import Measured, busy_seconds, measured_process
 from benchmarks.report import inputs_argument, load, table
 from benchmarks.zookeeper_inputs import Written, write_snapshot
-from tests.broker.class_paths import class_path
+from tests.support.broker.class_paths import class_path
 
 _SUBMIT = (
     "--master local[1] --driver-memory {memory} --conf spark.ui.enabled=false "

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafkalog.zookeeper.digest import DIGEST_MASK, DIGEST_VERSION, node_digest
 from kafkalog.zookeeper.snapshot import TreeDigest
-from tests.zookeeper_files import Node, node_bytes, snapshot_bytes
+from tests.support.zookeeper.zookeeper_files import Node, node_bytes, snapshot_bytes
 
 ZXID = 0x500000000
 PARTITIONS = 10

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.repository import DATA, ROOT, delta_jars
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[1]
-DATA = ROOT / "tests" / "golden" / "data"
 
 # Of every Spark that tests start: thousands of small queries end before the second compiler has
 # paid for itself, and two cores have no room for a parallel garbage collector.
@@ -51,11 +51,6 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
         return done[name]
 
     return unpack
-
-
-def delta_jars() -> list[Path]:
-    """The jars of Delta and Avro, where `make setup` puts them; none if it was not run."""
-    return sorted(Path(sys.prefix).glob("ivy/jars/*.jar"))
 
 
 @pytest.fixture(scope="session")

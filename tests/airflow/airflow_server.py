@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from tests.broker.kafka_server import free_ports
-from tests.conftest import ROOT
+from tests.support.broker.kafka_server import free_ports
+from tests.support.repository import ROOT
 
 AIRFLOW = ROOT / "build" / "airflow" / "bin"
 DAGS = ROOT / "examples" / "airflow" / "dags"

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from kafkalog.resources import resource
 from kafkalog.testing import LogDirectory, ProducerRecord
 from tests.airflow.airflow_server import AIRFLOW, Airflow, running_airflow
-from tests.conftest import ROOT, delta_jars
+from tests.support.repository import ROOT, delta_jars
 
 pytestmark = [
     pytest.mark.airflow,

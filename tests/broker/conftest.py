@@ -7,9 +7,9 @@ from itertools import chain
 
 import pytest
 
-from tests.broker.broker_run import WRITTEN, BrokerRun, Received, broker_run
-from tests.broker.dump_report import DumpReport, parse_dump
-from tests.broker.java_tools import run_dump
+from tests.support.broker.broker_run import WRITTEN, BrokerRun, Received, broker_run
+from tests.support.broker.dump_report import DumpReport, parse_dump
+from tests.support.broker.java_tools import run_dump
 
 _DUMPED = (".log", ".index", ".timeindex")
 

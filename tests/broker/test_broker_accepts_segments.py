@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.broker.broker_run import (
+from tests.support.broker.broker_run import (
     DAMAGED_END_OFFSET,
     DAMAGED_TOPIC,
     V2_TOPIC,
@@ -12,9 +12,9 @@ from tests.broker.broker_run import (
     Received,
     WrittenAt,
 )
-from tests.broker.consumed_rows import row_of
-from tests.broker.marks import each_written_partition, needs_kafka
-from tests.broker.written_partitions import V2_PARTITIONS
+from tests.support.broker.consumed_rows import row_of
+from tests.support.broker.marks import each_written_partition, needs_kafka
+from tests.support.broker.written_partitions import V2_PARTITIONS
 
 pytestmark = needs_kafka
 

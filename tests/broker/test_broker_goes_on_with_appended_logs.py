@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tests.broker.appended_log import APPENDED_TOPIC, COMMITTED
-from tests.broker.broker_run import BrokerRun
-from tests.broker.consumed_rows import row_of
-from tests.broker.marks import needs_kafka
+from tests.support.broker.appended_log import APPENDED_TOPIC, COMMITTED
+from tests.support.broker.broker_run import BrokerRun
+from tests.support.broker.consumed_rows import row_of
+from tests.support.broker.marks import needs_kafka
 
 pytestmark = needs_kafka
 

@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 
 import kafkalog
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
-from tests.broker.consumed_rows import ConsumedRow
-from tests.broker.dump_report import DumpReport, parse_dump
-from tests.broker.java_tools import run_dump
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.marks import needs_kafka
-from tests.broker.prepared_cluster import (
+from tests.support.broker.consumed_rows import ConsumedRow
+from tests.support.broker.dump_report import DumpReport, parse_dump
+from tests.support.broker.java_tools import run_dump
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.prepared_cluster import (
     TOPIC,
     Cluster,
     complaints,

@@ -6,16 +6,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkalog.exit_codes import ExitCode
-from tests.broker.consumed_rows import ConsumedRow, row_of
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.marks import needs_kafka
-from tests.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
-from tests.unreadable.failing_disk import FailingDisk, compiled, needs_compiler
-from tests.unreadable.outside_pages import records_outside
+from tests.support.broker.consumed_rows import ConsumedRow, row_of
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
+from tests.support.disks.failing_disk import FailingDisk, compiled, needs_compiler
+from tests.support.disks.outside_pages import records_outside
+from tests.support.repository import SHOP
 
 pytestmark = [*needs_kafka, needs_compiler]
 
-_LOGS = Path(__file__).parents[2] / "examples" / "shop-week"
+_LOGS = SHOP
 _FIRST = "00000000000000000000.log"
 # Pages of the first segment of each partition.
 _PAGES = {0: (0, 3, 4), 1: (7,), 2: (2,)}

@@ -10,11 +10,10 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.format.side_files.partition_metadata import write_topic_id
-from tests.broker.consumed_rows import row_of
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.made_logs import MadeLog, log_name
-from tests.broker.marks import needs_kafka
-from tests.broker.prepared_cluster import (
+from tests.support.broker.consumed_rows import row_of
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.prepared_cluster import (
     INDEX_INTERVAL_BYTES,
     TOPIC,
     Cluster,
@@ -22,15 +21,16 @@ from tests.broker.prepared_cluster import (
     lines_about,
     prepared_cluster,
 )
-from tests.unit.storage.log_dirs import UNIQUE
+from tests.support.logs.damageable_logs import SampleLog, log_name
+from tests.support.logs.log_dirs import UNIQUE
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 
 _KEPT_FOREVER = {"retention.ms": "-1"}
 
 
-def _log() -> MadeLog:
-    log = MadeLog(time.time_ns() // 1_000_000)
+def _log() -> SampleLog:
+    log = SampleLog(time.time_ns() // 1_000_000)
     for segment in range(3):
         if segment:
             log.roll()
@@ -39,7 +39,7 @@ def _log() -> MadeLog:
     return log
 
 
-def _fill(cluster: Cluster, scratch: Path) -> dict[int, MadeLog]:
+def _fill(cluster: Cluster, scratch: Path) -> dict[int, SampleLog]:
     """A log in each of the two partitions; the records of each, by its number."""
     logs = {}
     for partition in range(2):

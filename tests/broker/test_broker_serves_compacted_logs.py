@@ -12,11 +12,11 @@ import pytest
 from kafkalog.inspection.partitions.salvage import SalvageSettings
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.writing.salvaged_log_dir import salvageable
-from tests.broker.consumed_rows import ConsumedRow
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.marks import needs_kafka
-from tests.broker.partition_files import demand_recovery
-from tests.broker.prepared_cluster import (
+from tests.support.broker.consumed_rows import ConsumedRow
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.partition_files import demand_recovery
+from tests.support.broker.prepared_cluster import (
     INDEX_INTERVAL_BYTES,
     TOPIC,
     Cluster,
@@ -24,8 +24,8 @@ from tests.broker.prepared_cluster import (
     lines_about,
     prepared_cluster,
 )
-from tests.broker.salvaged_copies import salvage_logs
-from tests.compactable_logs import (
+from tests.support.broker.salvaged_copies import salvage_logs
+from tests.support.logs.compactable_logs import (
     HOUR_MS,
     CompactableLog,
     committed_state,

@@ -12,12 +12,12 @@ import pytest
 
 from kafkalog.format.record_batch import read_batch
 from kafkalog.testing import LogDirectory, ProducerRecord
-from tests.broker.consumed_rows import ConsumedRow
-from tests.broker.dump_report import parse_dump
-from tests.broker.java_tools import run_dump
-from tests.broker.kafka_server import CLUSTER_ID, KafkaServer
-from tests.broker.marks import needs_kafka
-from tests.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
+from tests.support.broker.consumed_rows import ConsumedRow
+from tests.support.broker.dump_report import parse_dump
+from tests.support.broker.java_tools import run_dump
+from tests.support.broker.kafka_server import CLUSTER_ID, KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 

@@ -34,10 +34,10 @@ from kafkalog.storage.files.files import modified_ms
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_configs import TopicConfigs
 from kafkalog.storage.recovery.framing import LATEST_FORMAT
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.marks import needs_kafka
-from tests.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster
-from tests.compactable_logs import HOUR_MS, compactable_log, write_compactable
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.prepared_cluster import TOPIC, Cluster, prepared_cluster
+from tests.support.logs.compactable_logs import HOUR_MS, compactable_log, write_compactable
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 

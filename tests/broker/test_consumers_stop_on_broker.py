@@ -16,22 +16,22 @@ from kafkalog.format.record_batch import with_checksum
 from kafkalog.inspection.partitions.recovery_plan import recovery_row
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, find_partitions
 from kafkalog.storage.recovery.recovery import RecoverySettings
-from tests.broker.consumed_rows import FORMATTER_PROPERTIES, parse_rows
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.made_logs import MadeBatch, MadeLog, log_name
-from tests.broker.marks import needs_kafka
-from tests.broker.prepared_cluster import INDEX_INTERVAL_BYTES, TOPIC, prepared_cluster
+from tests.support.broker.consumed_rows import FORMATTER_PROPERTIES, parse_rows
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.prepared_cluster import INDEX_INTERVAL_BYTES, TOPIC, prepared_cluster
+from tests.support.logs.damageable_logs import SampleBatch, SampleLog, log_name
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 
-Damage = Callable[[Path, MadeBatch], None]
+Damage = Callable[[Path, SampleBatch], None]
 _SEGMENTS, _BATCHES = 3, 5
 
 
 def _write(at: int, data: bytes) -> Damage:
     """Overwrite some of a batch's bytes."""
 
-    def damage(directory: Path, batch: MadeBatch) -> None:
+    def damage(directory: Path, batch: SampleBatch) -> None:
         with (directory / log_name(batch.segment)).open("r+b") as file:
             file.seek(batch.position + at)
             file.write(data)
@@ -39,14 +39,14 @@ def _write(at: int, data: bytes) -> Damage:
     return damage
 
 
-def _zeros(directory: Path, batch: MadeBatch) -> None:
+def _zeros(directory: Path, batch: SampleBatch) -> None:
     _write(0, bytes(len(batch.data)))(directory, batch)
 
 
 def _count(change: int) -> Damage:
     """A wrong count under a right checksum."""
 
-    def damage(directory: Path, batch: MadeBatch) -> None:
+    def damage(directory: Path, batch: SampleBatch) -> None:
         data = bytearray(batch.data)
         data[57:61] = (len(batch.records) + change).to_bytes(4, "big")
         _write(0, with_checksum(bytes(data)))(directory, batch)
@@ -54,7 +54,7 @@ def _count(change: int) -> Damage:
     return damage
 
 
-def _cut(directory: Path, batch: MadeBatch) -> None:
+def _cut(directory: Path, batch: SampleBatch) -> None:
     os.truncate(directory / log_name(batch.segment), batch.position + 50)
 
 
@@ -82,8 +82,8 @@ class Consumed:
     offsets: list[int]
 
 
-def _log() -> MadeLog:
-    log = MadeLog(time.time_ns() // 1_000_000)
+def _log() -> SampleLog:
+    log = SampleLog(time.time_ns() // 1_000_000)
     for segment in range(_SEGMENTS):
         if segment:
             log.roll()

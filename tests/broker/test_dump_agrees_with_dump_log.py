@@ -13,8 +13,8 @@ from kafkalog.command_line.dump.plan import planned
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import item_pieces
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
-from tests.broker.java_tools import ToolError, run_dump
-from tests.broker.marks import needs_kafka
+from tests.support.broker.java_tools import ToolError, run_dump
+from tests.support.broker.marks import needs_kafka
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 

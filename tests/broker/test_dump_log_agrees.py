@@ -11,9 +11,9 @@ from kafkalog.format.records import Record
 from kafkalog.format.segment import FileRange, read_ranges, read_segment_records
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
-from tests.broker.broker_run import BrokerRun, WrittenAt
-from tests.broker.dump_report import DumpedRecord, DumpReport
-from tests.broker.marks import each_written_partition, needs_kafka
+from tests.support.broker.broker_run import BrokerRun, WrittenAt
+from tests.support.broker.dump_report import DumpedRecord, DumpReport
+from tests.support.broker.marks import each_written_partition, needs_kafka
 
 pytestmark = needs_kafka
 

@@ -13,8 +13,8 @@ from kafkalog.inspection.logs.log_offsets import (
 )
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from tests.broker.broker_run import WRITTEN, BrokerRun
-from tests.broker.marks import needs_kafka
+from tests.support.broker.broker_run import WRITTEN, BrokerRun
+from tests.support.broker.marks import needs_kafka
 
 pytestmark = needs_kafka
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.marks import needs_kafka
-from tests.broker.message_definitions import (
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.message_definitions import (
     Definition,
     kafka_definitions,
     kafkas_form,

@@ -23,9 +23,9 @@ from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.messages.schema import SchemaField, Values
 from kafkalog.messages.value_types import uuid_text
-from tests.broker.java_tools import run_dump
-from tests.broker.marks import needs_kafka
-from tests.printed_messages import LINE, as_printed
+from tests.support.broker.java_tools import run_dump
+from tests.support.broker.marks import needs_kafka
+from tests.support.messages.printed_messages import LINE, as_printed
 
 pytestmark = needs_kafka
 

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from jobs.migrate_offsets import main
 from kafkalog.spark.jobs.job import ExitCode
-from tests.broker.kafka_server import PRODUCED_NULL, KafkaServer
-from tests.broker.marks import needs_kafka
+from tests.support.broker.kafka_server import PRODUCED_NULL, KafkaServer
+from tests.support.broker.marks import needs_kafka
 
 # In `make test-broker` and `make test-all`: it takes more than a minute.
 pytestmark = [*needs_kafka, pytest.mark.spark, pytest.mark.deep]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkalog.coordination.zookeeper.zookeeper_commands import OffsetZnode, Shell, offset_commands
-from tests.broker.marks import needs_kafka
-from tests.broker.zookeeper_server import zookeeper_server
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.zookeeper_server import zookeeper_server
 
 pytestmark = needs_kafka
 

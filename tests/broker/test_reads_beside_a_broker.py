@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.marks import needs_kafka
-from tests.broker.producer_perf import produce
-from tests.conftest import ROOT
-from tests.jobs.ingest_runs import run_ingest
-from tests.jobs.job_runs import needs_delta
-from tests.streamed_logs import DrivenStream
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.producer_perf import produce
+from tests.support.jobs.ingest_runs import run_ingest
+from tests.support.jobs.job_runs import needs_delta
+from tests.support.logs.streamed_logs import DrivenStream
+from tests.support.repository import ROOT
 
 pytestmark = [
     *needs_kafka,
@@ -133,7 +133,7 @@ def test_history_and_live_records_join_without_a_gap_or_a_duplicate(
 def _run_live_source(server: KafkaServer, told: Path, output: Path) -> None:
     output.mkdir()
     environment = {name: each for name, each in os.environ.items() if "SPARK" not in name}
-    command = [sys.executable, "-m", "tests.broker.live_records"]
+    command = [sys.executable, "-m", "tests.support.broker.live_records"]
     command += [server.bootstrap, str(told), str(output)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, timeout=_LIVE_S, check=False

@@ -7,9 +7,9 @@ from pathlib import Path
 from kafkalog.format.segment import FileRange, read_ranges, read_segment_records
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
-from tests.broker.broker_run import PRODUCED_RECORDS, PRODUCED_TOPIC, BrokerRun
-from tests.broker.consumed_rows import ConsumedRow, row_of
-from tests.broker.marks import needs_kafka
+from tests.support.broker.broker_run import PRODUCED_RECORDS, PRODUCED_TOPIC, BrokerRun
+from tests.support.broker.consumed_rows import ConsumedRow, row_of
+from tests.support.broker.marks import needs_kafka
 
 pytestmark = needs_kafka
 

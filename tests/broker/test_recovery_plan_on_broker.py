@@ -14,15 +14,15 @@ from kafkalog.format.side_files.leader_epochs import EpochStart, read_leader_epo
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
 from kafkalog.storage.partition_log import LEADER_EPOCHS
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
-from tests.broker.kafka_server import KafkaServer, ServerError
-from tests.broker.marks import needs_kafka
-from tests.broker.planned_damages import (
+from tests.support.broker.kafka_server import KafkaServer, ServerError
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.planned_damages import (
     FATAL_DAMAGES,
     PLANNED_DAMAGES,
     PlannedDamage,
     history,
 )
-from tests.broker.prepared_cluster import (
+from tests.support.broker.prepared_cluster import (
     INDEX_INTERVAL_BYTES,
     TOPIC,
     Cluster,

@@ -15,11 +15,11 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.inspection.partitions.transactions import view_transaction_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.broker.kafka_server import KafkaServer
-from tests.broker.made_logs import MadeLog
-from tests.broker.marks import needs_kafka
-from tests.broker.partition_files import demand_recovery
-from tests.committed_reads import committed_options, committed_rows
+from tests.support.broker.kafka_server import KafkaServer
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.partition_files import demand_recovery
+from tests.support.logs.committed_reads import committed_options, committed_rows
+from tests.support.logs.damageable_logs import SampleLog
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 
@@ -62,8 +62,8 @@ def raised(damage: CorruptDataError) -> None:
     raise damage
 
 
-def _log(source: random.Random, start_ms: int, *, hangs: bool) -> MadeLog:
-    log = MadeLog(start_ms)
+def _log(source: random.Random, start_ms: int, *, hangs: bool) -> SampleLog:
+    log = SampleLog(start_ms)
     epochs = dict.fromkeys(PRODUCERS, 0)
     still_open: set[int] = set()
     for _ in range(60):
@@ -91,7 +91,7 @@ def _log(source: random.Random, start_ms: int, *, hangs: bool) -> MadeLog:
     return log
 
 
-def _fill(directory: Path, log: MadeLog, work_dir: Path) -> None:
+def _fill(directory: Path, log: SampleLog, work_dir: Path) -> None:
     written = work_dir / "written" / directory.name
     written.parent.mkdir(exist_ok=True)
     log.write(written, 4096)

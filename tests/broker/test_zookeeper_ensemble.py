@@ -15,9 +15,9 @@ from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 from kafkalog.zookeeper.znode import Znode
-from tests.broker.kafka_server import free_ports
-from tests.broker.marks import needs_kafka
-from tests.broker.zookeeper_server import ZookeeperServer, running, write_settings
+from tests.support.broker.kafka_server import free_ports
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.zookeeper_server import ZookeeperServer, running, write_settings
 
 pytestmark = [*needs_kafka, pytest.mark.deep]
 

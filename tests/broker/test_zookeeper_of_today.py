@@ -19,8 +19,8 @@ from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.snapshot import Snapshot
 from kafkalog.zookeeper.tree_walk import znodes
 from kafkalog.zookeeper.znode import OwnerKind, Znode, owner_kind, ttl_ms
-from tests.broker.marks import needs_kafka
-from tests.broker.zookeeper_server import ListedZnode, zookeeper_server
+from tests.support.broker.marks import needs_kafka
+from tests.support.broker.zookeeper_server import ListedZnode, zookeeper_server
 
 pytestmark = needs_kafka
 

@@ -16,9 +16,9 @@ from pyspark.sql import SparkSession
 
 from jobs.report import main
 from tests.browser.chromium import PROGRAM, Chromium, chromium
-from tests.spark.kafka_logs import EXAMPLES
-from tests.unit.report.made_report import report as made_report
-from tests.unit.report.test_page import HOSTILE
+from tests.support.report.sample_report import HOSTILE
+from tests.support.report.sample_report import report as sample_report
+from tests.support.repository import EXAMPLES
 
 pytestmark = [
     pytest.mark.deep,
@@ -74,7 +74,7 @@ def pages(
         folder = tmp_path_factory.mktemp(f"report-{name}")
         found[name] = folder / "report.html"
         if name == "hostile":
-            write_report(made_report(HOSTILE), str(folder))
+            write_report(sample_report(HOSTILE), str(folder))
             continue
         examples = {"damaged": EXAMPLES / name, "shop-week": EXAMPLES.parent / name}
         if (log_dir := examples.get(name)) is None:
@@ -123,7 +123,7 @@ def keep(browser: Chromium, name: str) -> None:
 def test_a_mark_of_one_batch_is_wide_enough_to_be_seen(
     browser: Chromium, pages: dict[str, Path], size: str
 ) -> None:
-    # F600: of the partition of a GiB that made_report makes up.
+    # F600: of the partition of a GiB that sample_report makes up.
     width, height, is_phone = SIZES[size]
     browser.size(width, height, is_phone=is_phone)
     browser.open(pages["hostile"], until=DRAWN)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.spark.packing import pack
-from tests.broker.kafka_server import free_ports
 from tests.cluster.standalone import StandaloneCluster
+from tests.support.broker.kafka_server import free_ports
 
 
 @pytest.fixture(scope="session")

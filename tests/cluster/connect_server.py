@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from tests.broker.java_tools import end
 from tests.cluster.standalone import HOST, SPARK_HOME, ClusterError, environment_of_spark
+from tests.support.broker.java_tools import end
 
 _START_SECONDS = 120
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"

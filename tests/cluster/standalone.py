@@ -14,7 +14,7 @@ from types import MappingProxyType, TracebackType
 
 import pyspark
 
-from tests.broker.java_tools import end
+from tests.support.broker.java_tools import end
 
 SPARK_HOME = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"

@@ -16,9 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
 from tests.cluster.standalone import StandaloneCluster, children, descendants, ended, kill
-from tests.conftest import ROOT
-from tests.jobs.job_runs import DAMAGED
-from tests.spark.kafka_logs import kafkalog_read
+from tests.support.jobs.job_runs import DAMAGED
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import kafkalog_read
 
 _IS_ABLE = os.geteuid() == 0 and shutil.which("unshare") is not None
 pytestmark = [

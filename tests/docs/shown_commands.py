@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _JOB = re.compile(r"^(?:kafkalog job (\w+)|\.venv/bin/python jobs/(\w+)\.py) ")

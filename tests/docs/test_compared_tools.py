@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.schemas import table_fields, table_names
-from tests.conftest import ROOT
 from tests.docs.shown_commands import Reader, Shown
+from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs" / "compare.md").read_text()
 COMMANDS = re.findall(r"`(kafkalog [^`]+)`", PAGE)

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafkalog
-from tests.conftest import ROOT
 from tests.docs.shown_commands import Reader, Shown, lines_to_copy, pattern_of, shown_in
-from tests.jobs.job_runs import needs_delta
-from tests.unit.storage.log_dirs import UNIQUE
+from tests.support.jobs.job_runs import needs_delta
+from tests.support.logs.log_dirs import UNIQUE
+from tests.support.repository import ROOT
 
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")])

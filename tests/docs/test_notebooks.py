@@ -10,8 +10,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.conftest import ROOT
-from tests.jobs.job_runs import needs_delta
+from tests.support.jobs.job_runs import needs_delta
+from tests.support.repository import ROOT
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 PAGE = ROOT / "docs" / "notebooks.md"

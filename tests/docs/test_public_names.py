@@ -15,7 +15,7 @@ import pytest
 
 import kafkalog
 import kafkalog.testing
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 # These are about the source code itself.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 RULE = re.compile(r"^\| \*\*F(\d+)\*\* \|", re.MULTILINE)
 TRAPS = set(range(1, 43))

@@ -7,8 +7,8 @@ from pathlib import Path
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import Record
 from kafkalog.format.segment import read_ranges, read_segment_records
-from tests.conftest import ROOT
 from tests.docs.shop_week import write_shop_week
+from tests.support.repository import ROOT
 
 EXAMPLE = ROOT / "examples" / "shop-week"
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.testing import LogDirectory, Topic, TransactionalProducer
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs" / "testing.md").read_text()
 

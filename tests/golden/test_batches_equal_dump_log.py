@@ -11,8 +11,8 @@ import pytest
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.records.batch_columns import _COLUMNS
 from kafkalog.columns.records.segment_reader import read_batches
-from tests.both_readers import memory_window
-from tests.golden.fixture_sets import CONSUMERS, dumped_batches, unique_segments
+from tests.support.golden.fixture_sets import CONSUMERS, dumped_batches, unique_segments
+from tests.support.logs.both_readers import memory_window
 
 
 @pytest.mark.parametrize("name", CONSUMERS)

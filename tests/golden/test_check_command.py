@@ -14,11 +14,10 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
-from tests.golden.test_damaged_files import FOUND
+from tests.support.golden.damaged_variants import FOUND
+from tests.support.repository import EXAMPLES, SHOP
 
 Unpacked = Callable[[str], Path]
-EXAMPLES = Path(__file__).parents[2] / "examples" / "log-dirs"
-SHOP = Path(__file__).parents[2] / "examples" / "shop-week"
 # Of each sort of damage one in every run; the others are told apart by the same readers.
 QUICK = ("bitflip-payload-active", "zero-hole", "middle-segment-missing", "truncated-last-batch")
 

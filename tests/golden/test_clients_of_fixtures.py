@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.damage_oracle import batch_spans
-from tests.golden.fixture_sets import unique_segments
+from tests.support.golden.fixture_sets import unique_segments
+from tests.support.logs.damage_oracle import batch_spans
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 XERIAL = b"\x82SNAPPY\0"

@@ -15,8 +15,8 @@ import pytest
 
 from kafkalog.columns.transactions.transaction_walk import stable_offset
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.committed_reads import COLUMNS, committed_options, committed_rows
-from tests.golden.fixture_sets import consumed, topics
+from tests.support.golden.fixture_sets import consumed, topics
+from tests.support.logs.committed_reads import COLUMNS, committed_options, committed_rows
 
 CONSUMER = "read_committed"
 # What tells of aborts and of open transactions beside the batches themselves.

@@ -21,8 +21,8 @@ from kafkalog.storage.cleaning.log_transactions import log_transactions
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_configs import TopicConfigs
 from kafkalog.storage.partition_log import PartitionLog
-from tests.compactable_logs import committed_state
-from tests.golden.fixture_sets import consumed
+from tests.support.golden.fixture_sets import consumed
+from tests.support.logs.compactable_logs import committed_state
 
 # Behind all delete horizons.
 _FAR_MS = 2**62

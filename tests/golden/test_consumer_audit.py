@@ -28,7 +28,7 @@ from kafkalog.storage.log_dir.log_dir_names import log_dir_names
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
-from tests.golden.test_kafka_directories import data_of, listing
+from tests.support.golden.znodes import data_of, listing
 
 SETS = ("kafka08", "kafka010")
 _LINE = re.compile(r".*? session 0x([0-9a-f]+) cxid 0x\w+ zxid 0x([0-9a-f]+) (\w+) ?'?(.*)")

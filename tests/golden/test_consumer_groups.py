@@ -34,14 +34,14 @@ from kafkalog.analysis.lag.groups import (
 )
 from kafkalog.command_line.main import kafkalog
 from kafkalog.spark.jobs.lag.lag_views import lag_views
-from tests.golden.groups_as_told import (
-    ToldLag,
+from tests.support.golden.described_groups import (
+    PrintedLag,
     admin_groups,
-    told_lags,
-    told_members,
-    told_states,
+    printed_lags,
+    printed_members,
+    printed_states,
 )
-from tests.spark.kafka_logs import kafkalog_read
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 
@@ -102,7 +102,7 @@ def test_states_are_those_that_kafka_consumer_groups_printed(
     described_groups: Described, unpacked: Unpacked, name: str
 ) -> None:
     # F320, F321
-    told = told_states(unpacked(f"{name}.golden"))
+    told = printed_states(unpacked(f"{name}.golden"))
     found = described_groups(name)
     assert {
         group: (found[group]["assignor"], found[group]["state"], found[group]["members"])
@@ -140,7 +140,7 @@ def test_members_are_those_that_kafka_consumer_groups_printed(
         partitions = sum(len(each.partitions) for each in row.assigned)
         who = (row.member_id, row.instance_id, row.client_host, row.client_id, partitions)
         found.setdefault(row.group_id, []).append(who)
-    told = told_members(unpacked(f"{name}.golden"))
+    told = printed_members(unpacked(f"{name}.golden"))
     assert {group: sorted(members) for group, members in found.items()} == told
     assert len(told) >= 2
 
@@ -158,7 +158,7 @@ def test_each_partition_has_the_member_that_kafka_consumer_groups_printed(
     }
     told = {
         key: (lag.member_id, lag.host, lag.client_id)
-        for key, lag in told_lags(unpacked(f"{name}.golden")).items()
+        for key, lag in printed_lags(unpacked(f"{name}.golden")).items()
         if lag.member_id is not None
     }
     assert found == told
@@ -201,7 +201,7 @@ def test_every_line_is_the_row_of_job_consumer_lag(
     assert {row.input_path for row in table.select("input_path").collect()} <= set(paths)
     rows = table.where("committed_offset IS NOT NULL OR member_id IS NOT NULL").collect()
     found = {
-        (row.group_id, row.topic, row.partition): ToldLag(
+        (row.group_id, row.topic, row.partition): PrintedLag(
             row.committed_offset,
             row.high_watermark,
             row.lag,
@@ -211,12 +211,12 @@ def test_every_line_is_the_row_of_job_consumer_lag(
         )
         for row in rows
     }
-    assert found == told_lags(unpacked(f"{name}.golden"))
+    assert found == printed_lags(unpacked(f"{name}.golden"))
     assert judged_by_command(*paths) == {
         (row.group_id, row.topic, row.partition): tuple(row[column] for column in JUDGED)
         for row in table.collect()
     }
-    states = told_states(unpacked(f"{name}.golden")) if name in WITH_TOOLS else {}
+    states = printed_states(unpacked(f"{name}.golden")) if name in WITH_TOOLS else {}
     described = {row.group_id: row for row in rows if row.group_id in states}
     assert {
         group: (row.assignor, row.group_state, row.member_count) for group, row in described.items()

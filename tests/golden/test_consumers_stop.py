@@ -17,13 +17,13 @@ from kafkalog.inspection.partitions.recovery_plan import recovery_row
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.recovery.recovery import RecoverySettings
-from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
-from tests.hostile_files import batch as hostile_batch
-from tests.hostile_files import compressed
-from tests.hostile_files import record as hostile_record
-from tests.samples import batch, record
-from tests.spark.kafka_logs import write_log
-from tests.unit.storage.log_dirs import log_name
+from tests.support.golden.damaged_log_dirs import broker_actions, one_log_dir
+from tests.support.logs.hostile_files import batch as hostile_batch
+from tests.support.logs.hostile_files import compressed
+from tests.support.logs.hostile_files import record as hostile_record
+from tests.support.logs.log_dirs import log_name
+from tests.support.logs.samples import batch, record
+from tests.support.spark.kafka_logs import write_log
 
 CLEAN = RecoverySettings(is_clean_shutdown=True)
 UNCLEAN = RecoverySettings(is_clean_shutdown=False)
@@ -32,7 +32,7 @@ BATCH = len(batch(0))
 
 @pytest.fixture(scope="module")
 def said(unpacked: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
-    return brokers_doings(unpacked("unclean.golden"))
+    return broker_actions(unpacked("unclean.golden"))
 
 
 def test_a_consumer_stops_where_it_did_behind_a_broker(

@@ -11,32 +11,13 @@ from typing import Any
 
 import pytest
 
-from kafkalog.schemas import table_fields
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import topic_id
-from kafkalog.storage.reading.read_plan import SegmentRead
-from kafkalog.views.options.options import read_options
-from kafkalog.views.planning.planning import planned_groups
-from kafkalog.views.reading.reading import read_segment
+from tests.support.golden.coordinator_rows import Row, coordinator_rows
 
 SETS = ("kafka44", "kafka39zk")
-Row = dict[str, Any]
 _TIMES = re.compile(r"transactionTimeoutMs=(\d+), transactionStartTimeMs=OptionalLong\[(\d+)\]")
 _PARTITIONS = re.compile(r"topicPartitions=\[(.*)\]\)")
-
-
-def _log_dirs(logs: Path) -> list[str]:
-    return sorted(str(path.parent) for path in logs.rglob("meta.properties"))
-
-
-def _rows(view: str, logs: Path) -> Iterator[Row]:
-    options = read_options({"paths": json.dumps(_log_dirs(logs)), "view": view})
-    columns = tuple(field["name"] for field in table_fields(view))
-    for group in planned_groups(options):
-        for read in group:
-            assert isinstance(read, SegmentRead)
-            for batch in read_segment(read, options, columns):
-                yield from batch.to_pylist()
 
 
 def _latest(rows: Iterator[Row], *key: str) -> list[Row]:
@@ -78,7 +59,9 @@ def test_members_of_classic_groups_are_those_the_admin_client_described(
     name: str, unpacked: Callable[[str], Path]
 ) -> None:
     # T36: versions of GroupMetadataValue as these brokers write them.
-    rows = _latest(_rows("group_metadata", unpacked(f"{name}.logs")), "group_id", "record_type")
+    rows = _latest(
+        coordinator_rows("group_metadata", unpacked(f"{name}.logs")), "group_id", "record_type"
+    )
     found = {row["group_id"]: row for row in rows if row["group_type"] == "classic"}
     seen = 0
     for group, facts in _described(unpacked(f"{name}.golden"), "Classic").items():
@@ -112,7 +95,7 @@ def test_members_of_consumer_groups_are_those_the_admin_client_described(
         for log in find_partitions([str(logs / "log-dirs")])
         if topic_id(log)
     }
-    rows = _latest(_rows("group_metadata", logs), "group_id", "record_type", "member_id")
+    rows = _latest(coordinator_rows("group_metadata", logs), "group_id", "record_type", "member_id")
     by_type = {
         (row["record_name"], row["group_id"], row["member_id"]): row
         for row in rows
@@ -143,7 +126,9 @@ def test_transaction_states_are_those_the_admin_client_described(
     name: str, unpacked: Callable[[str], Path]
 ) -> None:
     told = json.loads((unpacked(f"{name}.golden") / "admin.json").read_text())["transactions"]
-    rows = _latest(_rows("transaction_states", unpacked(f"{name}.logs")), "transactional_id")
+    rows = _latest(
+        coordinator_rows("transaction_states", unpacked(f"{name}.logs")), "transactional_id"
+    )
     found = {row["transactional_id"]: row for row in rows}
     assert found.keys() == told.keys()
     for transactional_id, facts in told.items():

@@ -1,4 +1,4 @@
-"""What `kafka-get-offsets` printed and the admin client was told. F146 to F148."""
+"""What `kafka-get-offsets` printed_offsets and the admin client was told. F146 to F148."""
 
 from __future__ import annotations
 
@@ -16,20 +16,11 @@ from kafkalog.inspection.logs.log_offsets import (
     offset_of_max_timestamp,
 )
 from kafkalog.storage.partition_log import PartitionLog
-from tests.golden.test_time_lookups import partitions
+from tests.support.golden.answered_offsets import partitions, printed_offsets
 
 BROKERS = ("kafka44", "kafka39zk", "tiered43")
 # Their largest timestamp is in the remote store.
 ONLY_REMOTE = ("tier.tiered-0", "tier.tiered-1")
-
-
-def printed(golden: Path, time: int) -> dict[str, int]:
-    """The offsets that the tool printed, by partition; those without an offset left out."""
-    lines = (golden / "tools" / f"get_offsets_time{time}.txt").read_text().splitlines()
-    fields = [line.rsplit(":", 2) for line in lines if line.count(":") == 2]
-    return {
-        f"{topic}-{partition}": int(offset) for topic, partition, offset in fields if offset != ""
-    }
 
 
 def answers(logs: dict[str, PartitionLog], question: Callable[[PartitionLog], int]) -> object:
@@ -49,7 +40,7 @@ def test_the_tool_prints_the_same_ends_of_every_log(
     unpacked: Callable[[str], Path],
 ) -> None:
     # F95 to F97, F146, F147: with a single replica the high watermark is the log end.
-    expected = printed(unpacked(f"{name}.golden"), time)
+    expected = printed_offsets(unpacked(f"{name}.golden"), time)
     logs = partitions(unpacked(f"{name}.logs"))
     assert answers({key: logs[key] for key in expected}, question) == expected
     assert len(expected) > 3
@@ -60,7 +51,7 @@ def test_the_tool_prints_the_same_first_local_offsets_of_tiered_topics(
 ) -> None:
     # F146
     golden = unpacked("tiered43.golden")
-    expected, earliest = printed(golden, -4), printed(golden, -2)
+    expected, earliest = printed_offsets(golden, -4), printed_offsets(golden, -2)
     logs = partitions(unpacked("tiered43.logs"))
     assert answers({key: logs[key] for key in expected}, earliest_local_offset) == expected
     assert any(expected[key] > earliest[key] for key in expected)
@@ -91,6 +82,6 @@ def test_the_tool_prints_these_offsets_of_the_largest_timestamp(
     # The tool leaves out partitions without an answer.
     golden = unpacked(f"{name}.golden")
     logs = partitions(unpacked(f"{name}.logs"))
-    found = {key: offset_of_max_timestamp(logs[key]) for key in printed(golden, -1)}
+    found = {key: offset_of_max_timestamp(logs[key]) for key in printed_offsets(golden, -1)}
     told = {key: answer.offset for key, answer in found.items() if answer is not None}
-    assert told == printed(golden, -3)
+    assert told == printed_offsets(golden, -3)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kafkalog.schemas import table_fields
-from tests.golden.test_coordinator_rows import _rows
-from tests.printed_messages import LINE
+from tests.support.golden.coordinator_rows import coordinator_rows
+from tests.support.messages.printed_messages import LINE
 
 Row = dict[str, Any]
 # How many records there are, and how many members in them.
@@ -136,7 +136,7 @@ def test_every_column_is_what_kafka_dump_log_printed(
     }
     found = {
         (row["internal_partition"], row["record_offset"]): row
-        for row in _rows("group_metadata", unpacked(f"{name}.logs"))
+        for row in coordinator_rows("group_metadata", unpacked(f"{name}.logs"))
     }
     assert found.keys() == printed.keys()
     told = {field["name"] for field in table_fields("group_metadata")} - PLACES

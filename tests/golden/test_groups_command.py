@@ -16,19 +16,20 @@ from click.testing import CliRunner
 from kafkalog.command_line.groups.group_sources import known_from_ms
 from kafkalog.command_line.main import kafkalog
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.golden.groups_as_told import (
-    ToldLag,
-    ToldMember,
+from tests.support.golden.described_groups import (
+    PrintedLag,
+    PrintedMember,
     admin_groups,
-    told_lags,
-    told_members,
-    told_states,
+    printed_lags,
+    printed_members,
+    printed_states,
 )
+from tests.support.repository import ROOT
 
 Unpacked = Callable[[str], Path]
 SETS = ("kafka44", "kafka39zk", "kafka010")
 WITH_TOOLS = ("kafka44", "kafka39zk")
-SHOP = str(Path(__file__).parents[2] / "examples" / "shop-week")
+SHOP = str(ROOT / "examples" / "shop-week")
 # A group of the shop stopped here.
 STOPPED = "2026-11-14T02:00:00.000Z"
 
@@ -52,7 +53,7 @@ def rows(*arguments: str) -> list[dict[str, Any]]:
 def test_every_line_of_describe_is_that_of_the_tool(unpacked: Unpacked, name: str) -> None:
     # F310, F322
     found = {
-        (row["group"], row["topic"], row["partition"]): ToldLag(
+        (row["group"], row["topic"], row["partition"]): PrintedLag(
             row["current_offset"],
             row["log_end_offset"],
             row["lag"],
@@ -62,13 +63,13 @@ def test_every_line_of_describe_is_that_of_the_tool(unpacked: Unpacked, name: st
         )
         for row in rows(*log_dirs(unpacked(f"{name}.logs")))
     }
-    assert found == told_lags(unpacked(f"{name}.golden"))
+    assert found == printed_lags(unpacked(f"{name}.golden"))
 
 
 @pytest.mark.parametrize("name", WITH_TOOLS)
 def test_states_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -> None:
     # F320, F321, F323
-    told = told_states(unpacked(f"{name}.golden"))
+    told = printed_states(unpacked(f"{name}.golden"))
     found = {row["group"]: row for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--state")}
     assert {
         group: (found[group]["assignment_strategy"], found[group]["state"], found[group]["members"])
@@ -84,11 +85,11 @@ def test_states_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -
 @pytest.mark.parametrize("name", WITH_TOOLS)
 def test_members_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -> None:
     # F322
-    found: dict[str, list[ToldMember]] = {}
+    found: dict[str, list[PrintedMember]] = {}
     for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--members"):
         who = (row["consumer_id"], row["group_instance_id"], row["host"], row["client_id"])
-        found.setdefault(row["group"], []).append(ToldMember(*who, row["partitions"]))
-    assert found == told_members(unpacked(f"{name}.golden"))
+        found.setdefault(row["group"], []).append(PrintedMember(*who, row["partitions"]))
+    assert found == printed_members(unpacked(f"{name}.golden"))
 
 
 def test_assignments_are_written_as_the_tool_writes_them(unpacked: Unpacked) -> None:
@@ -222,7 +223,7 @@ def test_what_damage_hides_is_no_record_to_read_and_is_told(
     found = {row["group"]: row for row in map(json.loads, out.splitlines())}
     told = {
         group: lag.lag
-        for (group, topic, _), lag in told_lags(unpacked("kafka44.golden")).items()
+        for (group, topic, _), lag in printed_lags(unpacked("kafka44.golden")).items()
         if topic == "shop.idem" and lag.lag
     }
     assert {group: row["to_read"] + row["damaged"] for group, row in found.items()} == told

@@ -3,32 +3,21 @@ tools of the same release printed. Rules: F432, F435, F440 to F449, F465."""
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafkalog.coordination.zookeeper.kafka_directories import DIRECTORY_VIEWS, kafka_rows
 from kafkalog.coordination.zookeeper.znode_paths import below_root, cluster_roots
+from tests.support.golden.znodes import Row, data_of, listing
 
 SETS = ("kafka08", "kafka010", "kafka39zk")
-Row = dict[str, Any]
 _DESCRIBED = re.compile(
     r"\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\d+)\tReplicas: (\S+)\tIsr: (\S+)"
 )
-
-
-def listing(folder: Path) -> list[Row]:
-    lines = (folder / "golden" / "znodes.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def data_of(znode: Row) -> bytes | None:
-    return None if znode["data"] is None else base64.b64decode(znode["data"])
 
 
 def rows(folder: Path) -> Iterator[tuple[str, Row, Row]]:

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from kafkalog.inspection.lag.lag_account import lag_accounts
-from tests.golden.fixture_sets import CONSUMERS, consumed, topics
-from tests.golden.test_get_offsets import printed
-from tests.golden.test_time_lookups import asked_time, partitions
-from tests.lag_identity import assert_parts_add_up
+from tests.support.golden.answered_offsets import partitions, printed_offsets, time_in_question
+from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics
+from tests.support.lag.lag_identity import assert_parts_add_up
 
 NO_OFFSET = -1
 FAR_MS = 2**62
@@ -57,7 +56,7 @@ def test_where_a_log_ended_is_what_a_broker_answers_for_a_time(
     logs = partitions(unpacked(f"{name}.logs"))
     compared = 0
     for question, answers in admin["offsets"].items():
-        time_ms = asked_time(question, admin["t0"])
+        time_ms = time_in_question(question, admin["t0"])
         if time_ms is None:
             continue
         for partition, answer in answers.items():
@@ -78,8 +77,8 @@ def test_the_high_watermark_is_the_end_that_the_tool_printed(
     name: str, unpacked: Callable[[str], Path]
 ) -> None:
     # F311, also where the broker did not stop cleanly; F316.
-    ends = printed(unpacked(f"{name}.golden"), -1)
-    starts = printed(unpacked(f"{name}.golden"), -2)
+    ends = printed_offsets(unpacked(f"{name}.golden"), -1)
+    starts = printed_offsets(unpacked(f"{name}.golden"), -2)
     logs = partitions(unpacked(f"{name}.logs"))
     for key, end in ends.items():
         found = lag_accounts(logs[key], np.array([0]), read_committed=False)

@@ -13,8 +13,8 @@ from kafkalog.format.record_batch import read_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader
-from tests.golden.fixture_sets import CONSUMERS, consumed, topics
-from tests.golden.test_time_lookups import partitions
+from tests.support.golden.answered_offsets import partitions
+from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics
 
 SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08")
 

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.words import size_text
-from tests.golden.fixture_sets import dumped_batches, unique_segments
-from tests.golden.test_get_offsets import printed
+from tests.support.golden.answered_offsets import printed_offsets
+from tests.support.golden.fixture_sets import dumped_batches, unique_segments
+from tests.support.repository import SHOP
 
 Unpacked = Callable[[str], Path]
-SHOP = Path(__file__).parents[2] / "examples" / "shop-week"
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
@@ -40,7 +40,7 @@ def test_partitions_begin_and_end_where_the_broker_said(unpacked: Unpacked) -> N
         f"{row['topic']}-{row['partition']}": (row["start_offset"], row["end_offset"])
         for row in rows(logs / "log-dirs", "--partitions")
     }
-    starts, ends = printed(golden, -2), printed(golden, -1)
+    starts, ends = printed_offsets(golden, -2), printed_offsets(golden, -1)
     assert {key: found[key] for key in ends} == {key: (starts[key], ends[key]) for key in ends}
 
 

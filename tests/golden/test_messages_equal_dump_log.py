@@ -23,7 +23,7 @@ from kafkalog.messages.internal_records import (
 from kafkalog.messages.metadata_transactions import is_whole_snapshot, records_in_force
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
-from tests.printed_messages import LINE, as_printed
+from tests.support.messages.printed_messages import LINE, as_printed
 
 # Records of internal topics in the files of each set, snapshots of the metadata included.
 SETS = {"kafka44": 3369, "kafka39zk": 107, "kafka010": 59, "kafka08": 5, "tiered43": 297}

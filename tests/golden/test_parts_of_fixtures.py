@@ -13,8 +13,8 @@ import pytest
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
-from tests.committed_reads import Row, rows_of
-from tests.golden.fixture_sets import CONSUMERS
+from tests.support.golden.fixture_sets import CONSUMERS
+from tests.support.logs.committed_reads import Row, rows_of
 
 COLUMNS = ("topic", "partition", "offset", "timestampMs", "key", "value", "headers", "position")
 

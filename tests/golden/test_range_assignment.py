@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.coordination.zookeeper.partition_assignment import BrokerPartition, range_assignment
-from tests.golden.fixture_sets import segments
-from tests.golden.test_coordinator_rows import _rows
+from tests.support.golden.coordinator_rows import coordinator_rows
+from tests.support.golden.fixture_sets import segments
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_members_of_range_groups_have_what_is_assigned(
     for segment in segments(logs):
         on_disk.setdefault(segment.topic, set()).add(segment.partition)
     members, whole = [0], 0
-    for row in _rows("group_metadata", logs):
+    for row in coordinator_rows("group_metadata", logs):
         if row["group_type"] != "classic" or row["protocol"] != "range" or not row["members"]:
             continue
         told = {

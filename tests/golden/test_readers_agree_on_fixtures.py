@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.both_readers import by_kernels, by_reference
-from tests.golden.fixture_sets import CONSUMERS, unique_segments
+from tests.support.golden.fixture_sets import CONSUMERS, unique_segments
+from tests.support.logs.both_readers import by_kernels, by_reference
 
 
 @pytest.mark.parametrize("name", [*CONSUMERS, "unclean"])

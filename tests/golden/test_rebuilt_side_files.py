@@ -17,8 +17,8 @@ from kafkalog.format.side_files.indexes import read_time_index, read_transaction
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.side_files import SideFiles, rebuild_side_files
-from tests.checked_indexes import checked
-from tests.golden.fixture_sets import Segment, unique_segments
+from tests.support.golden.fixture_sets import Segment, unique_segments
+from tests.support.logs.checked_indexes import checked
 
 SETS = ("kafka08", "kafka010", "kafka39zk", "kafka44")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.both_readers import COLUMNS, by_kernels, by_reference
-from tests.golden.fixture_sets import CONSUMERS, consumed, topics, unique_segments
+from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics, unique_segments
+from tests.support.logs.both_readers import COLUMNS, by_kernels, by_reference
 
 Reader = Callable[..., tuple[list[Any], list[tuple[Any, ...]]]]
 

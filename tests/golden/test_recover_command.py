@@ -14,9 +14,8 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.schemas import table_fields
-from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "log-dirs"
+from tests.support.golden.damaged_log_dirs import broker_actions, one_log_dir
+from tests.support.repository import EXAMPLES
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
@@ -31,7 +30,7 @@ def plans(*arguments: object) -> tuple[int, dict[str, dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def said(unpacked: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
-    return brokers_doings(unpacked("unclean.golden"))
+    return broker_actions(unpacked("unclean.golden"))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.producer_state import ProducerState
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.recovery.segment_recovery import recover_segment
-from tests.golden.fixture_sets import UNCLEAN_VARIANTS
+from tests.support.golden.fixture_sets import UNCLEAN_VARIANTS
 
 # The topics were made with index.interval.bytes=1024.
 INDEX_INTERVAL_BYTES = 1024

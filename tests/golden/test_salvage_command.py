@@ -18,8 +18,8 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.schemas import table_fields
+from tests.support.repository import EXAMPLES
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "log-dirs"
 DAMAGED = EXAMPLES / "damaged"
 # By hand, from the descriptions in recovery.json: a page of zeros over the batch at 7979 and the
 # rest of that batch, and one flipped bit in the batch at 23728.

@@ -11,7 +11,7 @@ import pytest
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from tests.both_readers import by_reference
+from tests.support.logs.both_readers import by_reference
 
 SETTINGS = SalvageSettings(now_ms=1_790_000_000_000, index_interval_bytes=1024)
 

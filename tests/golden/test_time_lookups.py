@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kafkalog.inspection.logs.time_lookup import offset_for_time
-from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.partition_log import PartitionLog
+from tests.support.golden.answered_offsets import partitions, time_in_question
 
 # tiered43 is not among them: its earlier offsets are in the remote store.
 SETS = {"kafka44": 150, "kafka39zk": 150}
-YEAR_2099 = 4070908800000
-
-
-def partitions(logs: Path) -> dict[str, PartitionLog]:
-    """All partitions of one or several log directories by name."""
-    top = logs / "log-dirs"
-    paths = [top] if any(top.glob("*-0")) else sorted(top.iterdir())
-    return {log.name: log for log in find_partitions([str(path) for path in paths])}
-
-
-def asked_time(question: str, start_of_run: int) -> int | None:
-    """The time that a question in admin.json asks for."""
-    if question == "for_time_year_2099":
-        return YEAR_2099
-    if question == "for_time_0":
-        return 0
-    found = re.fullmatch(r"for_time_t0_plus_(\d+)", question)
-    return start_of_run + int(found[1]) if found else None
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -47,7 +27,7 @@ def test_a_broker_finds_the_same_offset_for_a_time(
     }
     compared = 0
     for question, answers in admin["offsets"].items():
-        timestamp = asked_time(question, admin["t0"])
+        timestamp = time_in_question(question, admin["t0"])
         if timestamp is None:
             continue
         found = {

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from tests.broker.made_logs import write_hanging_transaction
+from tests.support.logs.damageable_logs import write_hanging_transaction
 
 Unpacked = Callable[[str], Path]
 START_MS = 1_700_000_000_000

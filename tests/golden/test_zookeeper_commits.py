@@ -1,9 +1,8 @@
 """Commits to ZooKeeper of real consumers are those that ZooKeeper's own log formatter and Kafka's
-offset checker printed. Rules: F448, F490 to F492."""
+offset checker printed_commits. Rules: F448, F490 to F492."""
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,24 +13,11 @@ import pytest
 from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows, history_begin
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
-from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
+from tests.support.golden.printed_commits import Commit, printed_commits
+from tests.support.zookeeper.zookeeper_files import create, log_bytes, transaction, write_data_dir
 
 SETS = ("kafka08", "kafka010")
-PRINTED = re.compile(
-    r"zxid (0x[0-9a-f]+) (?:create|setData) "
-    r"'/consumers/([^/]+)/offsets/([^/]+)/(\d+),#([0-9a-f]*),"
-)
 Unpack = Callable[[str], Path]
-Commit = tuple[int, str, str, int, int]
-
-
-def printed(folder: Path) -> set[Commit]:
-    """zxid, group, topic, partition and offset of every write."""
-    return {
-        (int(zxid, 16), group, topic, int(partition), int(bytes.fromhex(data)))
-        for path in (folder / "golden" / "zk").glob("log.*.txt")
-        for zxid, group, topic, partition, data in PRINTED.findall(path.read_text())
-    }
 
 
 def checked(golden: Path) -> dict[tuple[str, str, int], int]:
@@ -75,8 +61,8 @@ def commits(found: list[dict[str, Any]]) -> set[Commit]:
 def test_every_write_of_the_logs_is_a_commit(unpacked: Unpack, name: str) -> None:
     folder = unpacked(f"{name}.zookeeper")
     found = rows(live(folder))
-    assert commits(found) == printed(folder)
-    assert len(found) == len(printed(folder)) > 15
+    assert commits(found) == printed_commits(folder)
+    assert len(found) == len(printed_commits(folder)) > 15
     assert {row["effective_offset"] == row["record_offset"] for row in found} == {True}
     assert {row["commit_timestamp_ms"] == row["record_timestamp_ms"] for row in found} == {True}
     assert history_begin(live(folder)) == (0, None)
@@ -102,7 +88,7 @@ def test_what_the_logs_have_lost_is_in_the_oldest_snapshot(
         if int(path.suffix[1:], 16) < oldest:
             path.unlink()
     (data_dir,) = find_data_dirs([str(kept)])
-    found, whole = commits(rows(data_dir)), printed(folder)
+    found, whole = commits(rows(data_dir)), printed_commits(folder)
     before: dict[tuple[str, str, int], Commit] = {}
     for commit in sorted(commit for commit in whole if commit[0] <= oldest):
         before[commit[1:4]] = commit
@@ -112,12 +98,12 @@ def test_what_the_logs_have_lost_is_in_the_oldest_snapshot(
 
 def test_a_past_transaction_ends_the_commits_and_a_subtree_has_its_own(unpacked: Unpack) -> None:
     folder = unpacked("kafka08.zookeeper")
-    until = sorted(printed(folder))[9][0]
-    whole = {commit for commit in printed(folder) if commit[0] <= until}
+    until = sorted(printed_commits(folder))[9][0]
+    whole = {commit for commit in printed_commits(folder) if commit[0] <= until}
     assert commits(rows(live(folder), until)) == whole
     group = "o8.g-old-zk"
     one = rows(live(folder), subtree=f"/consumers/{group}".encode())
-    assert commits(one) == {commit for commit in printed(folder) if commit[1] == group}
+    assert commits(one) == {commit for commit in printed_commits(folder) if commit[1] == group}
 
 
 def test_a_commit_that_damage_hides_in_the_logs_is_told_by_the_tree(
@@ -131,10 +117,10 @@ def test_a_commit_that_damage_hides_in_the_logs_is_told_by_the_tree(
     findings: list[ZooKeeperFinding] = []
     found = commits([dict(row) for row in commit_rows(data_dir, None, b"", findings.append)])
     last: dict[tuple[str, str, int], Commit] = {}
-    for commit in sorted(printed(folder)):
+    for commit in sorted(printed_commits(folder)):
         last[commit[1:4]] = commit
     in_tree = {commit for commit in last.values() if commit[0] <= 0x13A}
-    assert in_tree <= found < printed(folder)
+    assert in_tree <= found < printed_commits(folder)
 
 
 def test_commits_are_of_the_cluster_whose_id_is_beside_them(tmp_path: Path) -> None:

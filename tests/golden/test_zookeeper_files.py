@@ -29,7 +29,7 @@ from kafkalog.zookeeper.transactions import (
 )
 from kafkalog.zookeeper.tree import STAT
 from kafkalog.zookeeper.znode import Acl
-from tests.zookeeper_files import operation_bytes
+from tests.support.zookeeper.zookeeper_files import operation_bytes
 
 SETS = ("kafka08", "kafka010", "kafka39zk")
 FOLDERS = ("zookeeper-live", "zookeeper-after-broker-stop")

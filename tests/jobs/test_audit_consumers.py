@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from jobs.audit_consumers import main
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import table, written_schema
-from tests.jobs.made_ensembles import CTIME_MS, MTIME_MS, SESSION, write_ensemble
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
-from tests.unit.coordination.made_clusters import consumer, topic
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import write_log
+from tests.support.zookeeper.clusters import consumer, topic
+from tests.support.zookeeper.ensembles import CTIME_MS, MTIME_MS, SESSION, write_ensemble
 
 pytestmark = pytest.mark.spark
 TABLES = ("partition_ownership", "consumer_findings", "ownership_history")

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import (
+from tests.support.jobs.job_runs import (
     DAMAGED,
     DAMAGED_FAULTS,
     faults_of,
@@ -19,8 +19,8 @@ from tests.jobs.job_runs import (
     run,
     table,
 )
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 

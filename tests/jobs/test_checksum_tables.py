@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.spark.jobs.job import ExitCode
-from tests.golden.fixture_sets import dumped_batches, unique_segments
-from tests.golden.test_damaged_files import FOUND_WITH_INDEXES as FOUND
-from tests.jobs.job_runs import (
+from tests.support.golden.damaged_variants import FOUND_WITH_INDEXES as FOUND
+from tests.support.golden.fixture_sets import dumped_batches, unique_segments
+from tests.support.jobs.job_runs import (
     DAMAGED,
     DAMAGED_FAULTS,
     faults_of,
@@ -22,7 +22,7 @@ from tests.jobs.job_runs import (
     table,
     written_schema,
 )
-from tests.spark.kafka_logs import variants_as_partitions
+from tests.support.spark.kafka_logs import variants_as_partitions
 
 pytestmark = pytest.mark.spark
 

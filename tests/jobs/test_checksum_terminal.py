@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from jobs.validate_checksums import main
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import (
+from tests.support.jobs.job_runs import (
     DAMAGED,
     DAMAGED_BYTES,
     DAMAGED_FAULTS,
@@ -19,7 +19,7 @@ from tests.jobs.job_runs import (
     run,
     table,
 )
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.repository import EXAMPLES
 
 pytestmark = pytest.mark.spark
 

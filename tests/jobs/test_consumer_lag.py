@@ -18,9 +18,9 @@ from jobs.consumer_lag import main
 from kafkalog.inspection.groups.commit_reach import CommitReach
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.lag.lag_words import lag_findings
-from tests.jobs.job_runs import table, written_schema
-from tests.jobs.made_commits import MadeCommit, write_commits, write_topic
-from tests.unit.storage.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
+from tests.support.logs.log_dirs import LOG_STARTS, add_meta_properties, checkpoint_text
 
 pytestmark = pytest.mark.spark
 
@@ -45,14 +45,14 @@ def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_commits(
         place,
         [
-            MadeCommit("reader", "orders", at(110.25), 100),
-            MadeCommit("reader", "orders", at(310.25), 300),
-            MadeCommit("reader", "orders", at(510.25), 500),
-            MadeCommit("done", "orders", at(605), LAST_S + 1),
-            MadeCommit("late", "clicks", at(50), 40),
-            MadeCommit("gone", "orders", at(20), 10),
-            MadeCommit("gone", "orders", at(400), None),
-            MadeCommit("orphan", "deleted-topic", at(20), 10),
+            SampleCommit("reader", "orders", at(110.25), 100),
+            SampleCommit("reader", "orders", at(310.25), 300),
+            SampleCommit("reader", "orders", at(510.25), 500),
+            SampleCommit("done", "orders", at(605), LAST_S + 1),
+            SampleCommit("late", "clicks", at(50), 40),
+            SampleCommit("gone", "orders", at(20), 10),
+            SampleCommit("gone", "orders", at(400), None),
+            SampleCommit("orphan", "deleted-topic", at(20), 10),
         ],
     )
     return place
@@ -201,7 +201,7 @@ def test_a_record_from_the_future_has_no_age(
     add_meta_properties(tmp_path / "logs")
     in_2100_ms = 4_102_444_800_000
     write_topic(tmp_path / "logs", "orders", [in_2100_ms])
-    write_commits(tmp_path / "logs", [MadeCommit("early", "orders", at(0), 0)])
+    write_commits(tmp_path / "logs", [SampleCommit("early", "orders", at(0), 0)])
     assert run(tmp_path / "logs", tmp_path / "tables") == ExitCode.DONE
     said = capsys.readouterr().out
     age = r"[0-9,]+ d( [0-9]+ h)? in the future"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.exit_codes import ExitCode
-from tests.conftest import ROOT, delta_jars
-from tests.jobs.job_runs import DAMAGED, needs_delta
+from tests.support.jobs.job_runs import DAMAGED, needs_delta
+from tests.support.repository import ROOT, delta_jars
 
 pytestmark = pytest.mark.spark
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
-from tests.zookeeper_files import ROOT as ROOT_ZNODE
-from tests.zookeeper_files import snapshot_bytes, write_data_dir
+from tests.support.logs.samples import batch
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import write_log
+from tests.support.zookeeper.zookeeper_files import ROOT as ROOT_ZNODE
+from tests.support.zookeeper.zookeeper_files import snapshot_bytes, write_data_dir
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.golden.test_get_offsets import printed
-from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, received, run_ingest
-from tests.jobs.job_runs import needs_delta
-from tests.jobs.killed_jobs import Moment, killed_at, session_started
+from tests.support.golden.answered_offsets import printed_offsets
+from tests.support.jobs.ingest_runs import (
+    by_topic,
+    ingested,
+    manifest,
+    printed_ends,
+    received,
+    run_ingest,
+)
+from tests.support.jobs.job_runs import needs_delta
+from tests.support.jobs.killed_jobs import Moment, killed_at, session_started
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep, needs_delta]
 
@@ -51,7 +58,7 @@ def half(
 ) -> Path:
     """Tables of the first half of each partition."""
     golden = unpacked("kafka44.golden")
-    starts, ends = printed(golden, -2), ends_as_told(golden)
+    starts, ends = printed_offsets(golden, -2), printed_ends(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
     output = tmp_path_factory.mktemp("half")
     asked = f"--until-offsets {by_topic(middle)}"
@@ -77,4 +84,4 @@ def test_a_run_after_a_killed_one_ends_with_every_record_once(
     assert ingested(spark, tmp_path / "tables") == everything
     rows = manifest(spark, tmp_path / "tables")
     assert sum(row["rows"] for row in rows) == len(everything)
-    assert json.loads(told.read_text()) == json.loads(by_topic(ends_as_told(golden)))
+    assert json.loads(told.read_text()) == json.loads(by_topic(printed_ends(golden)))

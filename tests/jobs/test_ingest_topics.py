@@ -17,11 +17,18 @@ from kafkalog.errors import StatePositionError
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.tables.ingest_arguments import ingest_sources
 from kafkalog.spark.jobs.tables.ingest_table import append_records, planned_ingest_run
-from tests.golden.test_get_offsets import printed
-from tests.jobs.growing_logs import GrowingLog, write_logs
-from tests.jobs.ingest_runs import by_topic, ends_as_told, ingested, manifest, received, run_ingest
-from tests.jobs.job_runs import needs_delta, written_schema
-from tests.streamed_logs import StreamedLog
+from tests.support.golden.answered_offsets import printed_offsets
+from tests.support.jobs.ingest_runs import (
+    by_topic,
+    ingested,
+    manifest,
+    printed_ends,
+    received,
+    run_ingest,
+)
+from tests.support.jobs.job_runs import needs_delta, written_schema
+from tests.support.logs.growing_logs import GrowingLog, write_logs
+from tests.support.logs.streamed_logs import StreamedLog
 
 pytestmark = [pytest.mark.spark, needs_delta]
 
@@ -31,7 +38,7 @@ def test_run_after_run_the_table_is_what_a_consumer_received(
 ) -> None:
     # F530, F534, F535
     logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
-    starts, ends = printed(golden, -2), ends_as_told(golden)
+    starts, ends = printed_offsets(golden, -2), printed_ends(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
     told = tmp_path / "starting_offsets.json"
     assert run_ingest(logs, output=tmp_path, arguments=f"--until-offsets {by_topic(middle)}") == 0
@@ -48,7 +55,7 @@ def test_a_range_once_more_changes_no_other_row(
 ) -> None:
     # F533
     logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
-    starts, ends = printed(golden, -2), ends_as_told(golden)
+    starts, ends = printed_offsets(golden, -2), printed_ends(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
     assert run_ingest(logs, output=tmp_path) == 0
     again = f"--from-offsets {by_topic(middle)} --until-offsets {by_topic(ends)}"

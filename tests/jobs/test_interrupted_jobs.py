@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kafkalog.exit_codes import INTERRUPTED
-from tests.interrupts import heed_ctrl_c
-from tests.jobs.job_runs import DAMAGED
-from tests.jobs.killed_jobs import processes_of, wait_until
+from tests.support.interrupts import heed_ctrl_c
+from tests.support.jobs.job_runs import DAMAGED
+from tests.support.jobs.killed_jobs import processes_of, wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 

@@ -15,11 +15,11 @@ from jobs.lag_history import main
 from kafkalog.analysis.lag.lag_history import newest_statuses
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.jobs.lag.lag_history_arguments import argument_duration_ms
-from tests.golden.groups_as_told import told_lags
-from tests.jobs.job_runs import table, written_schema
-from tests.jobs.made_commits import MadeCommit, write_commits, write_topic
-from tests.printed_messages import LINE
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.golden.described_groups import printed_lags
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.messages.printed_messages import LINE
 
 pytestmark = pytest.mark.spark
 
@@ -32,10 +32,10 @@ def at(second: int) -> int:
     return NOON_MS + 1000 * second
 
 
-def commits_of(group_id: str, seconds: range, *offsets: int) -> list[MadeCommit]:
+def commits_of(group_id: str, seconds: range, *offsets: int) -> list[SampleCommit]:
     """A commit of each offset, one every EVERY_S."""
     places = zip(seconds, offsets, strict=True)
-    return [MadeCommit(group_id, "orders", at(second), offset) for second, offset in places]
+    return [SampleCommit(group_id, "orders", at(second), offset) for second, offset in places]
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +59,9 @@ def log_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *commits_of("rewound", seconds, *caught_up[:-1], 300),
             *commits_of("slow", seconds, *(second // 2 for second in seconds)),
             *commits_of("deleted", seconds[:10], *caught_up[:10]),
-            MadeCommit("deleted", "orders", at(125), None),
-            MadeCommit("late", "clicks", at(100), 50),
-            MadeCommit("late", "clicks", at(300), 150),
+            SampleCommit("deleted", "orders", at(125), None),
+            SampleCommit("late", "clicks", at(100), 50),
+            SampleCommit("late", "clicks", at(300), 150),
         ],
     )
     return place
@@ -187,7 +187,7 @@ def test_commits_and_lags_are_those_that_kafkas_tools_printed(
     assert run(unpacked("kafka44.logs") / "log-dirs", tmp_path) == ExitCode.DONE
     rows = table(spark, tmp_path, "lag_history").collect()
     ends = {(row.group_id, row.topic, row.partition): row for row in rows if row.event == "end"}
-    told = {key: lag for key, lag in told_lags(unpacked("kafka44.golden")).items()
+    told = {key: lag for key, lag in printed_lags(unpacked("kafka44.golden")).items()
             if lag.lag is not None}  # fmt: skip
     assert len(told) > 20
     assert {key: ends[key].lag for key in told} == {key: lag.lag for key, lag in told.items()}

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from jobs import plan_recovery, report, salvage, validate_checksums
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import table
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.jobs.job_runs import table
+from tests.support.repository import EXAMPLES
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,7 @@ from kafkalog.format.segment import read_ranges, read_segment_records
 from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.jobs.job_runs import table, written_schema
+from tests.support.jobs.job_runs import table, written_schema
 
 pytestmark = pytest.mark.spark
 

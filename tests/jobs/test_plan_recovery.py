@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from jobs.plan_recovery import main
 from kafkalog.spark.jobs.job import ExitCode
-from tests.golden.damaged_log_dirs import brokers_doings, one_log_dir
-from tests.jobs.job_runs import table, written_schema
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.golden.damaged_log_dirs import broker_actions, one_log_dir
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.repository import EXAMPLES
 
 pytestmark = pytest.mark.spark
 
@@ -22,7 +22,7 @@ ARGUMENTS = ["--format", "parquet", "--index-interval-bytes", "1024"]
 
 @pytest.fixture(scope="module")
 def said(unpacked: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
-    return brokers_doings(unpacked("unclean.golden"))
+    return broker_actions(unpacked("unclean.golden"))
 
 
 def test_the_table_says_what_a_broker_did_to_each_copy(

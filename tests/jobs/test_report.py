@@ -23,10 +23,10 @@ from kafkalog.analysis.partitions.storage_totals import (
 from kafkalog.report.reading import ReportRequest, read_report
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.tables import spark_schema
-from tests.golden.fixture_sets import CONSUMERS, consumed
-from tests.golden.groups_as_told import told_lags
-from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.golden.described_groups import printed_lags
+from tests.support.golden.fixture_sets import CONSUMERS, consumed
+from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
+from tests.support.repository import EXAMPLES
 
 pytestmark = pytest.mark.spark
 
@@ -231,7 +231,7 @@ def test_its_numbers_are_those_of_kafkas_tools(
             most = [count for _, count in keys.most_common(10)]
             assert [each["count"] for each in row.top_keys] == most, row.shown_topic
     told: Counter[str] = Counter()
-    for (group, _, _), lag in told_lags(golden).items():
+    for (group, _, _), lag in printed_lags(golden).items():
         told[group] += lag.lag or 0
     # Offsets without a record are lag for the tool and nothing to read.
     assert all(row.readable_records <= told[row.group_id] for row in report.groups.statuses)

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.report_transactions import main
 from kafkalog.command_line.main import kafkalog
 from kafkalog.spark.jobs.job import ExitCode
-from tests.broker.made_logs import write_hanging_transaction
-from tests.jobs.job_runs import table, written_schema
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.logs.damageable_logs import write_hanging_transaction
 
 pytestmark = pytest.mark.spark
 

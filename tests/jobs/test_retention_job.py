@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from jobs.plan_retention import main
 from kafkalog.spark.jobs.job import ExitCode, argument_time_ms
-from tests.jobs.job_runs import table, written_schema
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 

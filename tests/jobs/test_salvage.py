@@ -14,10 +14,11 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
-from tests.samples import batch, record
-from tests.spark.kafka_logs import EXAMPLES, write_log
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch, record
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 

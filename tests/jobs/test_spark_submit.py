@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.session import default_settings
-from tests.conftest import ROOT, delta_jars
-from tests.jobs.job_runs import (
+from tests.support.jobs.job_runs import (
     DAMAGED,
     DAMAGED_FAULTS,
     faults_of,
@@ -21,6 +20,7 @@ from tests.jobs.job_runs import (
     table,
     written_schema,
 )
+from tests.support.repository import ROOT, delta_jars
 
 pytestmark = pytest.mark.spark
 

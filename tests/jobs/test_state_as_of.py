@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
-from tests.golden.fixture_sets import consumed
-from tests.jobs.state_runs import State, replayed, run_state, state_in
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
+from tests.support.golden.fixture_sets import consumed
+from tests.support.jobs.state_runs import State, replayed, run_state, state_in
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 

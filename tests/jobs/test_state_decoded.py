@@ -18,12 +18,18 @@ from pyspark.sql import Row, SparkSession
 
 from jobs.reconstruct_state import main
 from kafkalog.spark.jobs.job import ExitCode
-from tests.conftest import ROOT
-from tests.jobs.job_runs import needs_delta, written_schema
-from tests.jobs.state_runs import run_state
-from tests.registry_records import noop, reference, registered, removed, subject_deleted
-from tests.spark.avro_jar import needs_avro
-from tests.spark.kafka_logs import write_records
+from tests.support.jobs.job_runs import needs_delta, written_schema
+from tests.support.jobs.state_runs import run_state
+from tests.support.messages.registry_records import (
+    noop,
+    reference,
+    registered,
+    removed,
+    subject_deleted,
+)
+from tests.support.repository import ROOT
+from tests.support.spark.avro_jar import needs_avro
+from tests.support.spark.kafka_logs import write_records
 
 pytestmark = pytest.mark.spark
 

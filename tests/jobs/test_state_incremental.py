@@ -19,9 +19,9 @@ from kafkalog.spark.jobs.tables.state_arguments import state_options, state_sett
 from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_sources
 from kafkalog.spark.jobs.tables.state_table import write_tables
 from kafkalog.views.planning.state_positions import StatePositions, incremental_run
-from tests.jobs.growing_logs import GrowingLog, write_logs
-from tests.jobs.job_runs import needs_delta, written_schema
-from tests.jobs.state_runs import State, run_state, state_in
+from tests.support.jobs.job_runs import needs_delta, written_schema
+from tests.support.jobs.state_runs import State, run_state, state_in
+from tests.support.logs.growing_logs import GrowingLog, write_logs
 
 pytestmark = [pytest.mark.spark, needs_delta]
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from kafkalog.analysis.state import STATE_RECORD_COLUMNS, latest_by_key
 from kafkalog.spark.jobs.job import ExitCode
-from tests.golden.fixture_sets import CONSUMERS, topics
-from tests.jobs.state_runs import consumed_state, run_state, state_in
-from tests.spark.kafka_logs import kafkalog_read
+from tests.support.golden.fixture_sets import CONSUMERS, topics
+from tests.support.jobs.state_runs import consumed_state, run_state, state_in
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.growing_logs import GrowingLog, write_logs
-from tests.jobs.job_runs import needs_delta
-from tests.jobs.killed_jobs import Moment, killed_at, session_started
-from tests.jobs.state_runs import State, run_state, state_in
+from tests.support.jobs.job_runs import needs_delta
+from tests.support.jobs.killed_jobs import Moment, killed_at, session_started
+from tests.support.jobs.state_runs import State, run_state, state_in
+from tests.support.logs.growing_logs import GrowingLog, write_logs
 
 pytestmark = [pytest.mark.spark, needs_delta]
 

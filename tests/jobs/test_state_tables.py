@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import needs_delta, written_schema
-from tests.jobs.state_runs import run_state
-from tests.spark.kafka_logs import write_log
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.jobs.job_runs import needs_delta, written_schema
+from tests.support.jobs.state_runs import run_state
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 

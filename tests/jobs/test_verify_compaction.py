@@ -12,10 +12,11 @@ from pyspark.sql import SparkSession
 from jobs.verify_compaction import main
 from kafkalog.format.record_batch import write_batch
 from kafkalog.spark.jobs.job import ExitCode
-from tests.jobs.job_runs import table, written_schema
-from tests.samples import record
-from tests.spark.kafka_logs import EXAMPLES, write_log
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.jobs.job_runs import table, written_schema
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import record
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 

@@ -18,8 +18,8 @@ from kafkalog.errors import KafkaLogError
 from kafkalog.exit_codes import INTERRUPTED
 from kafkalog.spark import whole_tables
 from kafkalog.spark.whole_tables import write_whole
-from tests.jobs.job_runs import DAMAGED, DAMAGED_FAULTS, faults_of, run, table
-from tests.jobs.killed_jobs import killed_at
+from tests.support.jobs.job_runs import DAMAGED, DAMAGED_FAULTS, faults_of, run, table
+from tests.support.jobs.killed_jobs import killed_at
 
 pytestmark = pytest.mark.spark
 

@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from jobs import consumer_lag, lag_history
 from kafkalog.spark.jobs.job import ExitCode
-from tests.golden.test_zookeeper_commits import printed
-from tests.jobs.job_runs import table, written_schema
+from tests.support.golden.printed_commits import printed_commits
+from tests.support.jobs.job_runs import table, written_schema
 
 pytestmark = pytest.mark.spark
 
@@ -120,7 +120,7 @@ def test_the_transaction_logs_are_the_history(
     assert {
         (row.record_offset, row.group_id, row.topic, row.partition, row.committed_offset)
         for row in commits
-    } == printed(zookeeper)
+    } == printed_commits(zookeeper)
     ends = found.where(F.col("event") == "end").where("offset_storage = 'zookeeper'").collect()
     golden = checked(unpacked("kafka08.golden"), in_kafka=False)
     last = {place: (offset, end, lag) for place, (offset, end, lag, _) in golden.items()}

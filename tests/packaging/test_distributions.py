@@ -14,7 +14,7 @@ import pytest
 
 from kafkalog import __version__
 from kafkalog.spark.packing import libraries, write_zip
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 
 def names(wheel: Path) -> set[str]:

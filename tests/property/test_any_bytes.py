@@ -10,29 +10,14 @@ from hypothesis import strategies as st
 
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.wire.compression import CompressionType
-from tests.both_readers import by_kernels, by_reference
-from tests.samples import consecutive, joined, record, segments
-
-LIMIT = 100_000  # bytes that a batch may have in these tests
-
-
-def check(data: bytes, base: int | None = 0, following: int | None = None) -> None:
-    """The two readers agree, and every byte is in exactly one range."""
-    account, rows = by_reference(data, base, following, max_batch_bytes=LIMIT)
-    assert sum(row[1] for row in account) == len(data)
-    assert [row[0] for row in account] == [
-        sum(row[1] for row in account[:i]) for i in range(len(account))
-    ]
-    for in_pieces in (False, True):
-        result = by_kernels(data, base, following, in_pieces=in_pieces, max_batch_bytes=LIMIT)
-        assert result == (account, rows)
-    unchecked = by_reference(data, base, following, check_crcs=False, max_batch_bytes=LIMIT)
-    assert by_kernels(data, base, following, check_crcs=False, max_batch_bytes=LIMIT) == unchecked
+from tests.support.logs.both_readers import by_kernels
+from tests.support.logs.reader_agreement import LIMIT, assert_readers_agree
+from tests.support.logs.samples import consecutive, joined, record, segments
 
 
 @given(st.binary(max_size=400), st.none() | st.integers(0, 2**62))
 def test_random_bytes(data: bytes, base: int | None) -> None:
-    check(data, base)
+    assert_readers_agree(data, base)
 
 
 @given(segments(), st.data())
@@ -41,7 +26,7 @@ def test_one_flipped_bit(segment: tuple[list[bytes], object], data: st.DataObjec
     if damaged:
         bit = data.draw(st.integers(0, 8 * len(damaged) - 1))
         damaged[bit // 8] ^= 1 << bit % 8
-    check(bytes(damaged))
+    assert_readers_agree(bytes(damaged))
 
 
 @given(segments(), st.data())
@@ -57,7 +42,7 @@ def test_one_flipped_bit_under_a_right_checksum(
         bit = data.draw(st.integers(8 * 21, 8 * len(damaged) - 1))
         damaged[bit // 8] ^= 1 << bit % 8
         batches[index] = with_checksum(bytes(damaged))
-    check(joined(batches))
+    assert_readers_agree(joined(batches))
 
 
 @given(segments(), st.data())
@@ -67,14 +52,14 @@ def test_a_stretch_that_was_replaced(
     sound = joined(segment[0])
     start = data.draw(st.integers(0, len(sound)))
     end = data.draw(st.integers(start, len(sound)))
-    check(sound[:start] + data.draw(st.binary(max_size=200)) + sound[end:])
+    assert_readers_agree(sound[:start] + data.draw(st.binary(max_size=200)) + sound[end:])
 
 
 @given(segments(), st.data())
 def test_batches_in_the_wrong_place(
     segment: tuple[list[bytes], object], data: st.DataObject
 ) -> None:
-    check(joined(data.draw(st.permutations(segment[0] * 2))))
+    assert_readers_agree(joined(data.draw(st.permutations(segment[0] * 2))))
 
 
 def test_a_file_cut_at_every_byte() -> None:
@@ -83,7 +68,7 @@ def test_a_file_cut_at_every_byte() -> None:
         [record(9), record(10)], BatchFields(compression=CompressionType.LZ4)
     )
     for length in range(len(sound) + 1):
-        check(sound[:length])
+        assert_readers_agree(sound[:length])
 
 
 @pytest.mark.parametrize("position", [8, 17, 23, 57])
@@ -93,8 +78,8 @@ def test_forged_lengths_checksums_and_counts(position: int, number: int) -> None
     parts = consecutive(3)
     forged = bytearray(parts[1])
     forged[position : position + 4] = struct.pack(">i", number)
-    check(joined([parts[0], bytes(forged), parts[2]]))
-    check(joined([parts[0], with_checksum(bytes(forged)), parts[2]]))
+    assert_readers_agree(joined([parts[0], bytes(forged), parts[2]]))
+    assert_readers_agree(joined([parts[0], with_checksum(bytes(forged)), parts[2]]))
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
@@ -103,7 +88,7 @@ def test_a_batch_that_inflates_beyond_the_limit_is_reported(codec: CompressionTy
     bomb = write_batch([record(3, b"\0" * (20 * LIMIT))], BatchFields(compression=codec))
     assert len(bomb) < LIMIT
     data = joined([consecutive(1)[0], bomb, consecutive(1, start=4)[0]])
-    check(data)
+    assert_readers_agree(data)
     account, rows = by_kernels(data, 0, max_batch_bytes=LIMIT)
     assert [row[2] for row in account] == ["none", "too_large", "none"]
     assert len(rows) == 6

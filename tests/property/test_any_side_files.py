@@ -15,9 +15,9 @@ from kafkalog.inspection.indexes.side_file_check import (
     snapshot_findings,
     topic_id_findings,
 )
-from tests.checked_indexes import checked
-from tests.damage_oracle import batch_spans
-from tests.samples import joined, segments
+from tests.support.logs.checked_indexes import checked
+from tests.support.logs.damage_oracle import batch_spans
+from tests.support.logs.samples import joined, segments
 
 files = st.none() | st.binary(max_size=200) | st.integers(0, 200).map(bytes)
 Segment = tuple[list[bytes], list[Record]]

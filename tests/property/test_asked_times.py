@@ -20,10 +20,10 @@ from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
-from tests.committed_reads import Row, rows_of
-from tests.samples import joined, segments
-from tests.unit.columns.readings import records_table
-from tests.unit.storage.log_dirs import log_name
+from tests.support.logs.committed_reads import Row, rows_of
+from tests.support.logs.log_dirs import log_name
+from tests.support.logs.samples import joined, segments
+from tests.support.logs.segment_tables import records_table
 
 COLUMNS = ("offset", "timestampMs", "key", "value", "headers")
 usual = st.integers(1_600_000_000_000, 1_700_000_000_000)

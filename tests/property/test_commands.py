@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from tests.support.repository import SHOP
 
-SHOP = Path(__file__).parents[2] / "examples" / "shop-week"
 MOMENT = "2026-11-12T12:00:00Z"
 COMMANDS = (
     ("ls", "--deep", "--partitions"),

@@ -15,7 +15,7 @@ from kafkalog.storage.cleaning.compaction import (
 )
 from kafkalog.storage.cleaning.compaction_check import CleanedPartCheck, PlacedBatch
 from kafkalog.storage.cleaning.log_transactions import log_transactions
-from tests.compactable_logs import HOUR_MS, committed_state, compactable_log
+from tests.support.logs.compactable_logs import HOUR_MS, committed_state, compactable_log
 
 _NOW_MS = 1_700_000_000_000
 

@@ -27,8 +27,8 @@ from kafkalog.storage.cleaning.compaction import (
 )
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from tests.spark.kafka_logs import write_log
-from tests.unit.storage.log_dirs import checkpoint_text
+from tests.support.logs.log_dirs import checkpoint_text
+from tests.support.spark.kafka_logs import write_log
 
 LONG_AGO_MS, LAST_WRITTEN_MS = 1_000, 7777
 # Cleaned again after this, tombstones go.

@@ -8,30 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.format.records import Record
-from kafkalog.wire.compression import CompressionType
-from tests.both_readers import by_kernels, by_reference
-from tests.damage_oracle import batch_spans, expectation, is_covered, overlaps
-
-BATCHES = 12
-
-
-def sound_segment(seed: int) -> bytes:
-    """Batches v2 without gaps, of several codecs and sizes."""
-    randomness = random.Random(seed)
-    parts: list[bytes] = []
-    offset = 0
-    for _ in range(BATCHES):
-        count = randomness.randint(1, 9)
-        records = [
-            Record(offset + i, 1000, 0, b"key", randomness.randbytes(randomness.randint(0, 90)))
-            for i in range(count)
-        ]
-        codec = randomness.choice(list(CompressionType))
-        parts.append(write_batch(records, BatchFields(compression=codec)))
-        offset += count
-    return b"".join(parts)
+from tests.support.logs.both_readers import by_kernels, by_reference
+from tests.support.logs.damage_oracle import batch_spans, expectation, is_covered, overlaps
+from tests.support.logs.seeded_segments import BATCHES, sound_segment
 
 
 def check(sound: bytes, damaged: bytes) -> None:

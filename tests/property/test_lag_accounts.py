@@ -14,8 +14,8 @@ from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader
-from tests.lag_logs import drawn_events, drawn_moments, write_log_dir
-from tests.lag_replay import COUNTED, LagReplay, LagView, replayed
+from tests.support.lag.lag_logs import drawn_events, drawn_moments, write_log_dir
+from tests.support.lag.lag_replay import COUNTED, LagReplay, LagView, replayed
 
 STEP = 100
 USUAL = [range(first, first + STEP) for first in range(0, 200, STEP)]

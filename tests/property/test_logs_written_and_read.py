@@ -16,7 +16,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_reader import LogReader
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
-from tests.samples import segments
+from tests.support.logs.samples import segments
 
 
 def split(messages: bytes) -> Iterator[bytes]:

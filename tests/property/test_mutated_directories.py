@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 # Of a million, so that the seeds of two runs seldom are the same.
 _FIRST = random.SystemRandom().randrange(10**6) * 1000

@@ -26,8 +26,8 @@ from kafkalog.format.side_files.indexes import OffsetEntry, write_offset_index
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.read_plan import SegmentRead
-from tests.property.test_damage import sound_segment
-from tests.samples import joined, segments
+from tests.support.logs.samples import joined, segments
+from tests.support.logs.seeded_segments import sound_segment
 
 NAME = "00000000000000000000"
 COLUMNS = ("offset", "key", "value", "position")

@@ -23,8 +23,8 @@ from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading.reading import read_segment
 from kafkalog.wire.checksums import crc32c
-from tests.samples import batch
-from tests.unit.storage.log_dirs import add_meta_properties, log_name
+from tests.support.logs.log_dirs import add_meta_properties, log_name
+from tests.support.logs.samples import batch
 
 COLUMNS = ("offset", "timestampMs", "key", "value")
 

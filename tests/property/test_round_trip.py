@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.format.records import Record
-from tests.both_readers import COLUMNS, by_kernels, by_reference
-from tests.samples import joined, segments
+from tests.support.logs.both_readers import COLUMNS, by_kernels, by_reference
+from tests.support.logs.samples import joined, segments
 
 
 @given(segments(), st.booleans())

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.both_readers import by_reference
-from tests.samples import batch, joined
+from tests.support.logs.both_readers import by_reference
+from tests.support.logs.samples import batch, joined
 
 SETTINGS = SalvageSettings(now_ms=1, index_interval_bytes=300)
 BASES = (0, 12, 24)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.streamed_logs import DrivenStream, StreamedLog
+from tests.support.logs.streamed_logs import DrivenStream, StreamedLog
 
 Key = tuple[str, int]
 Offsets = dict[Key, list[int]]

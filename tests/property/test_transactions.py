@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from tests.broker.made_logs import MadeLog
-from tests.committed_reads import committed_options, committed_rows
+from tests.support.logs.committed_reads import committed_options, committed_rows
+from tests.support.logs.damageable_logs import SampleLog
 
 START_MS = 1_700_000_000_000
 PRODUCERS = (11, 12, 13)
@@ -25,7 +25,7 @@ PRODUCERS = (11, 12, 13)
 class Replay:
     """The log as it is written, and what a reader has to make of it."""
 
-    log: MadeLog = field(default_factory=lambda: MadeLog(START_MS))
+    log: SampleLog = field(default_factory=lambda: SampleLog(START_MS))
     committed: set[int] = field(default_factory=set)
     open: dict[int, list[int]] = field(default_factory=dict)
     epochs: dict[int, int] = field(default_factory=dict)

@@ -16,9 +16,10 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.files.read_around import PAGE_BYTES
 from kafkalog.wire.compression import CompressionType
-from tests.both_readers import AccountRow, Row, by_kernels, by_reference
-from tests.damage_oracle import Span, batch_spans, overlaps
-from tests.unreadable.hidden_pages import FailingFile, with_hidden_pages
+from tests.support.disks.hidden_pages import FailingFile, with_hidden_pages
+from tests.support.logs.both_readers import AccountRow, Row, by_kernels, by_reference
+from tests.support.logs.damage_oracle import Span, batch_spans, overlaps
+from tests.support.repository import SHOP
 
 _PAGES = 12
 
@@ -96,7 +97,7 @@ def test_batches_in_values_behind_unreadable_pages_are_none_of_the_log(
     assert by_kernels(FailingFile(sound, pages), 0) == (account, rows)
 
 
-_REAL = sorted((Path(__file__).parents[2] / "examples" / "shop-week").glob("*/*.log"))
+_REAL = sorted((SHOP).glob("*/*.log"))
 
 
 @given(path=st.sampled_from(_REAL), chosen=st.sets(st.integers(0, 7), min_size=1))

@@ -14,7 +14,7 @@ from kafkalog.format.batch_header import LOG_APPEND_TIME, read_header
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
 from kafkalog.wire.compression import CompressionType
-from tests.samples import fields, headers, timestamps
+from tests.support.logs.samples import fields, headers, timestamps
 
 COLUMNS = (
     *("key", "value", "topic", "partition", "offset", "timestampType", "headers", "timestampMs"),

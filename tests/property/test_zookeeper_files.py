@@ -36,7 +36,13 @@ from kafkalog.zookeeper.transactions import (
 )
 from kafkalog.zookeeper.tree import STAT, Touched
 from kafkalog.zookeeper.znode import CONTAINER_OWNER, Acl, ttl_owner
-from tests.zookeeper_files import Node, entry_bytes, flipped, log_bytes, snapshot_bytes
+from tests.support.zookeeper.zookeeper_files import (
+    Node,
+    entry_bytes,
+    flipped,
+    log_bytes,
+    snapshot_bytes,
+)
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)

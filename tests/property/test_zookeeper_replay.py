@@ -32,7 +32,7 @@ from kafkalog.zookeeper.transactions import (
 )
 from kafkalog.zookeeper.tree_walk import znodes
 from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE
-from tests.zookeeper_files import (
+from tests.support.zookeeper.zookeeper_files import (
     OWN,
     ROOT,
     Node,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.repository import EXAMPLES
 
 pytestmark = [*needs_store, pytest.mark.deep]
 COMMANDS = [

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conftest import ROOT
-from tests.jobs.job_runs import needs_delta
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.jobs.job_runs import needs_delta
+from tests.support.repository import EXAMPLES, ROOT
 
 pytestmark = [*needs_store, pytest.mark.spark]
 # What depends on when and where a job ran.

@@ -11,7 +11,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
 from tests.remote.stores import Store, needs_store
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.repository import EXAMPLES
 
 pytestmark = needs_store
 LOG_DIR = EXAMPLES / "kafka-4.4"

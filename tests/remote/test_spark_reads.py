@@ -15,7 +15,8 @@ from kafkalog.views.options.options import View
 from tests.remote.faulty_proxy import Fault
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
-from tests.spark.kafka_logs import EXAMPLES, kafkalog_read
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = [*needs_store, pytest.mark.spark]
 _SHORT = (View.RECORDS, View.BYTE_RANGES, View.SEGMENTS)

@@ -14,8 +14,14 @@ from pyspark.sql import SparkSession
 
 import kafkalog
 from kafkalog.format.record_batch import write_batch
-from tests.samples import batch, record
-from tests.spark.kafka_logs import (
+from tests.support.logs.log_dirs import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    add_meta_properties,
+    checkpoint_text,
+)
+from tests.support.logs.samples import batch, record
+from tests.support.spark.kafka_logs import (
     consumed_offsets,
     kafkalog_read,
     logged_lines,
@@ -24,12 +30,6 @@ from tests.spark.kafka_logs import (
     said_by_error,
     within,
     write_log,
-)
-from tests.unit.storage.log_dirs import (
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    add_meta_properties,
-    checkpoint_text,
 )
 
 pytestmark = pytest.mark.spark

@@ -14,13 +14,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from tests.golden.fixture_sets import dumped_batches, unique_segments
-from tests.golden.test_damaged_files import FOUND_WITH_INDEXES, WHOLE
-from tests.spark.kafka_logs import EXAMPLES, kafkalog_read, variants_as_partitions
+from tests.support.golden.damaged_variants import FOUND_WITH_INDEXES, WHOLE
+from tests.support.golden.fixture_sets import dumped_batches, unique_segments
+from tests.support.repository import EXAMPLES, ROOT
+from tests.support.spark.kafka_logs import kafkalog_read, variants_as_partitions
 
 pytestmark = pytest.mark.spark
 
-TABLES = Path(__file__).parents[2] / "schemas" / "tables"
+TABLES = ROOT / "schemas" / "tables"
 # Damage in the bundled example, by hand: the variants zero-hole and bitflip-payload-first-segment.
 # File's base offset, position, length, kind, severity, verdict.
 EXAMPLE_FAULTS = [

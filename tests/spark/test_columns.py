@@ -27,8 +27,8 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.wire.compression import CompressionType
-from tests.samples import record
-from tests.spark.kafka_logs import FIRST_MS, LAST_MS, kafkalog_read, write_log
+from tests.support.logs.samples import record
+from tests.support.spark.kafka_logs import FIRST_MS, LAST_MS, kafkalog_read, write_log
 
 pytestmark = pytest.mark.spark
 

@@ -18,8 +18,8 @@ from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
 from kafkalog.analysis.lag.groups import group_members, groups, latest_group_records
 from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic
 from kafkalog.coordination.groups.group_records import group_key
-from tests.spark.group_records import commit, frame, group_record
-from tests.spark.plain_groups import plain_commits, plain_groups
+from tests.support.messages.group_records import commit, frame, group_record
+from tests.support.spark.plain_groups import plain_commits, plain_groups
 
 pytestmark = pytest.mark.spark
 

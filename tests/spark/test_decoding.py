@@ -25,7 +25,7 @@ from kafkalog.messages.payload_formats import (
     SchemaUse,
     TextFormat,
 )
-from tests.spark.avro_jar import needs_avro
+from tests.support.spark.avro_jar import needs_avro
 
 pytestmark = pytest.mark.spark
 

@@ -10,9 +10,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 import kafkalog
-from tests.samples import batch
-from tests.spark.kafka_logs import offsets_read, write_log
-from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import offsets_read, write_log
+from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.golden.fixture_sets import CONSUMERS, consumed, topics
-from tests.spark.kafka_logs import FIRST_MS, LAST_MS, kafkalog_read
+from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics
+from tests.support.spark.kafka_logs import FIRST_MS, LAST_MS, kafkalog_read
 
 pytestmark = pytest.mark.spark
 

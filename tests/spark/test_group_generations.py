@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.group_generations import group_generations
-from tests.jobs.job_runs import written_schema
-from tests.printed_messages import LINE
-from tests.spark.group_records import frame, group_record
-from tests.spark.kafka_logs import kafkalog_read
+from tests.support.jobs.job_runs import written_schema
+from tests.support.messages.group_records import frame, group_record
+from tests.support.messages.printed_messages import LINE
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 

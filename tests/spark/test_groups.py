@@ -9,8 +9,8 @@ from pyspark.sql import Row, SparkSession
 
 from kafkalog.analysis.lag.commits import commits_in_effect
 from kafkalog.analysis.lag.groups import group_members, groups, latest_group_records
-from tests.spark.group_records import commit, frame, group_record
-from tests.spark.plain_groups import plain_commits, plain_groups
+from tests.support.messages.group_records import commit, frame, group_record
+from tests.support.spark.plain_groups import plain_commits, plain_groups
 
 pytestmark = pytest.mark.spark
 

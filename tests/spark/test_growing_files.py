@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.samples import batch
-from tests.spark.kafka_logs import EXAMPLES, kafkalog_read, offsets_read, write_log
-from tests.unit.storage.log_dirs import log_name
+from tests.support.logs.log_dirs import log_name
+from tests.support.logs.samples import batch
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import kafkalog_read, offsets_read, write_log
 
 pytestmark = pytest.mark.spark
 

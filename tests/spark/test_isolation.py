@@ -10,9 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kafkalog.format.transaction_marker import COMMIT
-from tests.broker.made_logs import MadeLog
-from tests.golden.fixture_sets import consumed, topics
-from tests.spark.kafka_logs import kafkalog_read, offsets_read
+from tests.support.golden.fixture_sets import consumed, topics
+from tests.support.logs.damageable_logs import SampleLog
+from tests.support.spark.kafka_logs import kafkalog_read, offsets_read
 
 pytestmark = pytest.mark.spark
 
@@ -37,7 +37,7 @@ def test_an_asked_offset_behind_the_last_stable_one_is_data_loss(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     # F214
-    log = MadeLog(1_700_000_000_000)
+    log = SampleLog(1_700_000_000_000)
     log.add(4)
     log.add(2, 7, in_transaction=True)
     log.add(2, 8, in_transaction=True)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kafkalog.analysis.lag.lag_history import HistoryMoments, lag_events
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
-from tests.spark.group_records import commit, frame
+from tests.support.messages.group_records import commit, frame
 
 pytestmark = pytest.mark.spark
 

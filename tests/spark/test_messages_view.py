@@ -16,13 +16,14 @@ from pyspark.sql.types import StructType
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.messages.record_writer import write_record_key, write_record_value
-from tests.golden.fixture_sets import consumed
-from tests.spark.kafka_logs import kafkalog_read, logged_lines, said_by_error, write_log
-from tests.unit.storage.log_dirs import add_meta_properties, add_partition
+from tests.support.golden.fixture_sets import consumed
+from tests.support.logs.log_dirs import add_meta_properties, add_partition
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import kafkalog_read, logged_lines, said_by_error, write_log
 
 pytestmark = pytest.mark.spark
 
-SCHEMA = Path(__file__).parents[2] / "schemas" / "tables" / "messages.json"
+SCHEMA = ROOT / "schemas" / "tables" / "messages.json"
 OFFSETS, METADATA = "__consumer_offsets", "__cluster_metadata"
 LINE = re.compile(r"\| offset: (\d+) CreateTime: (\d+) .*? headerKeys: \[\] (.*)")
 

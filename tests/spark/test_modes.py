@@ -9,9 +9,9 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from tests.golden.test_damaged_files import FOUND
-from tests.spark.kafka_logs import (
-    EXAMPLES,
+from tests.support.golden.damaged_variants import FOUND
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import (
     kafkalog_read,
     logged_lines,
     offsets_read,

@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from tests.jobs.job_runs import written_schema
-from tests.spark.kafka_logs import kafkalog_read
+from tests.support.jobs.job_runs import written_schema
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 

@@ -20,10 +20,10 @@ from kafkalog.analysis.lag.offsets_partitions import absolute_hash, with_offsets
 from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
-from tests.golden.fixture_sets import dumped_batches, unique_segments
-from tests.golden.groups_as_told import told_states
-from tests.spark.group_records import frame
-from tests.spark.kafka_logs import kafkalog_read
+from tests.support.golden.described_groups import printed_states
+from tests.support.golden.fixture_sets import dumped_batches, unique_segments
+from tests.support.messages.group_records import frame
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 
@@ -94,7 +94,7 @@ def test_the_coordinator_is_the_leader_of_the_groups_partition(
     commits = kafkalog_read(spark, log_dir, view="offset_commits")
     lies = commits.select("group_id", "internal_partition").distinct().collect()
     found = {row.group_id: led[row.internal_partition] for row in lies}
-    told = told_states(unpacked("kafka44.golden"))
+    told = printed_states(unpacked("kafka44.golden"))
     assert {group: found[group] for group in told if group in found} == {
         group: state.coordinator for group, state in told.items() if group in found
     }

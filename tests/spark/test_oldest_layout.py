@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.samples import batch
-from tests.spark.kafka_logs import kafkalog_read, offsets_read, said_by_error, write_log
-from tests.unit.storage.reading.test_oldest_log import ONE, PACKED, THREE, TWO, write_files
+from tests.support.logs.oldest_logs import ONE, PACKED, THREE, TWO, write_files
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import kafkalog_read, offsets_read, said_by_error, write_log
 
 pytestmark = pytest.mark.spark
 

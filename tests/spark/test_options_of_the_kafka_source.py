@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.samples import batch
-from tests.spark.kafka_logs import (
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import (
     kafkalog_read,
     logged_lines,
     offsets_read,

@@ -7,7 +7,8 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
-from tests.spark.kafka_logs import EXAMPLES, kafkalog_read, said_by_error
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import kafkalog_read, said_by_error
 
 pytestmark = pytest.mark.spark
 

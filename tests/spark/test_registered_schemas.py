@@ -18,9 +18,9 @@ from kafkalog.messages.payload_formats import (
 )
 from kafkalog.spark.jobs.decoding.decoding_arguments import DecodingRequest, PayloadKind
 from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
-from tests.registry_records import reference, registered, removed
-from tests.spark.avro_jar import needs_avro
-from tests.spark.kafka_logs import write_records
+from tests.support.messages.registry_records import reference, registered, removed
+from tests.support.spark.avro_jar import needs_avro
+from tests.support.spark.kafka_logs import write_records
 
 pytestmark = pytest.mark.spark
 

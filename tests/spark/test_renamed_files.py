@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.samples import batch
-from tests.spark.kafka_logs import (
+from tests.support.logs.log_dirs import UNIQUE, log_name
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import (
     kafkalog_read,
     logged_lines,
     offsets_read,
     said_by_error,
     write_log,
 )
-from tests.unit.storage.log_dirs import UNIQUE, log_name
 
 pytestmark = pytest.mark.spark
 

@@ -12,19 +12,20 @@ from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from tests.samples import batch
-from tests.spark.kafka_logs import (
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import (
     kafkalog_read,
     logged_lines,
     offsets_read,
     said_by_error,
     write_log,
 )
-from tests.unit.storage.log_dirs import add_meta_properties
 
 pytestmark = pytest.mark.spark
 
-SCHEMA = Path(__file__).parents[2] / "schemas" / "tables" / "replicas.json"
+SCHEMA = ROOT / "schemas" / "tables" / "replicas.json"
 TOPICS = ("shop.codec-none-0", "shop.codec-zstd-0")
 ORDERS = ("orders", 0)
 

@@ -9,13 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from tests.samples import batch
-from tests.spark.kafka_logs import kafkalog_read, said_by_error, write_log
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import kafkalog_read, said_by_error, write_log
 
 pytestmark = pytest.mark.spark
 
-SCHEMA = Path(__file__).parents[2] / "schemas" / "tables" / "retention_plan.json"
+SCHEMA = ROOT / "schemas" / "tables" / "retention_plan.json"
 
 
 @pytest.fixture

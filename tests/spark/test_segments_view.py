@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.spark.tables import spark_schema
-from tests.spark.kafka_logs import EXAMPLES, kafkalog_read
+from tests.support.repository import EXAMPLES
+from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = pytest.mark.spark
 

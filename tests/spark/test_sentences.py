@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.sentences import age_text, duration_text, sentence
 from kafkalog.words import age_text as age_of_value
 from kafkalog.words import sentence as sentence_of_values
-from tests.lengths_of_time import LENGTHS
+from tests.support.durations import LENGTHS
 
 pytestmark = pytest.mark.spark
 

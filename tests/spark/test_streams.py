@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from tests.streamed_logs import StreamedLog
+from tests.support.logs.streamed_logs import StreamedLog
 
 pytestmark = pytest.mark.spark
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from tests.golden.fixture_sets import consumed
-from tests.spark.kafka_logs import kafkalog_read, said_by_error
-from tests.tiered_objects import store_segment
+from tests.support.golden.fixture_sets import consumed
+from tests.support.logs.tiered_objects import store_segment
+from tests.support.spark.kafka_logs import kafkalog_read, said_by_error
 
 pytestmark = pytest.mark.spark
 TOPICS = ("tier.local", "tier.tiered", "tier.tiered.tx")

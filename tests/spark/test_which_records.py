@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.samples import batch
-from tests.spark.kafka_logs import kafkalog_read, offsets_read, write_log
-from tests.unit.storage.log_dirs import LOG_STARTS, UNIQUE, checkpoint_text
+from tests.support.logs.log_dirs import LOG_STARTS, UNIQUE, checkpoint_text
+from tests.support.logs.samples import batch
+from tests.support.spark.kafka_logs import kafkalog_read, offsets_read, write_log
 
 pytestmark = pytest.mark.spark
 

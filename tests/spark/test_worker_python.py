@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from kafkalog.spark.worker_python import use_this_python
-from tests.conftest import ROOT
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
+from tests.support.logs.samples import batch
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import write_log
 
 PROGRAM = """
 import sys

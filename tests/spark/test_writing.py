@@ -18,8 +18,8 @@ from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.names import LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
 from kafkalog.views.options.write_options import write_options
 from kafkalog.wire.compression import CompressionType
-from tests.golden.fixture_sets import CONSUMERS
-from tests.spark.kafka_logs import kafkalog_read, said_by_error
+from tests.support.golden.fixture_sets import CONSUMERS
+from tests.support.spark.kafka_logs import kafkalog_read, said_by_error
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ from kafkalog.errors import OptionError
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag, zookeeper_input
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.zookeeper.transactions import SetData
-from tests.jobs.made_ensembles import write_ensemble
-from tests.zookeeper_files import log_bytes, transaction, write_data_dir
+from tests.support.zookeeper.ensembles import write_ensemble
+from tests.support.zookeeper.zookeeper_files import log_bytes, transaction, write_data_dir
 
 pytestmark = pytest.mark.spark
 

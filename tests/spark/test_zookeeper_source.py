@@ -17,7 +17,7 @@ from kafkalog.schemas import table_json
 from kafkalog.views.options.zookeeper_options import ZookeeperView
 from kafkalog.zookeeper.transactions import CreateSession
 from kafkalog.zookeeper.znode import ttl_owner
-from tests.zookeeper_files import (
+from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     Node,
     create,

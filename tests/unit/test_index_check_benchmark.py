@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import index_check
-from tests.broker.class_paths import ClassPathError
+from tests.support.broker.class_paths import ClassPathError
 
 
 def test_without_kafkas_tools_the_benchmark_measures_what_is_there(

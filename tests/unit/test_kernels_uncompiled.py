@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 PART = (
     "tests/unit/columns",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 USER = 54321
 LOG_DIR = ROOT / "examples" / "log-dirs" / "kafka-4.4"

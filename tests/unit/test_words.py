@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkalog.words import age_text, duration_text, sentence, time_doubt
-from tests.lengths_of_time import LENGTHS
+from tests.support.durations import LENGTHS
 
 
 @pytest.mark.parametrize(("length_ms", "text"), LENGTHS)

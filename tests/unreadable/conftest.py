@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unreadable.failing_disk import FailingDisk, compiled
+from tests.support.disks.failing_disk import FailingDisk, compiled
+from tests.support.repository import SHOP
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +24,5 @@ def disk(failing_library: Path) -> FailingDisk:
 @pytest.fixture
 def logs(tmp_path: Path) -> Path:
     """A copy of the log directory among the examples."""
-    example = Path(__file__).parents[2] / "examples" / "shop-week"
+    example = SHOP
     return Path(shutil.copytree(example, tmp_path / "shop-week"))

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.exit_codes import ExitCode
-from tests.unreadable.failing_disk import FailingDisk, needs_compiler
-from tests.unreadable.outside_pages import batches_outside, offsets_outside
+from tests.support.disks.failing_disk import FailingDisk, needs_compiler
+from tests.support.disks.outside_pages import batches_outside, offsets_outside
 
 pytestmark = needs_compiler
 SEGMENT = "orders-0/00000000000000000000.log"

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkalog.exit_codes import ExitCode
-from tests.unreadable.failing_disk import FailingDisk, needs_compiler
-from tests.unreadable.outside_pages import offsets_outside
+from tests.support.disks.failing_disk import FailingDisk, needs_compiler
+from tests.support.disks.outside_pages import offsets_outside
 
 pytestmark = [needs_compiler, pytest.mark.spark]
 SEGMENT = "orders-0/00000000000000000000.log"

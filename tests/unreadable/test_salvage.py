@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from kafkalog.exit_codes import ExitCode
-from tests.damage_oracle import batch_spans
-from tests.unreadable.failing_disk import FailingDisk, needs_compiler
-from tests.unreadable.outside_pages import batches_outside
+from tests.support.disks.failing_disk import FailingDisk, needs_compiler
+from tests.support.disks.outside_pages import batches_outside
+from tests.support.logs.damage_oracle import batch_spans
 
 pytestmark = needs_compiler
 PAGES = {

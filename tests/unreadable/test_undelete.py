@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 from kafkalog.exit_codes import ExitCode
-from tests.unit.storage.log_dirs import UNIQUE, log_name
-from tests.unreadable.failing_disk import FailingDisk, needs_compiler
-from tests.unreadable.outside_pages import offsets_outside
+from tests.support.disks.failing_disk import FailingDisk, needs_compiler
+from tests.support.disks.outside_pages import offsets_outside
+from tests.support.logs.log_dirs import UNIQUE, log_name
 
 pytestmark = needs_compiler
 _PAGE = 4096

@@ -14,9 +14,9 @@ from random import Random
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.wire.compression import CompressionType
-from tests.conftest import DATA
-from tests.registry_records import reference, registered, subject_deleted
-from tests.tiered_objects import store_segment
+from tests.support.logs.tiered_objects import store_segment
+from tests.support.messages.registry_records import reference, registered, subject_deleted
+from tests.support.repository import DATA
 
 # The content of files by their paths.
 Files = dict[str, bytes]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 # Not even root can make a directory there.
 NO_HOME = "/proc/kafkalog"

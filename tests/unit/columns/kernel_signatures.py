@@ -31,8 +31,8 @@ from kafkalog.inspection.logs.time_lookup import offset_for_time
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile
-from tests.both_readers import memory_window
-from tests.golden.fixture_sets import Segment, unique_segments
+from tests.support.golden.fixture_sets import Segment, unique_segments
+from tests.support.logs.both_readers import memory_window
 
 RECORDS, BATCHES, COMMITS = (
     tuple(field["name"] for field in table_fields(view))

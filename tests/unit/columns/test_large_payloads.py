@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from kafkalog.columns.records import record_columns
 from kafkalog.format.records import MOST_HEADERS
-from tests.both_readers import by_kernels, by_reference
-from tests.hostile_files import batch, compressed, record
-from tests.property.test_any_bytes import check
-from tests.property.test_forged_payloads import forged_wrappers
-from tests.samples import batch as sound_batch
-from tests.samples import joined, segments
+from tests.support.logs.both_readers import by_kernels, by_reference
+from tests.support.logs.forged_payloads import forged_wrappers
+from tests.support.logs.hostile_files import batch, compressed, record
+from tests.support.logs.reader_agreement import assert_readers_agree
+from tests.support.logs.samples import batch as sound_batch
+from tests.support.logs.samples import joined, segments
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -29,7 +29,7 @@ def small_pieces() -> Iterator[None]:
 
 @given(segments())
 def test_segments_of_all_formats_and_codecs(segment: tuple[list[bytes], object]) -> None:
-    check(joined(segment[0]))
+    assert_readers_agree(joined(segment[0]))
 
 
 @given(segments(), st.data())
@@ -38,12 +38,12 @@ def test_one_flipped_bit(segment: tuple[list[bytes], object], data: st.DataObjec
     if damaged:
         bit = data.draw(st.integers(0, 8 * len(damaged) - 1))
         damaged[bit // 8] ^= 1 << bit % 8
-    check(bytes(damaged))
+    assert_readers_agree(bytes(damaged))
 
 
 @given(forged_wrappers())
 def test_messages_inside_a_compressed_one(wrapper: bytes) -> None:
-    check(wrapper + sound_batch(21))
+    assert_readers_agree(wrapper + sound_batch(21))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from kafkalog.format.message_set import write_old_message
 from kafkalog.wire.compression import CompressionType, compress
-from tests.both_readers import by_kernels
+from tests.support.logs.both_readers import by_kernels
 
 GZIP = CompressionType.GZIP
 

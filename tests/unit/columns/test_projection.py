@@ -15,9 +15,9 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.schemas import table_fields
 from kafkalog.wire.compression import CompressionType
-from tests.golden.fixture_sets import unique_segments
-from tests.samples import batch, joined, record, segments
-from tests.unit.columns.readings import records_table
+from tests.support.golden.fixture_sets import unique_segments
+from tests.support.logs.samples import batch, joined, record, segments
+from tests.support.logs.segment_tables import records_table
 
 ALL = tuple(field["name"] for field in table_fields("records"))
 CONSTANTS = {"topic": "orders", "partition": 7, "file": "/data/orders-7/0.log"}

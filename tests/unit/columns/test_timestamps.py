@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from tests.unit.columns.readings import records_table
+from tests.support.logs.segment_tables import records_table
 
 COLUMNS = ("timestamp", "timestampMs")
 Times = list[tuple[int | None, int]]

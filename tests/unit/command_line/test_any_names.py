@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.words import printable
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 CODE = "from kafkalog.command_line.main import main; main()"
 

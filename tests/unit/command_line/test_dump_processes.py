@@ -16,7 +16,7 @@ import pytest
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED, ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from tests.interrupts import heed_ctrl_c
+from tests.support.interrupts import heed_ctrl_c
 
 pytestmark = pytest.mark.deep
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkalog.command_line.inputs import logs_of_topics
 from kafkalog.errors import LogDirError, OptionError
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 LOG_DIR = str(ROOT / "examples/log-dirs/kafka-4.4")
 

@@ -16,7 +16,7 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from tests.tiered_objects import store_segment
+from tests.support.logs.tiered_objects import store_segment
 
 HEAVY = ("numba", "numpy", "pyarrow", "pyspark", "pandas")
 

@@ -18,7 +18,7 @@ from kafkalog.format.record_batch import (
 from kafkalog.format.records import Record
 from kafkalog.wire.checksums import crc32, crc32c
 from kafkalog.wire.compression import CompressionType
-from tests.samples import batch, record
+from tests.support.logs.samples import batch, record
 
 
 def layout(encoded: bytes) -> tuple[int, ...]:

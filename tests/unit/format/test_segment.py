@@ -14,8 +14,8 @@ from kafkalog.format.records import Record
 from kafkalog.format.resync import Finder
 from kafkalog.format.segment import PATIENCE
 from kafkalog.wire.compression import CompressionType
-from tests.both_readers import by_kernels, by_reference
-from tests.samples import batch, consecutive, joined, record
+from tests.support.logs.both_readers import by_kernels, by_reference
+from tests.support.logs.samples import batch, consecutive, joined, record
 
 Found = list[tuple[str, int, int]]
 

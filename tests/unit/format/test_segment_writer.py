@@ -16,10 +16,10 @@ from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from tests.both_readers import by_kernels
-from tests.damage_oracle import batch_spans
-from tests.golden.fixture_sets import unique_segments
-from tests.samples import batch, joined, segments
+from tests.support.golden.fixture_sets import unique_segments
+from tests.support.logs.both_readers import by_kernels
+from tests.support.logs.damage_oracle import batch_spans
+from tests.support.logs.samples import batch, joined, segments
 
 SIZE = len(batch(0))
 

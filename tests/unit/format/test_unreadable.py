@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkalog.format.unreadable import UnreadableRange
-from tests.unreadable.hidden_pages import spans, unreadable
+from tests.support.disks.hidden_pages import spans, unreadable
 
 
 def test_pages_that_touch_are_one_range() -> None:

@@ -14,7 +14,7 @@ from kafkalog.messages.schema_registry import (
     SchemaState,
     read_schema_registry,
 )
-from tests.registry_records import (
+from tests.support.messages.registry_records import (
     RegistryRecord,
     compatibility,
     noop,

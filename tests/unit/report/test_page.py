@@ -19,17 +19,17 @@ from kafkalog.report.contents import KeysSection
 from kafkalog.report.damage_section import COLOURINGS, damage_section
 from kafkalog.report.findings import remarks, report_findings
 from kafkalog.report.page import page
-from tests.conftest import ROOT
-from tests.unit.report.made_report import (
+from tests.support.report.sample_report import (
     CELLS,
+    HOSTILE,
     damage,
     damaged_log,
     report,
     series,
     status,
 )
+from tests.support.repository import ROOT
 
-HOSTILE = '</script><script>alert(1)</script><img src="http://127.0.0.1" onerror=alert(2)>\u202e\0'
 BUNDLE = ROOT / "kafkalog" / "report" / "browser" / "plotly-basic.min.js"
 
 

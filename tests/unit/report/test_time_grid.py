@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafkalog.report.group_reading import history_end
 from kafkalog.report.time_grid import STRETCHES, grid_over, stretch_words
-from tests.unit.report.made_report import AT_MS, HOUR_MS
+from tests.support.report.sample_report import AT_MS, HOUR_MS
 
 DAY_MS = 24 * HOUR_MS
 YEAR_10000_MS = 253_402_300_800_000

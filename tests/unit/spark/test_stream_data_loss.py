@@ -12,7 +12,7 @@ from kafkalog.errors import DataLossError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.files import files
-from tests.streamed_logs import DrivenStream, StreamedLog, grown
+from tests.support.logs.streamed_logs import DrivenStream, StreamedLog, grown
 
 KEY = "orders", 0
 

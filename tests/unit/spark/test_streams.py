@@ -11,8 +11,8 @@ import pytest
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from tests.jobs.growing_logs import GrowingLog, write_logs
-from tests.streamed_logs import DrivenStream, StreamedLog, grown
+from tests.support.logs.growing_logs import GrowingLog, write_logs
+from tests.support.logs.streamed_logs import DrivenStream, StreamedLog, grown
 
 KEY = "orders", 0
 

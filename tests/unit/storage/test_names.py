@@ -11,7 +11,7 @@ from kafkalog.storage.names import (
     partition_name,
     segment_base_offset,
 )
-from tests.unit.storage.log_dirs import UNIQUE
+from tests.support.logs.log_dirs import UNIQUE
 
 LONGEST_TOPIC = "t" * 249
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
-from tests.samples import batch
+from tests.support.logs.samples import batch
 
 BATCHES = [batch(offset, value=bytes([offset]) * (100 + 7 * offset)) for offset in range(0, 60, 3)]
 BASES = (0, 18, 39)

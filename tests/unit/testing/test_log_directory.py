@@ -16,7 +16,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.testing import LogDirectory, ProducerRecord
 from kafkalog.testing.made_records import START_MS
 from kafkalog.wire.murmur2 import murmur2, partition_of_key
-from tests.committed_reads import Row, committed_options, committed_rows
+from tests.support.logs.committed_reads import Row, committed_options, committed_rows
 
 
 def rows(

@@ -13,7 +13,7 @@ from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.data_dir_check import data_dir_findings
 from kafkalog.zookeeper.faults import ZooKeeperFault
 from kafkalog.zookeeper.transactions import CreateSession, EntryDigest
-from tests.zookeeper_files import (
+from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     flipped,
     log_bytes,

@@ -25,7 +25,7 @@ from kafkalog.zookeeper.transactions import (
     SetData,
 )
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
-from tests.zookeeper_files import (
+from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     Node,
     create,

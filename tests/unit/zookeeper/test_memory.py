@@ -12,7 +12,7 @@ from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
-from tests.zookeeper_files import create, log_bytes, transaction, write_data_dir
+from tests.support.zookeeper.zookeeper_files import create, log_bytes, transaction, write_data_dir
 
 KIBIBYTE = 1 << 10
 

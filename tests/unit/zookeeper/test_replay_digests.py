@@ -14,7 +14,7 @@ from kafkalog.zookeeper.transactions import (
     Transaction,
 )
 from kafkalog.zookeeper.tree import empty_tree
-from tests.zookeeper_files import (
+from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     Node,
     create,

@@ -17,7 +17,7 @@ from kafkalog.zookeeper.transactions import (
     read_transaction,
 )
 from kafkalog.zookeeper.znode import OPEN_ACL_UNSAFE
-from tests.zookeeper_files import create_bytes, jute_buffer
+from tests.support.zookeeper.zookeeper_files import create_bytes, jute_buffer
 
 DIGEST = struct.pack(">iq", 2, -5)
 

@@ -14,10 +14,10 @@ from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.records.segment_reader import read_segment_columns
 from kafkalog.format.records import Record
-from tests.both_readers import memory_window
-from tests.golden.fixture_sets import unique_segments
-from tests.samples import batch, consecutive, joined, segments
-from tests.unit.columns.readings import records_table
+from tests.support.golden.fixture_sets import unique_segments
+from tests.support.logs.both_readers import memory_window
+from tests.support.logs.samples import batch, consecutive, joined, segments
+from tests.support.logs.segment_tables import records_table
 
 COLUMNS = ("offset", "timestampMs", "key", "value", "headers", "sequence", "position")
 

@@ -18,9 +18,9 @@ from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.reading.log_bounds import ToldEnd
 from kafkalog.wire.compression import CompressionType
-from tests.golden.fixture_sets import CONSUMERS, unique_segments
-from tests.samples import batch, consecutive, joined, segments
-from tests.unit.columns.readings import byte_ranges
+from tests.support.golden.fixture_sets import CONSUMERS, unique_segments
+from tests.support.logs.samples import batch, consecutive, joined, segments
+from tests.support.logs.segment_tables import byte_ranges
 
 SIZE = len(batch(0))
 

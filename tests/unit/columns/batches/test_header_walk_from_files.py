@@ -16,8 +16,8 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.message_set import write_old_message
 from kafkalog.format.resync import Damage
 from kafkalog.storage.files.files import InputFile
-from tests.both_readers import memory_window
-from tests.samples import batch, joined
+from tests.support.logs.both_readers import memory_window
+from tests.support.logs.samples import batch, joined
 
 OPTIONS = SegmentOptions(base_offset=0, check_crcs=False)
 

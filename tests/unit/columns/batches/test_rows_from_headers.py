@@ -15,8 +15,8 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.wire.checksums import crc32c
 from kafkalog.wire.compression import CompressionType
-from tests.samples import joined, segments
-from tests.unit.columns.readings import records_table
+from tests.support.logs.samples import joined, segments
+from tests.support.logs.segment_tables import records_table
 
 ZSTD = CompressionType.ZSTD
 TOLD = ("timestampType", "sequence", "producerId", "partition", "compression")

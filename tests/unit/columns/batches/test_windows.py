@@ -11,8 +11,8 @@ from kafkalog.columns.batches.segment_batches import CHUNK_BYTES, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import SEARCH_BYTES, FileWindow, MemoryWindow, WindowBytes
 from kafkalog.columns.records.segment_reader import read_batches
-from tests.both_readers import BytesSource, memory_window
-from tests.samples import batch, consecutive, joined
+from tests.support.logs.both_readers import BytesSource, memory_window
+from tests.support.logs.samples import batch, consecutive, joined
 
 
 class CountingSource(BytesSource):

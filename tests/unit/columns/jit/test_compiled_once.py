@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.jit.compiled import COMPILED
-from tests.conftest import ROOT
-from tests.golden.fixture_sets import CONSUMERS
+from tests.support.golden.fixture_sets import CONSUMERS
+from tests.support.repository import ROOT
 
 # What Python code calls; other kernels are part of these.
 CALLED = {

@@ -1,5 +1,5 @@
 """What hostile files cost: the largest process of a command stays under 500 MiB, counted as
-tests/peak_of.py says. F56, F57"""
+tests/support/process_peak.py says. F56, F57"""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.format.message_set import write_old_message
 from kafkalog.wire.compression import CompressionType
 from kafkalog.wire.varints import write_varint
-from tests.hostile_files import MIB, batch, compressed, least_records, record, repeated, wrapper
-from tests.peak_of import Run, peak_of
+from tests.support.logs.hostile_files import (
+    MIB,
+    batch,
+    compressed,
+    least_records,
+    record,
+    repeated,
+    wrapper,
+)
+from tests.support.process_peak import Run, peak_of
 
 MOST_MIB = 500
 

@@ -16,7 +16,7 @@ from kafkalog.columns.jit.compiled import COMPILED
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.wire.compression import CompressionType
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 from tests.unit.columns.peak_memory import STATUS
 
 MIB = 1024 * 1024

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from kafkalog.format.transaction_marker import ABORT, COMMIT
-from tests.broker.made_logs import MadeBatch, MadeLog, flip, log_name
-from tests.committed_reads import committed_offsets
+from tests.support.logs.committed_reads import committed_offsets
+from tests.support.logs.damageable_logs import SampleBatch, SampleLog, flip, log_name
 
 START_MS = 1_700_000_000_000
 
 
-def replicas(tmp_path: Path, *logs: MadeLog) -> list[Path]:
+def replicas(tmp_path: Path, *logs: SampleLog) -> list[Path]:
     """A log directory for each broker."""
     dirs = [tmp_path / str(number) for number in range(len(logs))]
     for number, (directory, log) in enumerate(zip(dirs, logs, strict=True)):
@@ -21,7 +21,7 @@ def replicas(tmp_path: Path, *logs: MadeLog) -> list[Path]:
     return dirs
 
 
-def offsets_of(*batches: MadeBatch) -> list[int]:
+def offsets_of(*batches: SampleBatch) -> list[int]:
     return [record.offset for batch in batches for record in batch.records]
 
 
@@ -36,7 +36,7 @@ def best_offsets(*dirs: Path) -> list[int]:
 
 def test_a_transaction_index_knows_nothing_of_a_lost_segment(tmp_path: Path) -> None:
     # F212: the abort of 7 is lost, and both other segments have whole indexes, without it.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(2)
     log.add(1, 9, in_transaction=True)
     log.end(9, ABORT)
@@ -56,7 +56,7 @@ def test_a_transaction_index_knows_nothing_of_a_lost_segment(tmp_path: Path) -> 
 
 def test_an_empty_transaction_index_tells_nothing(tmp_path: Path) -> None:
     # F212
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(3, 7, in_transaction=True)
     abort = log.end(7, ABORT)
     committed = log.add(3, 7, in_transaction=True)
@@ -70,7 +70,7 @@ def test_an_empty_transaction_index_tells_nothing(tmp_path: Path) -> None:
 
 def test_a_transaction_that_no_marker_ends_makes_no_rows(tmp_path: Path) -> None:
     # F212: a snapshot that is another log's says that nothing is open.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(2)
     log.add(3, 7, in_transaction=True)
     log.roll()
@@ -84,7 +84,7 @@ def test_a_transaction_that_no_marker_ends_makes_no_rows(tmp_path: Path) -> None
 
 def test_a_replica_that_begins_behind_a_batch_does_not_tell_its_end(tmp_path: Path) -> None:
     # F212: its first marker of 7 is a commit, of another transaction.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(2)
     log.add(3, 7, in_transaction=True)
     log.roll()
@@ -104,7 +104,7 @@ def test_a_replica_that_begins_behind_a_batch_does_not_tell_its_end(tmp_path: Pa
 
 def test_a_replica_of_another_lineage_does_not_tell_a_transactions_end(tmp_path: Path) -> None:
     # F212: where the best replica has the abort of 7, the one that was cut off has a commit.
-    best, other = MadeLog(START_MS), MadeLog(START_MS)
+    best, other = SampleLog(START_MS), SampleLog(START_MS)
     for log in (best, other):
         before = log.add(2)
         log.add(3, 7, in_transaction=True)
@@ -124,7 +124,7 @@ def test_a_segment_is_not_passed_over_where_damage_may_hide_whose_transactions_e
     tmp_path: Path,
 ) -> None:
     # F213: the batch of 8 comes from the other replica, and 9's is open in all of the next segment.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(1, 5, in_transaction=True)
     log.end(5, ABORT)
     open_for_long = log.add(2, 9, in_transaction=True)
@@ -143,7 +143,7 @@ def test_a_segment_is_not_passed_over_where_damage_may_hide_whose_transactions_e
 
 def test_an_open_transaction_that_only_another_replica_shows_makes_no_rows(tmp_path: Path) -> None:
     # F212: the best replica has no batch there, and a whole index that is silent about it.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(2)
     log.add(2, 8, in_transaction=True)
     still_open = log.add(3, 7, in_transaction=True)

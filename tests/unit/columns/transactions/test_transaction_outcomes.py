@@ -12,8 +12,15 @@ from kafkalog.columns.transactions.transaction_walk import stable_offset
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.broker.made_logs import MadeBatch, MadeLog, Transactions, flip, log_name, transactions
-from tests.committed_reads import committed_offsets as offsets
+from tests.support.logs.committed_reads import committed_offsets as offsets
+from tests.support.logs.damageable_logs import (
+    SampleBatch,
+    SampleLog,
+    Transactions,
+    flip,
+    log_name,
+    transactions,
+)
 
 START_MS = 1_700_000_000_000
 
@@ -30,12 +37,12 @@ def partition(made: Transactions, tmp_path: Path) -> Path:
     return write(made.log, tmp_path)
 
 
-def write(log: MadeLog, log_dir: Path) -> Path:
+def write(log: SampleLog, log_dir: Path) -> Path:
     log.write(log_dir / "orders-0", 4096)
     return log_dir / "orders-0"
 
 
-def offsets_of(*batches: MadeBatch) -> list[int]:
+def offsets_of(*batches: SampleBatch) -> list[int]:
     return [record.offset for batch in batches for record in batch.records]
 
 
@@ -83,10 +90,10 @@ def test_a_damaged_marker_makes_no_row_where_nothing_else_tells(
 
 
 @pytest.fixture
-def hidden(tmp_path: Path) -> tuple[Path, MadeBatch, MadeBatch]:
+def hidden(tmp_path: Path) -> tuple[Path, SampleBatch, SampleBatch]:
     """A log whose abort marker is damaged: its place, the aborted batch, and a committed one of the
     same producer behind the damage."""
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     aborted = log.add(3, 7, in_transaction=True)
     log.roll()
     marker = log.end(7, ABORT)
@@ -98,7 +105,7 @@ def hidden(tmp_path: Path) -> tuple[Path, MadeBatch, MadeBatch]:
 
 
 def test_a_transaction_index_tells_what_damage_hides(
-    hidden: tuple[Path, MadeBatch, MadeBatch],
+    hidden: tuple[Path, SampleBatch, SampleBatch],
 ) -> None:
     # F212
     place, _, committed = hidden
@@ -107,7 +114,7 @@ def test_a_transaction_index_tells_what_damage_hides(
 
 
 def test_failfast_names_damage_behind_what_is_asked(
-    hidden: tuple[Path, MadeBatch, MadeBatch],
+    hidden: tuple[Path, SampleBatch, SampleBatch],
 ) -> None:
     # F212: what is asked is sound, and nobody can tell whether it was aborted.
     place, aborted, _ = hidden
@@ -123,7 +130,7 @@ def test_failfast_names_damage_behind_what_is_asked(
 
 def test_a_lost_segment_hides_markers(tmp_path: Path) -> None:
     # F212: the abort is gone with its segment, and the commit is of another transaction.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(2)
     log.add(3, 7, in_transaction=True)
     log.roll()
@@ -161,7 +168,7 @@ def test_an_open_transaction_keeps_back_what_is_behind_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # F214, T17
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(4)
     log.add(2, 7, in_transaction=True)
     log.add(5, 8, in_transaction=True)
@@ -175,7 +182,7 @@ def test_an_open_transaction_keeps_back_what_is_behind_it(
 
 def test_a_marker_that_the_high_watermark_has_not_passed_decides_nothing(tmp_path: Path) -> None:
     # F214
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     before = log.add(4)
     log.add(2, 7, in_transaction=True)
     log.end(7, COMMIT)
@@ -189,7 +196,7 @@ def test_a_marker_that_the_high_watermark_has_not_passed_decides_nothing(tmp_pat
 
 def test_a_snapshot_from_above_the_high_watermark_is_not_gone_by(tmp_path: Path) -> None:
     # F214: the last segment begins, and a snapshot was taken, behind the marker.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(4)
     log.add(2, 7, in_transaction=True)
     log.end(7, COMMIT)
@@ -204,7 +211,7 @@ def test_a_snapshot_from_above_the_high_watermark_is_not_gone_by(tmp_path: Path)
 
 def test_a_marker_without_data_ends_nothing(tmp_path: Path) -> None:
     # F210
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.end(7, ABORT)
     kept = log.add(2, 7, in_transaction=True)
     log.end(7, COMMIT)
@@ -215,7 +222,7 @@ def test_a_marker_without_data_ends_nothing(tmp_path: Path) -> None:
 
 def test_plain_batches_of_a_producer_are_never_aborted(tmp_path: Path) -> None:
     # F210, T18
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     plain = log.add(2, 7)
     log.add(2, 7, in_transaction=True)
     between = log.add(2)
@@ -225,7 +232,7 @@ def test_plain_batches_of_a_producer_are_never_aborted(tmp_path: Path) -> None:
 
 def test_a_snapshot_from_before_the_log_begins_holds_nothing_back(tmp_path: Path) -> None:
     # F214: the marker of what was open then is gone with its segment, as a copy of a log has it.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(3, 7, in_transaction=True)
     log.roll()
     marker = log.end(7, COMMIT)

@@ -19,7 +19,7 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import OffsetEntry, write_offset_index
 from kafkalog.messages.record_writer import write_record_value
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 EXAMPLES = ROOT / "examples/log-dirs"
 SEGMENT = EXAMPLES / f"kafka-4.4/shop.codec-zstd-0/{0:020d}.log"

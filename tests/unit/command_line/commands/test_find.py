@@ -14,8 +14,8 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from tests.conftest import ROOT
-from tests.golden.fixture_sets import consumed
+from tests.support.golden.fixture_sets import consumed
+from tests.support.repository import ROOT
 
 DAMAGED = ROOT / "examples/log-dirs/damaged"
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from kafkalog.command_line.commands.job import job_titles
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("*.py"))
 

@@ -13,8 +13,8 @@ from kafkalog.command_line.commands.job import job_titles
 from kafkalog.errors import OptionError
 from kafkalog.spark.jobs.job import ExitCode, announced_logs, job_parser
 from kafkalog.storage.files.output_files import refuse_unwritable_file
-from tests.unit.storage.log_dirs import add_partition
-from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
+from tests.support.logs.log_dirs import add_partition
+from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
 JOBS = sorted(job_titles())
 # What jobs need beside LOG_DIR and --output.

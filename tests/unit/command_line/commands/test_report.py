@@ -13,7 +13,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.storage.files.output_files import refuse_unwritable
-from tests.jobs.job_runs import DAMAGED
+from tests.support.jobs.job_runs import DAMAGED
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
 from kafkalog.format.side_files.partition_metadata import read_topic_id, write_topic_id
-from tests.conftest import ROOT
-from tests.samples import batch
-from tests.spark.kafka_logs import write_log
-from tests.unit.storage.log_dirs import UNIQUE, add_meta_properties, log_name
+from tests.support.logs.log_dirs import UNIQUE, add_meta_properties, log_name
+from tests.support.logs.samples import batch
+from tests.support.repository import ROOT
+from tests.support.spark.kafka_logs import write_log
 
 EXAMPLE = ROOT / "examples" / "log-dirs" / "kafka-4.4"
 LONGEST = "o" * 249  # as long as a topic's name can be

@@ -18,7 +18,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
-from tests.interrupts import heed_ctrl_c
+from tests.support.interrupts import heed_ctrl_c
 
 
 def batch(*offsets: int, value: bytes = b"v") -> bytes:

@@ -18,7 +18,7 @@ from kafkalog.coordination.zookeeper.disk_audit import (
     disk_findings,
     wildcard_hits,
 )
-from tests.unit.coordination.made_clusters import SESSION, Tree, consumer, made_cluster, topic
+from tests.support.zookeeper.clusters import SESSION, Tree, cluster_of, consumer, topic
 
 G = "/consumers/g"
 SOUND = {
@@ -33,7 +33,7 @@ SOUND = {
 
 
 def audit(tree: Tree, sessions: Collection[int] | None = (SESSION,)) -> GroupAudit:
-    cluster = made_cluster(tree)
+    cluster = cluster_of(tree)
     return group_audit("g", cluster.groups["g"], cluster, sessions)
 
 
@@ -195,7 +195,7 @@ CLUSTER = {"/cluster/id": '{"version":"1","id":"cluster"}', "/brokers/topics/Top
 
 
 def on_disks(tree: Tree, *disks: Disk) -> list[tuple[str, str]]:
-    return [(f.finding, f.detail) for f in disk_findings(made_cluster(tree), disks)]
+    return [(f.finding, f.detail) for f in disk_findings(cluster_of(tree), disks)]
 
 
 def test_a_topic_that_is_to_be_deleted() -> None:

@@ -15,7 +15,7 @@ from kafkalog.coordination.zookeeper.ownership_history import (
     ZnodeChange,
     moved_brokers,
 )
-from tests.unit.coordination.made_clusters import consumer, topic
+from tests.support.zookeeper.clusters import consumer, topic
 
 G = "/consumers/g"
 

@@ -12,7 +12,7 @@ from kafkalog.format.side_files.log_dir_files import (
     write_clean_shutdown,
 )
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.unit.storage.log_dirs import add_partition
+from tests.support.logs.log_dirs import add_partition
 
 
 @pytest.mark.parametrize(

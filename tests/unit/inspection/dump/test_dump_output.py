@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import INTERRUPTED, ExitCode
 from kafkalog.inspection.dump.dump_log import LogDump, Piece
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 PARTITION = ROOT / "examples/log-dirs/kafka-4.4/shop.codec-zstd-0"
 LOG = f"{0:020d}.log"

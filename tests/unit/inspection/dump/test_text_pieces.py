@@ -18,7 +18,7 @@ from kafkalog.inspection.dump.dump_lines import DumpedFile
 from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump
 from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.wire.compression import CompressionType
-from tests.both_readers import memory_window
+from tests.support.logs.both_readers import memory_window
 
 FILE = DumpedFile("orders-0/00000000000000000000.log", "orders", 0)
 # Letters, what is escaped in one format or another, and characters of two, three and four bytes.

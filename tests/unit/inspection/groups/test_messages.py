@@ -14,7 +14,7 @@ from kafkalog.format.records import Record
 from kafkalog.inspection.groups import messages as message_columns
 from kafkalog.inspection.groups.messages import MessageColumns
 from kafkalog.messages.record_writer import write_record_key, write_record_value
-from tests.both_readers import memory_window
+from tests.support.logs.both_readers import memory_window
 
 TOPIC = "__consumer_offsets"
 COLUMNS = tuple(arrow_schema("messages").names)

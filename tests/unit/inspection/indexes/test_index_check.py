@@ -13,8 +13,8 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import AbortedTransaction, write_transaction_index
 from kafkalog.inspection.indexes.index_findings import IndexFinding
 from kafkalog.wire.compression import CompressionType
-from tests.checked_indexes import checked
-from tests.samples import batch, joined
+from tests.support.logs.checked_indexes import checked
+from tests.support.logs.samples import batch, joined
 
 BASE = 100
 # Offsets 100 to 102, 103 to 105, 106 to 108, 109 to 111; timestamps are 1000 + offset.

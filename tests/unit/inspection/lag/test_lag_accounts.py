@@ -16,8 +16,8 @@ from kafkalog.inspection.lag.lag_bounds import reached_by
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.wire.compression import CompressionType
-from tests.lag_identity import assert_parts_add_up
-from tests.unit.storage.log_dirs import (
+from tests.support.lag.lag_identity import assert_parts_add_up
+from tests.support.logs.log_dirs import (
     CLEANED,
     HIGH_WATERMARKS,
     LOG_STARTS,

@@ -13,7 +13,7 @@ from kafkalog.format.records import Record
 from kafkalog.inspection.lag import lag_columns
 from kafkalog.inspection.lag.lag_account import lag_accounts
 from kafkalog.inspection.lag.lag_columns import accounts_of_now
-from tests.spark.kafka_logs import write_log
+from tests.support.spark.kafka_logs import write_log
 
 
 def batch(offset: int) -> bytes:

@@ -10,8 +10,8 @@ from kafkalog.format.segment_writer import write_segment
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.inspection.logs.replica_facts import replica_facts, replica_sets
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.samples import batch
-from tests.unit.storage.log_dirs import add_meta_properties, log_name
+from tests.support.logs.log_dirs import add_meta_properties, log_name
+from tests.support.logs.samples import batch
 
 
 def write_replica(log_dir: Path, broker: int, *batches: bytes) -> Path:

@@ -17,8 +17,8 @@ from kafkalog.inspection.partitions.compaction_report import compaction_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_configs import TopicConfigs
 from kafkalog.storage.partition_log import PartitionLog
-from tests.samples import record
-from tests.spark.kafka_logs import write_log
+from tests.support.logs.samples import record
+from tests.support.spark.kafka_logs import write_log
 
 NOW_MS = 10_000
 COMPACT = TopicConfigs({"users": {"cleanup.policy": "compact"}}).compaction("users")

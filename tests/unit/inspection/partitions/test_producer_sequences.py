@@ -11,7 +11,7 @@ import pytest
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.inspection.partitions.producer_sequences import sequence_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.samples import record
+from tests.support.logs.samples import record
 
 
 def produced(first: int, sequence: int, *, epoch: int = 0, count: int = 2) -> bytes:

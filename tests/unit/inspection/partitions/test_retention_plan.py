@@ -11,8 +11,8 @@ from kafkalog.format.segment_writer import write_segment
 from kafkalog.inspection.partitions.retention_plan import retention_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_configs import read_topic_configs
-from tests.samples import batch
-from tests.unit.storage.log_dirs import HIGH_WATERMARKS, add_meta_properties, checkpoint_text
+from tests.support.logs.log_dirs import HIGH_WATERMARKS, add_meta_properties, checkpoint_text
+from tests.support.logs.samples import batch
 
 WRITTEN_MS = 1_700_000_000_000
 

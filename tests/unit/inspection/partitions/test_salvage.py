@@ -11,8 +11,8 @@ from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.samples import record
-from tests.spark.kafka_logs import write_log
+from tests.support.logs.samples import record
+from tests.support.spark.kafka_logs import write_log
 
 SETTINGS = SalvageSettings(now_ms=1, index_interval_bytes=4096)
 LONGEST = "o" * 249  # as long as a topic's name can be

@@ -13,8 +13,8 @@ from kafkalog.format.message_set import write_old_message
 from kafkalog.format.record_batch import with_checksum
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.samples import batch
-from tests.unit.storage.log_dirs import log_name
+from tests.support.logs.log_dirs import log_name
+from tests.support.logs.samples import batch
 
 LEFT_OUT = SalvageSettings(now_ms=1, index_interval_bytes=0)
 KEPT = replace(LEFT_OUT, keeps_doubtful=True)

@@ -14,8 +14,8 @@ from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_pr
 from kafkalog.inspection.partitions.segments import segment_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
-from tests.samples import batch, consecutive, record
-from tests.unit.storage.log_dirs import add_partition, log_name
+from tests.support.logs.log_dirs import add_partition, log_name
+from tests.support.logs.samples import batch, consecutive, record
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 

@@ -16,9 +16,9 @@ from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.transactions import CloseSession, Delete, Transaction
-from tests.jobs.made_ensembles import CTIME_MS, SESSION, write_ensemble
-from tests.unit.coordination.made_clusters import consumer, topic
-from tests.zookeeper_files import (
+from tests.support.zookeeper.clusters import consumer, topic
+from tests.support.zookeeper.ensembles import CTIME_MS, SESSION, write_ensemble
+from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     Node,
     create,

@@ -12,7 +12,7 @@ from kafkalog.inspection.zookeeper.zookeeper_commits import commit_rows
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.transactions import SetData, Transaction
-from tests.zookeeper_files import (
+from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     Node,
     create,

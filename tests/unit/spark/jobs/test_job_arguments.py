@@ -25,7 +25,7 @@ from kafkalog.errors import (
 )
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
 from kafkalog.spark.jobs.job import ExitCode, announced_inputs, counted, job_parser, run_job
-from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
+from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
 
 PARSER = job_parser("count_records", "Count what is there.", "logs --output tables")
 

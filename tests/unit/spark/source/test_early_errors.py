@@ -12,7 +12,7 @@ from jobs import plan_retention, reconstruct_state, report, salvage, verify_comp
 from kafkalog.errors import KafkaLogError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.spark.source.early_errors import refuse_early
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 SHOP = str(ROOT / "examples" / "shop-week")
 

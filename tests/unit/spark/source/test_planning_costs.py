@@ -14,8 +14,8 @@ from kafkalog.storage.files import local_files
 from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
-from tests.samples import batch
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.logs.log_dirs import add_meta_properties
+from tests.support.logs.samples import batch
 
 BATCHES, COUNT = 20, 3
 MIB = 1024 * 1024

@@ -22,7 +22,7 @@ from kafkalog.storage.cleaning.compaction import (
     last_offsets,
 )
 from kafkalog.storage.cleaning.log_transactions import log_transactions
-from tests.samples import record
+from tests.support.logs.samples import record
 
 NOW_MS, RETENTION_MS = 1_000_000, 500
 END = 1_000  # of the log, unless a test says otherwise: no batch of a test ends there

@@ -10,14 +10,14 @@ from kafkalog.storage.cleaning.log_compaction import CompactedLog, compact_log, 
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
-from tests.compactable_logs import (
+from tests.support.logs.compactable_logs import (
     HOUR_MS,
     committed_state,
     compactable_log,
     write_compactable,
 )
-from tests.samples import record
-from tests.spark.kafka_logs import write_log
+from tests.support.logs.samples import record
+from tests.support.spark.kafka_logs import write_log
 
 NOW_MS = 1_700_000_000_000
 

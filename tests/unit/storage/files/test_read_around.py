@@ -13,7 +13,7 @@ from kafkalog.format.unreadable import UnreadableRange
 from kafkalog.storage.files.files import InputFile, read_bytes
 from kafkalog.storage.files.read_around import ReadAround
 from kafkalog.storage.files.unreadable_input import noted_unreadable
-from tests.unreadable.hidden_pages import REASON, FailingFile, spans
+from tests.support.disks.hidden_pages import REASON, FailingFile, spans
 
 DATA = bytes(range(1, 251)) * 100  # 25,000 bytes: seven pages, the last one short
 

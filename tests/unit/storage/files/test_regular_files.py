@@ -24,7 +24,7 @@ from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.storage.log_dir.log_dir import find_partitions, read_log_dir
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 EXAMPLE = ROOT / "examples/log-dirs/kafka-4.4"
 PARTITION = "shop.codec-zstd-0"

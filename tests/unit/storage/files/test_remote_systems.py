@@ -13,7 +13,7 @@ from kafkalog.storage.files.files import InputFile, list_directory
 from kafkalog.storage.files.remote_systems import file_system
 from kafkalog.storage.files.storage_settings import SETTINGS_OF, option_name, without_secrets
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.spark.kafka_logs import EXAMPLES
+from tests.support.repository import EXAMPLES
 
 LOG_DIR = EXAMPLES / "kafka-4.4"
 

@@ -12,7 +12,7 @@ import pytest
 
 from kafkalog.errors import LogDirError
 from kafkalog.storage.files.whole_directory import whole_directory
-from tests.interrupts import heed_ctrl_c
+from tests.support.interrupts import heed_ctrl_c
 
 _WRITES = """
 import os, sys, time

@@ -15,7 +15,7 @@ from kafkalog.format.side_files.checkpoints import (
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LogDir
-from tests.unit.storage.log_dirs import (
+from tests.support.logs.log_dirs import (
     CLEANED,
     HIGH_WATERMARKS,
     LOG_STARTS,

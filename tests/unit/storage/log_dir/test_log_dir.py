@@ -12,8 +12,7 @@ import pytest
 from kafkalog.errors import LogDirError
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LogDir, PartitionLog
-from tests.samples import batch
-from tests.unit.storage.log_dirs import (
+from tests.support.logs.log_dirs import (
     UNIQUE,
     add_meta_properties,
     add_partition,
@@ -22,6 +21,7 @@ from tests.unit.storage.log_dirs import (
     log_of,
     segments_in,
 )
+from tests.support.logs.samples import batch
 
 
 def found_log(

@@ -9,7 +9,7 @@ import pytest
 from kafkalog.errors import LogDirError
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile
-from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
+from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
 
 
 def log_of_files(

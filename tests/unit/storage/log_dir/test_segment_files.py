@@ -13,8 +13,8 @@ from kafkalog.storage.files.files import list_directory
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.segment_files import FoundSegment, SegmentStatus, found_segments
 from kafkalog.storage.recovery.temporary_files import dropped_files, finished_swaps, is_replaced
-from tests.samples import consecutive
-from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
+from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
+from tests.support.logs.samples import consecutive
 
 
 def found_in(path: Path, *files: str) -> list[FoundSegment]:

@@ -17,9 +17,9 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.tiered_storage import TieredSegment, counting_segments
 from kafkalog.storage.partition_log import topic_id
-from tests.spark.kafka_logs import EXAMPLES
-from tests.tiered_objects import TOPIC_ID, chunk_sizes, segment_id, store_segment
-from tests.unit.storage.log_dirs import add_partition
+from tests.support.logs.log_dirs import add_partition
+from tests.support.logs.tiered_objects import TOPIC_ID, chunk_sizes, segment_id, store_segment
+from tests.support.repository import EXAMPLES
 
 STORE = "kafka-tiered-storage"
 NAMES = ["tier.tiered-0", "tier.tiered-1", "tier.tiered.tx-0"]

@@ -9,7 +9,7 @@ import pytest
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LogDir
 from kafkalog.storage.reading.log_bounds import EndRule, LogBounds, log_bounds
-from tests.unit.storage.log_dirs import (
+from tests.support.logs.log_dirs import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     UNIQUE,

@@ -18,7 +18,7 @@ from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.log_reader import LogChunk, LogReader
 from kafkalog.storage.reading.segment_lookup import checked_frames
 from kafkalog.wire.compression import CompressionType
-from tests.samples import batch, record
+from tests.support.logs.samples import batch, record
 from tests.unit.storage.three_segments import (
     BATCHES,
     expected_from,

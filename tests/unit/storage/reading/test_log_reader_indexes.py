@@ -18,7 +18,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader
 from kafkalog.storage.reading.segment_lookup import OffsetIndexFile, start_position
-from tests.samples import batch
+from tests.support.logs.samples import batch
 from tests.unit.storage.three_segments import (
     expected_from,
     first_offset,

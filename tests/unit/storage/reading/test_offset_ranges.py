@@ -28,7 +28,7 @@ from kafkalog.storage.reading.offset_ranges import (
     report_data_loss,
 )
 from kafkalog.storage.reading.read_plan import segment_reads
-from tests.unit.storage.log_dirs import log_of
+from tests.support.logs.log_dirs import log_of
 
 ORDERS = ("orders", 0)
 # Starts at 10, inside its first segment; its high watermark is 50.

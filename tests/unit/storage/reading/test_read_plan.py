@@ -19,7 +19,7 @@ from kafkalog.storage.reading.read_plan import (
     packed,
     segment_reads,
 )
-from tests.unit.storage.log_dirs import log_of
+from tests.support.logs.log_dirs import log_of
 
 LOG = log_of("orders", 3, 0, 100, 200)
 MIB = 1024 * 1024

@@ -8,7 +8,7 @@ import pytest
 
 from kafkalog.storage.reading import renamed_files
 from kafkalog.storage.reading.renamed_files import current_path, opened
-from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name
+from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
 
 FIRST = log_name(0)
 

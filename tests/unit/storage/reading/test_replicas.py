@@ -20,7 +20,7 @@ from kafkalog.storage.reading.replicas import (
     epoch_divergence,
 )
 from kafkalog.wire.checksums import crc32c
-from tests.unit.storage.log_dirs import add_meta_properties, add_partition
+from tests.support.logs.log_dirs import add_meta_properties, add_partition
 
 
 def facts(start: int, end: int, *epochs: tuple[int, int]) -> ReplicaFacts:

@@ -14,7 +14,7 @@ from kafkalog.format.side_files.indexes import read_transaction_index
 from kafkalog.format.side_files.leader_epochs import read_leader_epochs
 from kafkalog.format.side_files.producer_snapshot import read_producer_snapshot
 from kafkalog.storage.recovery.producer_state import BrokerStartError
-from tests.samples import record
+from tests.support.logs.samples import record
 from tests.unit.storage.written_logs import Machine, bases, log_of, writer
 
 

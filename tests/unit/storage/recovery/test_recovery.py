@@ -15,7 +15,7 @@ from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.storage.recovery.recovery import Cut, RecoveryPlan, RecoverySettings, plan_recovery
-from tests.samples import batch, record
+from tests.support.logs.samples import batch, record
 
 CLEAN = RecoverySettings(is_clean_shutdown=True)
 AT_NINE = bytes(2) + b"\x09" * 32

@@ -17,7 +17,7 @@ from kafkalog.format.segment_writer import write_segment
 from kafkalog.format.side_files.indexes import read_offset_index, read_time_index
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.wire.compression import CompressionType
-from tests.samples import batch, consecutive, record
+from tests.support.logs.samples import batch, consecutive, record
 from tests.unit.storage.written_logs import Machine, bases, log_of, writer
 
 SIZE = len(batch(0))

@@ -9,7 +9,7 @@ import pytest
 from kafkalog.errors import UnsupportedFormatError
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.writing.salvaged_log_dir import salvageable
-from tests.unit.storage.log_dirs import add_meta_properties
+from tests.support.logs.log_dirs import add_meta_properties
 
 
 def test_the_oldest_layout_is_refused_rather_than_lost_as_garbage(tmp_path: Path) -> None:

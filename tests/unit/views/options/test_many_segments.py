@@ -14,7 +14,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
-from tests.samples import batch
+from tests.support.logs.samples import batch
 
 FEW, MANY = 50, 200
 # What is done once in so many calls, and not at each segment.

@@ -19,7 +19,7 @@ from kafkalog.storage.reading.offset_ranges import (
 )
 from kafkalog.views.options.offset_options import OFFSET_OPTIONS, check_partitions, offset_request
 from kafkalog.views.options.option_values import OptionValues
-from tests.unit.storage.log_dirs import log_of
+from tests.support.logs.log_dirs import log_of
 
 
 def request_of(**given: str) -> OffsetRequest:

@@ -21,7 +21,7 @@ from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading.reading import read_segment
-from tests.unit.storage.log_dirs import (
+from tests.support.logs.log_dirs import (
     HIGH_WATERMARKS,
     LOG_STARTS,
     UNIQUE,

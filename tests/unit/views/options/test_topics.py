@@ -12,7 +12,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import INTERNAL_TOPICS
 from kafkalog.views.options.option_values import OptionValues
 from kafkalog.views.options.topics import TopicChoice, internal_logs, topic_choice
-from tests.unit.storage.log_dirs import UNIQUE, add_partition, log_name, log_of
+from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name, log_of
 
 LOGS = [
     log_of("__cluster_metadata", 0, 0),

@@ -11,7 +11,7 @@ from kafkalog.views.options.options import Mode
 from kafkalog.views.options.zookeeper_options import ZookeeperView, read_zookeeper_options
 from kafkalog.views.reading.zookeeper_reading import read_data_dir
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from tests.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
+from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
 
 def test_options_have_defaults() -> None:

@@ -19,7 +19,7 @@ from kafkalog.views.planning.ingest_positions import (
     ingest_starting_offsets,
 )
 from kafkalog.views.planning.state_positions import StateSource
-from tests.unit.views.planning.test_state_positions import SOURCE as LOG
+from tests.support.jobs.state_source import SOURCE as LOG
 
 SOURCE = replace(
     LOG,

@@ -12,16 +12,16 @@ from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.reading import reading
-from tests.broker.made_logs import MadeLog, log_name
-from tests.committed_reads import committed_offsets, committed_options, rows_of
+from tests.support.logs.committed_reads import committed_offsets, committed_options, rows_of
+from tests.support.logs.damageable_logs import SampleLog, log_name
 
 START_MS = 1_700_000_000_000
 
 
 @pytest.fixture
-def log() -> MadeLog:
+def log() -> SampleLog:
     """Offsets 0 to 2 aborted, 4 to 6 committed; in the next segment 8 and 9 plain."""
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(3, 7, in_transaction=True)
     log.end(7, ABORT)
     log.add(3, 7, in_transaction=True)
@@ -32,7 +32,7 @@ def log() -> MadeLog:
 
 
 @pytest.fixture
-def partition(log: MadeLog, tmp_path: Path) -> Path:
+def partition(log: SampleLog, tmp_path: Path) -> Path:
     log.write(tmp_path / "orders-0", 4096)
     return tmp_path / "orders-0"
 
@@ -50,7 +50,7 @@ def test_a_deleted_file_is_read_with_its_own_markers(partition: Path) -> None:
 
 def test_a_file_behind_the_last_stable_offset_has_no_rows(tmp_path: Path) -> None:
     # F214: its log has an open transaction in an earlier segment.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(2, 7, in_transaction=True)
     log.roll()
     behind = log.add(2)
@@ -71,7 +71,7 @@ def test_files_without_offsets_in_their_names_are_logs_of_their_own(tmp_path: Pa
     folder = tmp_path / "found"
     folder.mkdir()
     for name, kind in (("a", ABORT), ("b", COMMIT)):
-        log = MadeLog(START_MS)
+        log = SampleLog(START_MS)
         log.add(3, 7, in_transaction=True)
         log.end(7, kind)
         log.add(1)
@@ -87,7 +87,7 @@ def test_a_later_segment_that_is_gone_when_it_is_looked_into_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # F212: it was listed, and then deleted.
-    log = MadeLog(START_MS)
+    log = SampleLog(START_MS)
     log.add(3, 7, in_transaction=True)
     log.roll()
     commit = log.end(7, COMMIT)

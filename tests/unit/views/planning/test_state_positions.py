@@ -12,25 +12,13 @@ from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.views.planning.state_positions import (
     StatePositions,
     StateSettings,
-    StateSource,
     full_run,
     incremental_run,
     state_positions_from_json,
 )
+from tests.support.jobs.state_source import SOURCE
 
 SETTINGS = StateSettings("read_committed", keep_tombstones=False)
-SOURCE = StateSource(
-    topic="orders",
-    partition=0,
-    log_start_offset=10,
-    end_offset=90,
-    log_end_offset=100,
-    end_from="high_watermark",
-    cluster_id="cluster",
-    input_path="/logs",
-    topic_id="first",
-    leader_epochs=(EpochStart(1, 10), EpochStart(3, 50)),
-)
 OTHER = replace(SOURCE, partition=1, log_start_offset=0, end_offset=7, leader_epochs=())
 READ = StatePositions(SETTINGS).with_sources([SOURCE, OTHER])
 

@@ -15,7 +15,7 @@ from kafkalog.spark.jobs.decoding.decoding_arguments import (
     schema_text,
     with_decoding_arguments,
 )
-from tests.unit.storage.log_dirs import add_partition
+from tests.support.logs.log_dirs import add_partition
 
 
 def requests(arguments: str, log_dir: str = "-") -> list[DecodingRequest]:

@@ -15,10 +15,10 @@ from kafkalog.spark.jobs.zookeeper.consumer_auditing import _auditing, _places
 from kafkalog.storage.log_dir.log_dir_names import LogDirNames, log_dir_names
 from kafkalog.views.options.options import Mode
 from kafkalog.zookeeper.data_dir import find_data_dirs
-from tests.jobs.made_ensembles import write_ensemble
-from tests.unit.coordination.made_clusters import topic
-from tests.unit.storage.log_dirs import add_meta_properties, add_partition
-from tests.zookeeper_files import flipped
+from tests.support.logs.log_dirs import add_meta_properties, add_partition
+from tests.support.zookeeper.clusters import topic
+from tests.support.zookeeper.ensembles import write_ensemble
+from tests.support.zookeeper.zookeeper_files import flipped
 
 TREE = {"/brokers/topics/t": topic(1), "/consumers/g/offsets/t/0": "7"}
 NOTHING = cast(Any, None)

@@ -1,0 +1,98 @@
+"""Kafka's own command-line tools, run as processes of their own with a time limit."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.broker.class_paths import class_path
+
+TOOL_TIMEOUT_SECONDS = 60
+_STOP_TIMEOUT_SECONDS = 30
+# The tools live for a second or two: a heap and a compiler that start quickly suit them.
+QUICK_START = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_SHOWN_CHARACTERS = 2000
+
+
+class ToolError(RuntimeError):
+    """A tool that failed or did not end in time, with what it said last."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool wrote; no decoding, for it may print records."""
+
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output, then standard error."""
+        return (self.stdout + self.stderr).decode("utf-8", errors="replace")
+
+
+def run_tool(
+    main_class: str,
+    arguments: Sequence[str],
+    *,
+    jars: str = "tools",
+    java_options: Sequence[str] = QUICK_START,
+    stdin: bytes = b"",
+    timeout_seconds: float = TOOL_TIMEOUT_SECONDS,
+) -> ToolOutput:
+    """Run `main_class` of the class path `jars` to its end.
+
+    Raises ToolError on a non-zero status and when the time is over; the process is gone then.
+    """
+    command = ["java", *java_options, "-Dfile.encoding=UTF-8", "-cp", class_path(jars), main_class]
+    try:
+        done = subprocess.run(
+            [*command, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        said = _said(error.stdout, error.stderr)
+        detail = f"{main_class} did not end within {timeout_seconds} s:\n{said}"
+        raise ToolError(detail) from error
+    if done.returncode:
+        said = _said(done.stdout, done.stderr)
+        raise ToolError(f"{main_class} ended with status {done.returncode}:\n{said}")
+    return ToolOutput(done.stdout, done.stderr)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a server, gracefully if it can; nothing of it is left running."""
+    process.terminate()
+    try:
+        process.wait(_STOP_TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_STOP_TIMEOUT_SECONDS)
+
+
+def _said(stdout: bytes | None, stderr: bytes | None) -> str:
+    """The end of what a tool printed, then the start of its complaint, where a trace says why."""
+    printed = (stdout or b"").decode("utf-8", errors="replace")[-_SHOWN_CHARACTERS:]
+    return printed + (stderr or b"").decode("utf-8", errors="replace")[:_SHOWN_CHARACTERS]
+
+
+def dump(paths: Sequence[Path]) -> str:
+    """What DumpLogSegments prints of the files, down to records; its findings at the end."""
+    return run_dump(paths).text
+
+
+def run_dump(paths: Sequence[Path], *, decoder: str | None = None) -> ToolOutput:
+    """The same with its findings apart, on standard error; status 0 whatever they are.
+
+    `decoder` is that of an internal topic, such as `offsets`. The tool takes a list parted by
+    commas, so no path may have one. Raises ToolError.
+    """
+    files = ",".join(str(path) for path in paths)
+    decoders = [f"--{decoder}-decoder"] if decoder else []
+    arguments = ["--deep-iteration", "--print-data-log", *decoders, "--files", files]
+    return run_tool("org.apache.kafka.tools.DumpLogSegments", arguments)

@@ -1,0 +1,94 @@
+"""A real broker 0.10.2.2 on loopback, with log directories and a ZooKeeper that it finds there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.broker.class_paths import class_path
+from tests.support.broker.java_tools import QUICK_START, end, run_tool
+from tests.support.broker.kafka_server import free_ports
+
+_JARS = "kafka010"
+_HOST = "127.0.0.1"
+_STARTED = r"started \(kafka\.server\.KafkaServer\)"
+_START_TIMEOUT_SECONDS = 60
+_POLL_SECONDS = 0.1
+# It was made for Java 8, and looks into what Java 17 keeps to itself.
+_OPEN = (
+    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.nio", "sun.nio.ch")),
+    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in ("java.lang", "jdk.internal.ref")),
+    "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+)
+_LOGGING = """\
+log4j.rootLogger=INFO, out
+log4j.appender.out=org.apache.log4j.ConsoleAppender
+log4j.appender.out.layout=org.apache.log4j.PatternLayout
+log4j.appender.out.layout.ConversionPattern=%p %m (%c)%n
+"""
+
+
+class OldBroker:
+    """A running broker; `log_file` is what it says."""
+
+    def __init__(self, port: int, log_file: Path) -> None:
+        self._where = f"{_HOST}:{port}"
+        self.log_file = log_file
+
+    def described(self, group: str) -> dict[tuple[str, int], int]:
+        """The offsets that its ConsumerGroupCommand tells of a group, by topic and partition."""
+        arguments = ["--new-consumer", "--bootstrap-server", self._where]
+        output = run_tool(
+            "kafka.admin.ConsumerGroupCommand",
+            [*arguments, "--describe", "--group", group],
+            jars=_JARS,
+            java_options=(*QUICK_START, *_OPEN),
+        )
+        lines = (line.split() for line in output.stdout.decode().splitlines())
+        return {
+            (line[0], int(line[1])): int(line[2])
+            for line in lines
+            if len(line) > 2 and line[1].isdecimal()
+        }
+
+    def wait_for(self, pattern: str) -> None:
+        """Wait until the broker has said something that the pattern is found in."""
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        while not re.search(pattern, self.log_file.read_text(errors="replace")):
+            assert time.monotonic() < deadline, f"the broker does not say {pattern!r}"
+            time.sleep(_POLL_SECONDS)
+
+
+@contextmanager
+def old_broker(
+    folder: Path, log_dir: Path, zookeeper_port: int, settings: Mapping[str, object]
+) -> Iterator[OldBroker]:
+    """Broker 0 of a cluster, with its files in `folder`; gone at the end."""
+    (port,) = free_ports(1)
+    given = {
+        "broker.id": 0,
+        "listeners": f"PLAINTEXT://{_HOST}:{port}",
+        "log.dirs": log_dir,
+        "zookeeper.connect": f"{_HOST}:{zookeeper_port}",
+        "log.retention.ms": -1,
+        **settings,
+    }
+    folder.mkdir()
+    (folder / "log4j.properties").write_text(_LOGGING)
+    (folder / "server.properties").write_text("".join(f"{k}={v}\n" for k, v in given.items()))
+    command = ["java", "-Xmx256m", *_OPEN, f"-Dlog4j.configuration=file:{folder}/log4j.properties"]
+    command += ["-cp", class_path(_JARS), "kafka.Kafka", str(folder / "server.properties")]
+    broker = OldBroker(port, folder / "broker.log")
+    with broker.log_file.open("ab") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        broker.wait_for(_STARTED)
+        yield broker
+    finally:
+        end(process)

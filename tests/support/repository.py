@@ -1,0 +1,16 @@
+"""Where the repository has what tests read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "tests" / "golden" / "data"
+EXAMPLES = ROOT / "examples" / "log-dirs"
+SHOP = ROOT / "examples" / "shop-week"
+
+
+def delta_jars() -> list[Path]:
+    """The jars of Delta and Avro, where `make setup` puts them; none if it was not run."""
+    return sorted(Path(sys.prefix).glob("ivy/jars/*.jar"))
