@@ -6,23 +6,56 @@ Rules: docs/format.md F10 to F15 and F40 to F44.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafkalog.wire import BytesLike
 from kafkalog.wire.checksums import crc32, crc32c
+from kafkalog.wire.layouts import Layout
 
-LOG_OVERHEAD = 12  # base offset and length, before what the length counts
-MAGIC_POSITION = 16
-FIRST_BYTES = 17  # offset, length, epoch or crc, magic: enough to know the format
-V2_HEADER_BYTES = 61
-V2_CHECKSUM_START = 21
-LEGACY_CHECKSUM_START = 16
+# RecordBatch of format 2 (org.apache.kafka.common.record.DefaultRecordBatch):
+_batch = Layout()
+BASE_OFFSET_POSITION = _batch.field("q")  # BaseOffset => Int64
+LENGTH_POSITION = _batch.field("i")  # Length => Int32
+LEADER_EPOCH_POSITION = _batch.field("i")  # PartitionLeaderEpoch => Int32
+MAGIC_POSITION = _batch.field("b")  # Magic => Int8
+CRC_POSITION = _batch.field("I")  # CRC => Uint32
+ATTRIBUTES_POSITION = _batch.field("h")  # Attributes => Int16
+LAST_OFFSET_DELTA_POSITION = _batch.field("i")  # LastOffsetDelta => Int32
+BASE_TIMESTAMP_POSITION = _batch.field("q")  # BaseTimestamp => Int64
+MAX_TIMESTAMP_POSITION = _batch.field("q")  # MaxTimestamp => Int64
+PRODUCER_ID_POSITION = _batch.field("q")  # ProducerId => Int64
+PRODUCER_EPOCH_POSITION = _batch.field("h")  # ProducerEpoch => Int16
+BASE_SEQUENCE_POSITION = _batch.field("i")  # BaseSequence => Int32
+RECORDS_COUNT_POSITION = _batch.field("i")  # Records => [Record], of which this is the count
+V2_HEADER = _batch.struct
+V2_HEADER_BYTES = V2_HEADER.size
+
+# Message of format 0 and 1 in its log entry (org.apache.kafka.common.record.LegacyRecord):
+_message = Layout()
+_message.field("q")  # Offset => Int64
+_message.field("i")  # Size => Int32
+LEGACY_CRC_POSITION = _message.field("I")  # Crc => Uint32
+_message.field("b")  # Magic => Int8
+LEGACY_ATTRIBUTES_POSITION = _message.field("b")  # Attributes => Int8
+_V0_HEADER = _message.struct
+LEGACY_TIMESTAMP_POSITION = _message.field("q")  # Timestamp => Int64, in format 1 only
+_V1_HEADER = _message.struct
+# Key => Bytes, Value => Bytes: each behind its length, Int32, -1 for null.
+FIELD_LENGTH_BYTES = 4
+LEGACY_FIELDS_START = (_V0_HEADER.size, _V1_HEADER.size)
+
+LOG_OVERHEAD = LEADER_EPOCH_POSITION  # base offset and length, which the length does not count
+FIRST_BYTES = CRC_POSITION  # up to the magic, which is enough to know the format
+V2_CHECKSUM_START = ATTRIBUTES_POSITION
+LEGACY_CHECKSUM_START = MAGIC_POSITION
 NO_VALUE = -1
 
 # What the length field holds at least, by magic.
-LEAST_LENGTH = (14, 22, V2_HEADER_BYTES - LOG_OVERHEAD)
+LEAST_LENGTH = (
+    *(start + 2 * FIELD_LENGTH_BYTES - LOG_OVERHEAD for start in LEGACY_FIELDS_START),
+    V2_HEADER_BYTES - LOG_OVERHEAD,
+)
 MAGICS = range(len(LEAST_LENGTH))
 
 COMPRESSION_BITS = 0x07
@@ -36,10 +69,6 @@ USED_ATTRIBUTES = (COMPRESSION_BITS, COMPRESSION_BITS | LOG_APPEND_TIME_BIT, 0x7
 NO_TIMESTAMP_TYPE = -1
 CREATE_TIME = 0
 LOG_APPEND_TIME = 1
-
-V2_HEADER = struct.Struct(">qiibIhiqqqhii")
-_LEGACY_HEADER = struct.Struct(">qiIbb")
-_LONG = struct.Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,17 +152,26 @@ def wrapped_sequence(sequence: int) -> int:
     return sequence & 0x7FFFFFFF
 
 
+def read_base_offset(data: BytesLike, position: int = 0) -> int:
+    """Read the first field of the batch at `position`, which need not be a whole one."""
+    field = data[position + BASE_OFFSET_POSITION : position + LENGTH_POSITION]
+    return int.from_bytes(field, "big", signed=True)
+
+
+def read_length(data: BytesLike, position: int = 0) -> int:
+    """Read the length of the batch at `position`, which need not be a whole one."""
+    field = data[position + LENGTH_POSITION : position + LOG_OVERHEAD]
+    return int.from_bytes(field, "big", signed=True)
+
+
 def read_header(data: BytesLike, position: int) -> BatchHeader:
-    """The header at `position`, whose magic is known and whose bytes are all there."""
-    if data[position + MAGIC_POSITION] == 2:
-        (base, length, epoch, magic, crc, attributes, last_delta, base_ms, max_ms, *producer) = (
-            V2_HEADER.unpack_from(data, position)
-        )
-        return BatchHeader(
-            base, length, epoch, magic, crc, attributes, last_delta, base_ms, max_ms, *producer
-        )
-    offset, length, crc, magic, attributes = _LEGACY_HEADER.unpack_from(data, position)
-    timestamp = _LONG.unpack_from(data, position + 18)[0] if magic == 1 else NO_VALUE
+    """Read the header at `position`, whose magic is known and whose bytes are all there."""
+    magic = data[position + MAGIC_POSITION]
+    if magic == 2:
+        return BatchHeader(*V2_HEADER.unpack_from(data, position))
+    struct = _V1_HEADER if magic == 1 else _V0_HEADER
+    offset, length, crc, _, attributes, *timestamps = struct.unpack_from(data, position)
+    timestamp = timestamps[0] if timestamps else NO_VALUE
     return BatchHeader(
         base_offset=offset,
         length=length,

@@ -13,6 +13,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
     LEAST_LENGTH,
+    LEGACY_FIELDS_START,
     LOG_APPEND_TIME,
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
@@ -22,6 +23,7 @@ from kafkalog.format.batch_header import (
     BatchHeader,
     computed_crc,
     read_header,
+    read_length,
     wrapped_int64,
 )
 from kafkalog.format.faults import Fault
@@ -31,7 +33,8 @@ from kafkalog.wire.compression import CompressionType, compress
 
 _LENGTH = struct.Struct(">i")
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
-_FIELDS_START = (18, 26)  # where key and value begin, by magic: after attributes and timestamp
+_CRC = struct.Struct(">I")
+_TIMESTAMP = struct.Struct(">q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def read_key_and_value(
 ) -> tuple[bytes | None, bytes | None]:
     """The two fields of the message at `position`; in a wrapper the value is the payload."""
     end = position + header.size
-    key, cursor = _read_field(data, position + _FIELDS_START[header.magic], end, position)
+    key, cursor = _read_field(data, position + LEGACY_FIELDS_START[header.magic], end, position)
     value, cursor = _read_field(data, cursor, end, position)
     if cursor != end:
         detail = f"{end - cursor} bytes of the message belong to nothing"
@@ -59,10 +62,10 @@ def read_key_and_value(
 
 
 def _read_field(data: bytes, cursor: int, end: int, position: int) -> tuple[bytes | None, int]:
-    if cursor + 4 > end:
+    if cursor + _LENGTH.size > end:
         raise _corrupt(Fault.RECORDS, "the message ends inside a length", position)
     (length,) = _LENGTH.unpack_from(data, cursor)
-    cursor += 4
+    cursor += _LENGTH.size
     if length < 0:
         return None, cursor
     if cursor + length > end:
@@ -106,7 +109,7 @@ def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
     position = 0
     # An incomplete message at the end is dropped, as Java's reader does.
     while len(payload) - position >= LOG_OVERHEAD:
-        _, length = _OFFSET_AND_LENGTH.unpack_from(payload, position)
+        length = read_length(payload, position)
         if length < LEAST_LENGTH[0]:
             raise _corrupt(Fault.RECORDS, f"an inner message of length {length}", position)
         if length > len(payload) - position - LOG_OVERHEAD:
@@ -159,9 +162,10 @@ def write_old_message(
     attributes: int = 0,
 ) -> bytes:
     """One message of format 0 or 1 with its offset, length and checksum."""
-    fields = struct.pack(">q", timestamp_ms) if magic == 1 else b""
+    fields = _TIMESTAMP.pack(timestamp_ms) if magic == 1 else b""
     body = bytes((magic, attributes)) + fields + _write_field(key) + _write_field(value)
-    return _OFFSET_AND_LENGTH.pack(offset, 4 + len(body)) + struct.pack(">I", crc32(body)) + body
+    checked = _CRC.pack(crc32(body)) + body
+    return _OFFSET_AND_LENGTH.pack(offset, len(checked)) + checked
 
 
 def _write_field(field: bytes | None) -> bytes:

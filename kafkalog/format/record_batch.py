@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import (
     CONTROL_BIT,
+    CRC_POSITION,
     DELETE_HORIZON_BIT,
     LOG_APPEND_TIME,
     LOG_APPEND_TIME_BIT,
@@ -185,4 +186,4 @@ def _attributes(fields: BatchFields, compression: CompressionType) -> int:
 def with_checksum(batch: bytes) -> bytes:
     """A batch v2 with its checksum set right."""
     crc = crc32c(batch[V2_CHECKSUM_START:])
-    return batch[:17] + crc.to_bytes(4, "big") + batch[V2_CHECKSUM_START:]
+    return batch[:CRC_POSITION] + crc.to_bytes(4, "big") + batch[V2_CHECKSUM_START:]

@@ -12,21 +12,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kafkalog.format.batch_header import (
+    FIELD_LENGTH_BYTES,
     FIRST_BYTES,
     LEAST_LENGTH,
+    LEGACY_FIELDS_START,
+    LENGTH_POSITION,
     LOG_OVERHEAD,
     MAGIC_POSITION,
     MAGICS,
     V2_HEADER_BYTES,
     BatchHeader,
+    read_base_offset,
     read_header,
+    read_length,
 )
 from kafkalog.format.faults import Fault
-from kafkalog.format.offsets import Bounds
+from kafkalog.format.offsets import LARGEST_OFFSET, Bounds
 from kafkalog.format.segment_bytes import SegmentBytes
 from kafkalog.format.torn_batch import (
     LEAST_RECORD_BYTES,
-    LEGACY_FIELDS_START,
     TornBatch,
     value_ranges,
 )
@@ -48,7 +52,7 @@ class Damage:
     computed_crc: int | None = None
 
 
-_ANY_OFFSETS = Bounds(0, 2**63 - 1)
+_ANY_OFFSETS = Bounds(0, LARGEST_OFFSET)
 # No more of the batches behind unreadable bytes is looked at, to know that they are in no value.
 _LARGEST_VALUE = 64 * 1024 * 1024
 
@@ -108,7 +112,7 @@ class Finder:
         if not unreadable:
             return False
         first = self._source.read(position, V2_HEADER_BYTES)
-        size = LOG_OVERHEAD + int.from_bytes(first[8:LOG_OVERHEAD], "big", signed=True)
+        size = LOG_OVERHEAD + read_length(first)
         header_bytes = max(min(size, V2_HEADER_BYTES), FIRST_BYTES)
         return unreadable.overlap(position, position + header_bytes)
 
@@ -153,7 +157,7 @@ class Finder:
         return end if length >= LEAST_LENGTH[0] and end <= self._source.size else None
 
     def _length(self, position: int) -> int:
-        return int.from_bytes(self._source.read(position + 8, 4), "big", signed=True)
+        return read_length(self._source.read(position, LOG_OVERHEAD))
 
     def _is_cut_short(self, position: int) -> bool:
         left = self._source.size - position
@@ -168,10 +172,9 @@ class Finder:
     def _looks_like_header(self, position: int, bounds: Bounds) -> bool:
         """Whether the bytes that are there could head a batch, its length and checksum apart."""
         first = self._source.read(position, V2_HEADER_BYTES)
-        if len(first) >= 8:
-            offset = int.from_bytes(first[:8], "big", signed=True)
-            if not bounds.expected <= offset < bounds.limit:
-                return False
+        has_offset = len(first) >= LENGTH_POSITION
+        if has_offset and not bounds.expected <= read_base_offset(first) < bounds.limit:
+            return False
         if len(first) < FIRST_BYTES:
             return True
         if first[MAGIC_POSITION] not in MAGICS:
@@ -219,10 +222,11 @@ class Finder:
         """Whether key and value of an old message fill it to the last byte."""
         cursor = position + LEGACY_FIELDS_START[header.magic]
         for _ in ("key", "value"):
-            field = int.from_bytes(self._source.read(cursor, 4), "big", signed=True)
-            if self._source.unreadable.overlap(cursor, cursor + 4):
+            fields_start = cursor + FIELD_LENGTH_BYTES
+            field = self._source.read(cursor, FIELD_LENGTH_BYTES)
+            if self._source.unreadable.overlap(cursor, fields_start):
                 return True
-            cursor += 4 + max(field, 0)
+            cursor = fields_start + max(int.from_bytes(field, "big", signed=True), 0)
             if cursor > position + header.size:
                 return False
         return cursor == position + header.size
@@ -323,7 +327,8 @@ class Finder:
         """
         first = max(position - VARINT_BYTES, start)
         before = bytes(self._source.read(first, position - first))
-        message_end = position + int.from_bytes(before[-4:].rjust(4, b"\xff"), "big")
+        length = before[-FIELD_LENGTH_BYTES:].rjust(FIELD_LENGTH_BYTES, b"\xff")
+        message_end = position + int.from_bytes(length, "big")
         end = position
         while (header := self.sound(end, _ANY_OFFSETS)) is not None:
             end += header.size

@@ -21,6 +21,7 @@ from kafkalog.format.batch_header import (
     BatchHeader,
     computed_crc,
     read_header,
+    read_length,
 )
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import Bounds, offset_bounds
@@ -104,7 +105,7 @@ def framing_fault(data: bytes, position: int) -> tuple[Fault, BatchHeader | None
     magic = data[position + MAGIC_POSITION]
     if magic not in MAGICS:
         return Fault.MAGIC, None
-    length = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
+    length = read_length(data, position)
     if length < LEAST_LENGTH[magic]:
         return Fault.LENGTH, None
     if length > left - LOG_OVERHEAD:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkalog.format.batch_header import V2_HEADER_BYTES, BatchHeader
+from kafkalog.format.batch_header import (
+    FIELD_LENGTH_BYTES,
+    LEGACY_FIELDS_START,
+    V2_HEADER_BYTES,
+    BatchHeader,
+)
 from kafkalog.wire import BytesLike
 from kafkalog.wire.varints import VARLONG_BYTES, VarintError, read_varint, read_varlong
 
-LEGACY_FIELDS_START = (18, 26)
 # Attributes, two deltas, two lengths and the count of headers.
 LEAST_RECORD_BYTES = 6
 
@@ -37,8 +41,8 @@ def value_ranges(read: _Read, position: int, header: BatchHeader) -> Iterator[tu
 
 def _message_value(read: _Read, cursor: int) -> tuple[int, int]:
     for _ in ("key", "value"):
-        size = int.from_bytes(read(cursor, 4), "big", signed=True)
-        begin = cursor + 4
+        size = int.from_bytes(read(cursor, FIELD_LENGTH_BYTES), "big", signed=True)
+        begin = cursor + FIELD_LENGTH_BYTES
         cursor = begin + max(size, 0)
     return begin, cursor
 

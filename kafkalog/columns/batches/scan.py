@@ -28,14 +28,29 @@ from kafkalog.columns.batches.batch_table import (
     UNCOMPRESSED_SIZE,
 )
 from kafkalog.columns.jit.compiled import ByteArray, LongArray, inlined_kernel, kernel, long
-from kafkalog.columns.jit.integers import big_endian, signed_16, signed_32
+from kafkalog.columns.jit.integers import signed_16, signed_32, signed_64, unsigned_32
 from kafkalog.format.batch_header import (
+    ATTRIBUTES_POSITION,
+    BASE_OFFSET_POSITION,
+    BASE_SEQUENCE_POSITION,
+    BASE_TIMESTAMP_POSITION,
     COMPRESSION_BITS,
+    CRC_POSITION,
     FIRST_BYTES,
+    LAST_OFFSET_DELTA_POSITION,
+    LEADER_EPOCH_POSITION,
     LEAST_LENGTH,
+    LEGACY_ATTRIBUTES_POSITION,
+    LEGACY_CRC_POSITION,
+    LEGACY_TIMESTAMP_POSITION,
+    LENGTH_POSITION,
     LOG_OVERHEAD,
     MAGIC_POSITION,
+    MAX_TIMESTAMP_POSITION,
     NO_VALUE,
+    PRODUCER_EPOCH_POSITION,
+    PRODUCER_ID_POSITION,
+    RECORDS_COUNT_POSITION,
     V2_HEADER_BYTES,
 )
 from kafkalog.format.faults import Fault
@@ -55,29 +70,31 @@ MORE_BYTES = -1
 
 @kernel
 def _read_header(data: ByteArray, index: int, row: LongArray) -> None:
-    base_offset = big_endian(data, index, 8)
+    base_offset = signed_64(data, index + BASE_OFFSET_POSITION)
     magic = long(data[index + MAGIC_POSITION])
     row[IS_BATCH] = 1
     row[BASE_OFFSET] = base_offset
     row[MAGIC] = magic
     if magic == 2:
-        row[LAST_OFFSET] = base_offset + signed_32(data, index + 23)
-        row[LEADER_EPOCH] = signed_32(data, index + 12)
-        row[CRC] = big_endian(data, index + 17, 4)
-        row[ATTRIBUTES] = signed_16(data, index + 21)
-        row[BASE_TIMESTAMP] = big_endian(data, index + 27, 8)
-        row[MAX_TIMESTAMP] = big_endian(data, index + 35, 8)
-        row[PRODUCER_ID] = big_endian(data, index + 43, 8)
-        row[PRODUCER_EPOCH] = signed_16(data, index + 51)
-        row[BASE_SEQUENCE] = signed_32(data, index + 53)
-        row[RECORDS_COUNT] = signed_32(data, index + 57)
+        row[LAST_OFFSET] = base_offset + signed_32(data, index + LAST_OFFSET_DELTA_POSITION)
+        row[LEADER_EPOCH] = signed_32(data, index + LEADER_EPOCH_POSITION)
+        row[CRC] = unsigned_32(data, index + CRC_POSITION)
+        row[ATTRIBUTES] = signed_16(data, index + ATTRIBUTES_POSITION)
+        row[BASE_TIMESTAMP] = signed_64(data, index + BASE_TIMESTAMP_POSITION)
+        row[MAX_TIMESTAMP] = signed_64(data, index + MAX_TIMESTAMP_POSITION)
+        row[PRODUCER_ID] = signed_64(data, index + PRODUCER_ID_POSITION)
+        row[PRODUCER_EPOCH] = signed_16(data, index + PRODUCER_EPOCH_POSITION)
+        row[BASE_SEQUENCE] = signed_32(data, index + BASE_SEQUENCE_POSITION)
+        row[RECORDS_COUNT] = signed_32(data, index + RECORDS_COUNT_POSITION)
         return
     row[LAST_OFFSET] = base_offset
     row[LEADER_EPOCH] = NO_VALUE
-    row[CRC] = big_endian(data, index + 12, 4)
-    attributes = long(data[index + 17])
+    row[CRC] = unsigned_32(data, index + LEGACY_CRC_POSITION)
+    attributes = long(data[index + LEGACY_ATTRIBUTES_POSITION])
     row[ATTRIBUTES] = attributes - ((attributes >> 7) << 8)
-    timestamp = big_endian(data, index + 18, 8) if magic == 1 else long(NO_VALUE)
+    timestamp = long(NO_VALUE)
+    if magic == 1:
+        timestamp = signed_64(data, index + LEGACY_TIMESTAMP_POSITION)
     row[BASE_TIMESTAMP] = timestamp
     row[MAX_TIMESTAMP] = timestamp
     row[PRODUCER_ID] = NO_VALUE
@@ -118,7 +135,7 @@ def scan_batches(
         magic = long(data[index + MAGIC_POSITION])
         if magic > 2:
             return row, index, _MAGIC, 0
-        length = signed_32(data, index + 8)
+        length = signed_32(data, index + LENGTH_POSITION)
         least = _LEAST_V2 if magic == 2 else (_LEAST_V1 if magic == 1 else _LEAST_V0)
         if length < least:
             return row, index, _LENGTH, 0
@@ -153,7 +170,7 @@ def set_header_rows(
     """Rows of whole batches at `positions`, whose first bytes follow each other in `headers`."""
     for number in range(len(positions)):
         index = number * V2_HEADER_BYTES
-        size = LOG_OVERHEAD + signed_32(headers, index + 8)
+        size = LOG_OVERHEAD + signed_32(headers, index + LENGTH_POSITION)
         _set_row(headers, index, positions[number], size, table[first_row + number])
 
 

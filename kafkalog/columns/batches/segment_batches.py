@@ -50,6 +50,7 @@ from kafkalog.format.batch_header import (
     V2_CHECKSUM_START,
     V2_HEADER_BYTES,
     read_header,
+    read_length,
 )
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET, Bounds, offset_bounds
@@ -325,7 +326,7 @@ class SegmentHeaders(SegmentBatches):
         position, room = self._position, TABLE_ROWS - self._rows
         while len(headers) < room:
             header = self._window.read(position, V2_HEADER_BYTES)
-            length = int.from_bytes(header[8:12], "big", signed=True)
+            length = read_length(header)
             end = position + LOG_OVERHEAD + length
             is_large = end - position > LEAST_CHUNK_BYTES and end <= self._window.size
             if not is_large or header[MAGIC_POSITION] not in MAGICS:

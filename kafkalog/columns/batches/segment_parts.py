@@ -18,7 +18,12 @@ from kafkalog.columns.batches.batch_table import FAULT, LAST_OFFSET, POSITION
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS, V2_HEADER_BYTES
+from kafkalog.format.batch_header import (
+    MAGIC_POSITION,
+    MAGICS,
+    V2_HEADER_BYTES,
+    read_base_offset,
+)
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OffsetEntry
 from kafkalog.storage.files.files import InputFile
@@ -107,7 +112,7 @@ def _has_batch(file: InputFile, read: SegmentRead, cut: OffsetEntry) -> bool:
     header = file.read(cut.position, V2_HEADER_BYTES)
     if len(header) < V2_HEADER_BYTES or header[MAGIC_POSITION] not in MAGICS:
         return False
-    first_offset = int.from_bytes(header[:8], "big", signed=True)
+    first_offset = read_base_offset(header)
     return (read.base_offset or 0) <= first_offset <= cut.offset < read.end_offset - 1
 
 

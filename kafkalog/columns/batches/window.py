@@ -13,14 +13,20 @@ import numpy as np
 from kafkalog.columns.jit.compiled import ByteArray, inlined_kernel, kernel, long
 from kafkalog.columns.jit.integers import signed_32, varint
 from kafkalog.format.batch_header import (
+    ATTRIBUTES_POSITION,
     COMPRESSION_BITS,
+    FIELD_LENGTH_BYTES,
     FIRST_BYTES,
+    LAST_OFFSET_DELTA_POSITION,
     LEAST_LENGTH,
+    LEGACY_FIELDS_START,
+    LENGTH_POSITION,
     LOG_OVERHEAD,
     MAGIC_POSITION,
+    RECORDS_COUNT_POSITION,
     V2_HEADER_BYTES,
 )
-from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, LEGACY_FIELDS_START
+from kafkalog.format.torn_batch import LEAST_RECORD_BYTES
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.varints import VARINT_BYTES
 
@@ -28,7 +34,8 @@ SEARCH_BYTES = 1024 * 1024
 _NEAR_BYTES = 16 * 1024
 _LEAST_LENGTH = LEAST_LENGTH[0]
 _FIELDS_V0, _FIELDS_V1 = LEGACY_FIELDS_START
-_ATTRIBUTES_END = 22
+# The codec is in the last byte of the attributes.
+_CODEC_POSITION = ATTRIBUTES_POSITION + 1
 
 
 class Source(Protocol):
@@ -121,7 +128,7 @@ def _next_candidate(data: ByteArray, begin: int, places: int, left: int) -> int:
         magic = data[index + MAGIC_POSITION]
         if magic > 2 or data[index] > 0x7F:
             continue
-        length = signed_32(data, index + 8)
+        length = signed_32(data, index + LENGTH_POSITION)
         end = index + LOG_OVERHEAD + length
         if length < _LEAST_LENGTH or end > left:
             continue
@@ -138,11 +145,11 @@ def _could_be_v2(data: ByteArray, index: int, end: int) -> bool:
     start = index + V2_HEADER_BYTES
     if start + VARINT_BYTES > len(data):
         return True
-    last_delta = signed_32(data, index + 23)
-    count = signed_32(data, index + 57)
+    last_delta = signed_32(data, index + LAST_OFFSET_DELTA_POSITION)
+    count = signed_32(data, index + RECORDS_COUNT_POSITION)
     if last_delta < 0 or count < 0 or count > last_delta + 1:
         return False
-    if count == 0 or long(data[index + _ATTRIBUTES_END]) & COMPRESSION_BITS != 0:
+    if count == 0 or long(data[index + _CODEC_POSITION]) & COMPRESSION_BITS != 0:
         return True
     length, next_index = varint(data, start, start + VARINT_BYTES)
     return next_index > 0 and LEAST_RECORD_BYTES <= length <= end - next_index
@@ -151,11 +158,12 @@ def _could_be_v2(data: ByteArray, index: int, end: int) -> bool:
 @inlined_kernel
 def _could_be_message(data: ByteArray, index: int, end: int) -> bool:
     for _ in range(2):
-        if index + 4 > end:
+        start = index + FIELD_LENGTH_BYTES
+        if start > end:
             return False
-        if index + 4 > len(data):
+        if start > len(data):
             return True
-        index += 4 + max(signed_32(data, index), 0)
+        index = start + max(signed_32(data, index), 0)
     return index == end
 
 

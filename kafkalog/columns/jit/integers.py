@@ -6,7 +6,7 @@ from kafkalog.columns.jit.compiled import ByteArray, inlined_kernel, kernel, lon
 
 
 @kernel
-def big_endian(data: ByteArray, index: int, size: int) -> int:
+def _big_endian(data: ByteArray, index: int, size: int) -> int:
     """The unsigned integer in `size` bytes; of 8 bytes, the signed one."""
     value = long(0)
     for i in range(size):
@@ -17,14 +17,26 @@ def big_endian(data: ByteArray, index: int, size: int) -> int:
 @kernel
 def signed_32(data: ByteArray, index: int) -> int:
     """The signed 32-bit integer at `index`."""
-    value = big_endian(data, index, 4)
+    value = _big_endian(data, index, 4)
     return value - ((value >> 31) << 32)
+
+
+@kernel
+def unsigned_32(data: ByteArray, index: int) -> int:
+    """The unsigned 32-bit integer at `index`."""
+    return _big_endian(data, index, 4)
+
+
+@kernel
+def signed_64(data: ByteArray, index: int) -> int:
+    """The signed 64-bit integer at `index`."""
+    return _big_endian(data, index, 8)
 
 
 @kernel
 def signed_16(data: ByteArray, index: int) -> int:
     """The signed 16-bit integer at `index`."""
-    value = big_endian(data, index, 2)
+    value = _big_endian(data, index, 2)
     return value - ((value >> 15) << 16)
 
 

@@ -14,7 +14,7 @@ from kafkalog.columns.batches.batch_table import (
     RECORDS_COUNT,
 )
 from kafkalog.columns.jit.compiled import ByteArray, LongArray, kernel, long
-from kafkalog.columns.jit.integers import big_endian, signed_32
+from kafkalog.columns.jit.integers import signed_32, signed_64, unsigned_32
 from kafkalog.columns.records.record_arrays import (
     CURSOR_SIZE,
     HEADERS,
@@ -25,9 +25,16 @@ from kafkalog.columns.records.record_arrays import (
 )
 from kafkalog.columns.records.record_kernels import rewind
 from kafkalog.format.batch_header import (
+    BASE_OFFSET_POSITION,
     COMPRESSION_BITS,
+    FIELD_LENGTH_BYTES,
     LEAST_LENGTH,
+    LEGACY_ATTRIBUTES_POSITION,
     LEGACY_CHECKSUM_START,
+    LEGACY_CRC_POSITION,
+    LEGACY_FIELDS_START,
+    LEGACY_TIMESTAMP_POSITION,
+    LENGTH_POSITION,
     LOG_APPEND_TIME,
     LOG_APPEND_TIME_BIT,
     LOG_OVERHEAD,
@@ -42,8 +49,7 @@ _RECORD_COUNT = int(Fault.RECORD_COUNT)
 _RECORD_OFFSETS = int(Fault.RECORD_OFFSETS)
 _INNER_CHECKSUM = int(Fault.INNER_CHECKSUM)
 _LEAST_V0, _LEAST_V1, _ = LEAST_LENGTH
-_CRC_POSITION = 12
-_V0_FIELDS_START, _V1_FIELDS_START = 18, 26
+_V0_FIELDS_START, _V1_FIELDS_START = LEGACY_FIELDS_START
 
 
 @kernel
@@ -94,10 +100,10 @@ def find_fields(data: ByteArray, begin: int, end: int, magic: int, fields: LongA
     """Set start and size of key and value (negative size: null); whether they fill the message."""
     index = begin + (_V1_FIELDS_START if magic == 1 else _V0_FIELDS_START)
     for field in range(2):
-        if index + 4 > end:
+        if index + FIELD_LENGTH_BYTES > end:
             return False
         size = signed_32(data, index)
-        index += 4
+        index += FIELD_LENGTH_BYTES
         fields[2 * field] = index
         fields[2 * field + 1] = size
         if size > end - index:
@@ -161,11 +167,11 @@ def _inner_fault(
     magic = long(source[index + MAGIC_POSITION])
     if magic > 1 or size - LOG_OVERHEAD < (_LEAST_V1 if magic == 1 else _LEAST_V0):
         return _RECORDS
-    if source[index + 17] & COMPRESSION_BITS:
+    if source[index + LEGACY_ATTRIBUTES_POSITION] & COMPRESSION_BITS:
         return _RECORDS
     if check:
         computed = crc_32(source, index + LEGACY_CHECKSUM_START, index + size, crc_tables)
-        if computed != big_endian(source, index + _CRC_POSITION, 4):
+        if computed != unsigned_32(source, index + LEGACY_CRC_POSITION):
             return _INNER_CHECKSUM
     return 0 if find_fields(source, index, index + size, magic, fields) else _RECORDS
 
@@ -184,7 +190,7 @@ def _walk_inner(
     index = begin
     last[1] = 0
     while end - index >= LOG_OVERHEAD:
-        length = signed_32(source, index + 8)
+        length = signed_32(source, index + LENGTH_POSITION)
         if length < _LEAST_V0:
             return _RECORDS
         size = LOG_OVERHEAD + length
@@ -193,7 +199,7 @@ def _walk_inner(
         fault = _inner_fault(source, index, size, fields, crc_tables, check)
         if fault != 0:
             return fault
-        last[0] = big_endian(source, index, 8)
+        last[0] = signed_64(source, index + BASE_OFFSET_POSITION)
         last[1] += 1
         index += size
     return 0 if last[1] > 0 else _RECORD_COUNT
@@ -252,8 +258,8 @@ def fill_inner_messages(
     previous = table[row, EXPECTED_OFFSET] - 1
     index = begin
     for _ in range(records):
-        size = LOG_OVERHEAD + signed_32(source, index + 8)
-        offset = base + big_endian(source, index, 8)
+        size = LOG_OVERHEAD + signed_32(source, index + LENGTH_POSITION)
+        offset = base + signed_64(source, index + BASE_OFFSET_POSITION)
         if offset <= previous:
             fault = _RECORD_OFFSETS
             break
@@ -263,7 +269,9 @@ def fill_inner_messages(
         timestamp_type = long(NO_TIMESTAMP_TYPE)
         if magic == 1:
             timestamp = (
-                table[row, MAX_TIMESTAMP] if append_time else big_endian(source, index + 18, 8)
+                table[row, MAX_TIMESTAMP]
+                if append_time
+                else signed_64(source, index + LEGACY_TIMESTAMP_POSITION)
             )
             if wrapper_magic == 1:
                 timestamp_type = LOG_APPEND_TIME if append_time else 0
@@ -276,7 +284,7 @@ def fill_inner_messages(
                 row,
                 timestamp,
                 timestamp_type,
-                big_endian(source, index + _CRC_POSITION, 4),
+                unsigned_32(source, index + LEGACY_CRC_POSITION),
                 fields[0],
                 fields[1],
                 fields[2],

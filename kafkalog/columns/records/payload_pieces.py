@@ -6,7 +6,7 @@ from __future__ import annotations
 from kafkalog.columns.jit.compiled import ByteArray, LongArray, kernel
 from kafkalog.columns.jit.integers import signed_32, varint
 from kafkalog.columns.records.message_kernels import find_fields
-from kafkalog.format.batch_header import LOG_OVERHEAD, MAGIC_POSITION
+from kafkalog.format.batch_header import LENGTH_POSITION, LOG_OVERHEAD, MAGIC_POSITION
 
 # What lies where in the array that says where the parts of a record are.
 KEY_START, KEY_SIZE, VALUE_START, VALUE_SIZE = range(4)
@@ -23,7 +23,7 @@ def piece_end(
         if magic == 2:
             size, after = varint(source, index, end)
         elif end - index >= LOG_OVERHEAD:
-            size, after = signed_32(source, index + LOG_OVERHEAD - 4), index + LOG_OVERHEAD
+            size, after = signed_32(source, index + LENGTH_POSITION), index + LOG_OVERHEAD
         else:
             break
         # Old readers drop what is left of a message at the end.

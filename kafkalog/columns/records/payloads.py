@@ -25,11 +25,14 @@ from kafkalog.columns.records.message_kernels import find_fields
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
     CONTROL_BIT,
+    LEAST_LENGTH,
     LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
     NO_VALUE,
     V2_HEADER_BYTES,
 )
 from kafkalog.format.faults import Fault
+from kafkalog.format.torn_batch import LEAST_RECORD_BYTES
 from kafkalog.wire.compression import (
     CompressionError,
     CompressionType,
@@ -60,8 +63,8 @@ ALL_SEEN, TIMES_SEEN, GAPS_SEEN = range(3)
 _MOST_UNSEEN = 64 * 1024
 _UNSEEN_RECORD_BYTES = 16  # about what a record takes in Arrow's columns
 
-_LEAST_RECORD_BYTES = 7
-_LEAST_INNER_BYTES = 26
+_LEAST_RECORD_BYTES = 1 + LEAST_RECORD_BYTES  # with its length
+_LEAST_INNER_BYTES = LOG_OVERHEAD + min(LEAST_LENGTH)
 _CODEC = int(Fault.CODEC)
 _RECORDS = int(Fault.RECORDS)
 _RECORD_COUNT = int(Fault.RECORD_COUNT)

@@ -12,7 +12,11 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import MemoryWindow
 from kafkalog.columns.jit.compiled import IntArray, LongArray
 from kafkalog.columns.records.segment_reader import read_segment_columns
-from kafkalog.format.batch_header import COMPRESSION_BITS, FIRST_BYTES, MAGIC_POSITION
+from kafkalog.format.batch_header import (
+    COMPRESSION_BITS,
+    LEGACY_ATTRIBUTES_POSITION,
+    MAGIC_POSITION,
+)
 
 _COLUMNS = ("offset", "timestampMs", "timestampType")
 
@@ -28,11 +32,10 @@ class BatchRecords(NamedTuple):
 
 def is_message_set(batch: bytes) -> bool:
     """Whether these are the bytes of a compressed message of format 0 or 1. F43."""
-    # Their attributes come after the magic.
     return (
-        len(batch) > FIRST_BYTES
+        len(batch) > LEGACY_ATTRIBUTES_POSITION
         and batch[MAGIC_POSITION] < 2
-        and bool(batch[FIRST_BYTES] & COMPRESSION_BITS)
+        and bool(batch[LEGACY_ATTRIBUTES_POSITION] & COMPRESSION_BITS)
     )
 
 

@@ -14,7 +14,7 @@ from kafkalog.columns.jit.compiled import (
     copy_bytes,
     kernel,
 )
-from kafkalog.columns.jit.integers import big_endian, signed_16, signed_32
+from kafkalog.columns.jit.integers import signed_16, signed_32, signed_64
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.messages.internal_records import LARGEST_RECORD
 
@@ -116,7 +116,7 @@ def _scan_value(
     if version < 0 or version > latest_version:
         return False
     numbers[row, VERSION] = version
-    numbers[row, COMMITTED_OFFSET] = big_endian(data, begin + 2, 8)
+    numbers[row, COMMITTED_OFFSET] = signed_64(data, begin + 2)
     position = begin + 10
     if version >= 3:
         numbers[row, LEADER_EPOCH] = signed_32(data, position)
@@ -127,12 +127,12 @@ def _scan_value(
         position = _place_text(data, position, end, numbers, row, METADATA)
     if position < 0 or position + 8 > end:
         return False
-    numbers[row, COMMIT_TIMESTAMP] = big_endian(data, position, 8)
+    numbers[row, COMMIT_TIMESTAMP] = signed_64(data, position)
     position += 8
     if version == 1:
         if position + 8 > end:
             return False
-        numbers[row, EXPIRE_TIMESTAMP] = big_endian(data, position, 8)
+        numbers[row, EXPIRE_TIMESTAMP] = signed_64(data, position)
     return version < 4 or _scan_topic_id(data, position, end, numbers, row)
 
 

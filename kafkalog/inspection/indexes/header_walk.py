@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,14 @@ from kafkalog.columns.batches.batch_table import (
 )
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
+from kafkalog.format.side_files.indexes import whole_entries
+
+
+def entry_columns(data: bytes, entry: Struct) -> list[LongArray]:
+    """Return each field of all whole entries of an index, in the order of the entry's layout."""
+    kind = np.dtype([(f"f{number}", f">{code}") for number, code in enumerate(entry.format[1:])])
+    entries = np.frombuffer(whole_entries(data, entry), kind)
+    return [entries[field].astype(np.int64) for field in kind.names or ()]
 
 
 class HeaderTable:

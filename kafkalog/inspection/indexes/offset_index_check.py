@@ -6,17 +6,23 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import BASE_OFFSET, FAULT, LAST_OFFSET, is_wrapper
-from kafkalog.columns.batches.batch_table import POSITION as BATCH_POSITION
+from kafkalog.columns.batches.batch_table import (
+    BASE_OFFSET,
+    FAULT,
+    LAST_OFFSET,
+    POSITION,
+    is_wrapper,
+)
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.faults import Severity
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
-from kafkalog.format.side_files.indexes import OFFSET_ENTRY, whole_entries
+from kafkalog.format.side_files.indexes import OFFSET_ENTRY
 from kafkalog.inspection.indexes.header_walk import (
     EntryOrder,
     HeaderTable,
     OffsetLookup,
     Place,
+    entry_columns,
 )
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,
@@ -24,7 +30,7 @@ from kafkalog.inspection.indexes.index_findings import (
     LOG_DAMAGED,
     NOT_RISING,
     OFFSET,
-    POSITION,
+    WRONG_POSITION,
     IndexFinding,
     entry_finding,
     not_rising,
@@ -32,7 +38,6 @@ from kafkalog.inspection.indexes.index_findings import (
 )
 
 OFFSET_INDEX = ".index"
-_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 
 
 class OffsetIndexCheck:
@@ -40,15 +45,14 @@ class OffsetIndexCheck:
 
     def __init__(self, data: bytes, used_bytes: int, base_offset: int) -> None:
         self._size = len(data)
-        entries = np.frombuffer(whole_entries(data[:used_bytes], OFFSET_ENTRY), _ENTRY)
+        relative, self._positions = entry_columns(data[:used_bytes], OFFSET_ENTRY)
         self._base_offset = base_offset
-        self._offsets = entries["offset"].astype(np.int64) + np.array([base_offset])
-        self._positions = entries["position"].astype(np.int64)
+        self._offsets = relative + np.array([base_offset])
         self._by_position = EntryOrder(self._positions)
-        self._ends = OffsetLookup(self._offsets, (LAST_OFFSET, BATCH_POSITION))
-        self._places = np.full(len(entries), Place.BEYOND)
-        self._is_first_offset = np.zeros(len(entries), dtype=bool)
-        self._batch_last = np.zeros(len(entries), dtype=np.int64)
+        self._ends = OffsetLookup(self._offsets, (LAST_OFFSET, POSITION))
+        self._places = np.full(len(relative), Place.BEYOND)
+        self._is_first_offset = np.zeros(len(relative), dtype=bool)
+        self._batch_last = np.zeros(len(relative), dtype=np.int64)
         self._last_batch_position = 0
 
     def add(self, headers: HeaderTable) -> None:
@@ -57,13 +61,13 @@ class OffsetIndexCheck:
         table = headers.table
         sound = table[table[:, FAULT] == 0]
         if len(sound):
-            self._last_batch_position = int(sound[-1, BATCH_POSITION])
+            self._last_batch_position = int(sound[-1, POSITION])
         for entries in self._by_position.between(headers.position, headers.end):
             self._add(headers, entries)
 
     def _add(self, headers: HeaderTable, entries: LongArray) -> None:
         table = headers.table
-        starts = table[:, BATCH_POSITION]
+        starts = table[:, POSITION]
         rows = np.searchsorted(starts, self._positions[entries], side="right") - 1
         batches, offsets = table[rows], self._offsets[entries]
         is_start = starts[rows] == self._positions[entries]
@@ -88,7 +92,7 @@ class OffsetIndexCheck:
         )
         yield from entry_finding(
             OFFSET_INDEX,
-            POSITION,
+            WRONG_POSITION,
             Severity.ERROR,
             (places == Place.NOWHERE) | (positions < 0),
             lambda i: f"{self._entry(i)}, where no batch begins",
@@ -124,7 +128,7 @@ class OffsetIndexCheck:
         with it, those before 1.0 the first."""
         ends_set = self._ends.places(end, self._base_offset) == Place.BATCH
         ends_set &= self._ends.column(LAST_OFFSET) == self._offsets
-        set_end = self._ends.column(BATCH_POSITION)
+        set_end = self._ends.column(POSITION)
         next_position = np.append(self._positions[1:], np.iinfo(np.int64).max)
         is_set = (set_end > self._positions) & (set_end < next_position)
         ends_set &= (set_end == self._positions) | is_set

@@ -10,8 +10,8 @@ from kafkalog.columns.batches.batch_table import LAST_OFFSET, MAGIC, MAX_TIMESTA
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Severity
-from kafkalog.format.side_files.indexes import TIME_ENTRY, whole_entries
-from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
+from kafkalog.format.side_files.indexes import TIME_ENTRY
+from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place, entry_columns
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,
     INCOMPLETE,
@@ -27,7 +27,6 @@ from kafkalog.inspection.indexes.index_findings import (
 )
 
 TIME_INDEX = ".timeindex"
-_ENTRY = np.dtype([("timestamp_ms", ">i8"), ("offset", ">i4")])
 
 
 class TimeIndexCheck:
@@ -40,11 +39,10 @@ class TimeIndexCheck:
         self._size = len(data)
         self._is_active = is_active
         self._base_offset = base_offset
-        entries = np.frombuffer(whole_entries(data[:used_bytes], TIME_ENTRY), _ENTRY)
+        self._times, relative = entry_columns(data[:used_bytes], TIME_ENTRY)
+        self._offsets = relative + np.array([base_offset])
         # What looks like a free place can be an entry of the time 0.
         self._may_have_zero = used_bytes < len(data)
-        self._times = entries["timestamp_ms"].astype(np.int64)
-        self._offsets = entries["offset"].astype(np.int64) + np.array([base_offset])
         columns = (LAST_OFFSET, MAGIC, MAX_TIMESTAMP, RECORDS_COUNT)
         self._batches = OffsetLookup(self._offsets, columns)
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from kafkalog.columns.batches.batch_table import ATTRIBUTES, MAGIC, PRODUCER_ID
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.format.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
@@ -16,9 +14,8 @@ from kafkalog.format.faults import Severity
 from kafkalog.format.side_files.indexes import (
     TRANSACTION_ENTRY,
     TRANSACTION_INDEX_VERSION,
-    whole_entries,
 )
-from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place
+from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place, entry_columns
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,
     LOG_DAMAGED,
@@ -34,15 +31,6 @@ from kafkalog.inspection.indexes.index_findings import (
 )
 
 TRANSACTION_INDEX = ".txnindex"
-_ENTRY = np.dtype(
-    [
-        ("version", ">i2"),
-        ("producer_id", ">i8"),
-        ("first_offset", ">i8"),
-        ("last_offset", ">i8"),
-        ("last_stable_offset", ">i8"),
-    ]
-)
 _COLUMNS = (MAGIC, ATTRIBUTES, PRODUCER_ID)
 
 
@@ -52,12 +40,9 @@ class TransactionIndexCheck:
     def __init__(self, data: bytes, base_offset: int) -> None:
         self._size = len(data)
         self._base_offset = base_offset
-        entries = np.frombuffer(whole_entries(data, TRANSACTION_ENTRY), _ENTRY)
-        self._versions = entries["version"].astype(np.int64)
-        self._producers = entries["producer_id"].astype(np.int64)
-        self._first = entries["first_offset"].astype(np.int64)
-        self._last = entries["last_offset"].astype(np.int64)
-        self._stable = entries["last_stable_offset"].astype(np.int64)
+        self._versions, self._producers, self._first, self._last, self._stable = entry_columns(
+            data, TRANSACTION_ENTRY
+        )
         self._markers = OffsetLookup(self._last, _COLUMNS)
         self._starts = OffsetLookup(self._first, _COLUMNS)
 

@@ -27,6 +27,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.sound_batches import batch_bytes, judged_chunks
 from kafkalog.columns.table_rows import TableRow
+from kafkalog.format.batch_header import LEADER_EPOCH_POSITION
 from kafkalog.format.faults import Fault
 from kafkalog.format.side_files.partition_metadata import write_topic_id
 from kafkalog.inspection.partitions.doubtful_batches import is_misplaced, miscounted, replaced
@@ -45,7 +46,6 @@ TOPIC_METADATA = "partition.metadata"
 _LARGEST = 2**31 - 1
 _UNCOMPACTED = "uncompacted"
 _EPOCH = struct.Struct(">i")
-_EPOCH_POSITION = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +263,8 @@ class _Salvage:
         if not row[LEADER_EPOCH_FAULT]:
             return batch
         self.mended_epochs += 1
-        end = _EPOCH_POSITION + _EPOCH.size
-        return batch[:_EPOCH_POSITION] + _EPOCH.pack(self.writer.leader_epoch) + batch[end:]
+        end = LEADER_EPOCH_POSITION + _EPOCH.size
+        return batch[:LEADER_EPOCH_POSITION] + _EPOCH.pack(self.writer.leader_epoch) + batch[end:]
 
     def _lose(self, segment: SegmentFile, row: list[int], kind: str, detail: str) -> None:
         lost: dict[str, object] = {

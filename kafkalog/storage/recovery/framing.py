@@ -21,6 +21,7 @@ from kafkalog.format.batch_header import (
     V2_HEADER_BYTES,
     BatchHeader,
     read_header,
+    read_length,
 )
 from kafkalog.wire.checksums import CHUNK, crc32, crc32c
 
@@ -55,7 +56,7 @@ def frames(file: Readable, position: int = 0, end: int | None = None) -> Iterato
     end = file.size if end is None else end
     while position < end - FIRST_BYTES:
         head = file.read(position, V2_HEADER_BYTES)
-        length = int.from_bytes(head[8:12], "big", signed=True)
+        length = read_length(head)
         if length < LEAST_LENGTH[0]:
             detail = f"a length of {length}, no batch is below {LEAST_LENGTH[0]}"
             raise CorruptDataError("length", detail, position=position)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafkalog.format.batch_header import LEADER_EPOCH_POSITION
 from kafkalog.format.side_files.indexes import AbortedTransaction, write_transaction_index
 from kafkalog.format.side_files.leader_epochs import EpochStart, write_leader_epochs
 from kafkalog.format.transaction_marker import ABORT, COMMIT
 from tests.support.logs.damageable_logs import SampleLog, flip, log_name
 
 _EPOCHS = "leader-epoch-checkpoint"
-_EPOCH_POSITION = 12
 _RANDOM_DAMAGES = 12
 _PER_SEGMENT = 5
 
@@ -129,7 +129,7 @@ def _epoch(value: int) -> Damage:
     def damage(directory: Path, log: SampleLog) -> None:
         base = log.segments[3]
         batch = [each for each in log.batches if each.segment == base][2]
-        position = batch.position + _EPOCH_POSITION
+        position = batch.position + LEADER_EPOCH_POSITION
         _overwrite(directory / log_name(base), position, value.to_bytes(4, "big"))
 
     return damage

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.batches.fault_details import FaultyRange
-from kafkalog.format.batch_header import V2_CHECKSUM_START, V2_HEADER_BYTES
+from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
-from kafkalog.format.record_batch import BatchFields, write_batch
+from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
-from kafkalog.wire.checksums import crc32c
 from kafkalog.wire.compression import CompressionType
 from tests.support.logs.samples import joined, segments
 from tests.support.logs.segment_tables import records_table
@@ -30,8 +29,7 @@ def with_changes(batch: bytes, changes: dict[int, bytes]) -> bytes:
     changed = bytearray(batch)
     for position, data in changes.items():
         changed[position : position + len(data)] = data
-    changed[17:21] = struct.pack(">I", crc32c(bytes(changed[V2_CHECKSUM_START:])))
-    return bytes(changed)
+    return with_checksum(bytes(changed))
 
 
 def unreadable(batch: bytes) -> bytes:
