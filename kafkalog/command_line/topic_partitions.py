@@ -1,4 +1,4 @@
-"""The patterns by which kafka-get-offsets is told topics and partitions. Rule:
+"""The patterns that select topics and partitions for kafka-get-offsets. Rule:
 docs/command-line.md F590.
 """
 
@@ -44,13 +44,11 @@ def chosen_by_patterns(option: str, text: str) -> Choice:
 
 
 def topic_pattern(option: str, text: str) -> JavaPattern:
-    """Topics by an expression as consumers' filters have it. Raises OptionError."""
+    """Return the compiled expression, written as in consumers' filters. Raises OptionError."""
     try:
         return JavaPattern(filter_expression(text))
     except UnsupportedFormatError as error:
-        raise OptionError(
-            option, text, f"a regular expression that is read here: {error}"
-        ) from None
+        raise OptionError(option, text, f"a supported regular expression: {error}") from None
 
 
 def _partition_pattern(option: str, text: str) -> PartitionPattern:

@@ -28,7 +28,6 @@ from kafkalog.coordination.zookeeper.partition_assignment import (
     roundrobin_assignment,
     sorted_partitions,
 )
-from kafkalog.errors import UnsupportedFormatError
 
 # Streams times topics of a group beyond which nobody's assignment is computed.
 MOST_ASSIGNED_STREAMS = 2_000_000
@@ -87,10 +86,7 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
     if len(group.consumers) * len(cluster.topics) > MOST_COMPARISONS:
         detail = f"more than {MOST_COMPARISONS} pairs of consumer and topic"
         return GroupAssignment({}, None, detail)
-    try:
-        streams = group_streams(group, cluster)
-    except UnsupportedFormatError as error:
-        return GroupAssignment({}, None, str(error))
+    streams = group_streams(group, cluster)
     of_topic: Counter[str] = Counter()
     for topics in streams.values():
         of_topic.update(topics)
@@ -115,7 +111,7 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
 
 def group_streams(group: FoundGroup, cluster: FoundCluster) -> Streams:
     """How many streams each consumer of a group has for which topics; consumers whose subscription
-    cannot be read have none. Raises UnsupportedFormatError for a filter that is too much work."""
+    cannot be read have none."""
     return {
         consumer_id: {
             topic: count

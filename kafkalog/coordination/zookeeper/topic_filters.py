@@ -43,8 +43,8 @@ class Subscription(NamedTuple):
         return self.pattern is not SubscriptionPattern.STATIC
 
     def streams_of(self, topic: str) -> int:
-        """How many streams consume a topic. Raises UnsupportedFormatError for an expression that is
-        not read here, or is too much work."""
+        """Return how many streams consume a topic. Raises UnsupportedFormatError for an expression
+        that is not supported."""
         if not self.is_filter:
             return self.streams.get(topic, 0)
         if topic in _INTERNAL_TOPICS:
@@ -71,7 +71,7 @@ def _pattern(expression: str) -> JavaPattern:
 
 
 def readable_filter(subscription: Subscription) -> str | None:
-    """Why a subscription's expression is not read here, None if it is."""
+    """Return why a subscription's expression is not supported, None if it is."""
     for expression in subscription.streams if subscription.is_filter else ():
         try:
             _pattern(filter_expression(expression))
