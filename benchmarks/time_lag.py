@@ -101,7 +101,7 @@ def write_log(directory: Path, times: np.ndarray) -> None:
 def exact(directory: Path, committed: int, now_ms: int) -> int:
     """kafkalog: the age of the next record, from the segments."""
     (log,) = find_partitions([str(directory)])
-    account = lag_accounts(log, np.array([committed]), read_committed=False)
+    account = lag_accounts(log, np.array([committed]), read_committed=False, now_ms=now_ms)
     return now_ms - int(account.next_timestamp_ms[0])
 
 

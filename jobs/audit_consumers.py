@@ -9,6 +9,7 @@ Tables: partition_ownership, consumer_findings, ownership_history.
 from __future__ import annotations
 
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Sequence
 
@@ -34,7 +35,7 @@ from kafkalog.spark.jobs.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.jobs.lag.ensemble_members import found_clusters
+from kafkalog.spark.jobs.lag.zookeeper_lag import found_clusters
 from kafkalog.spark.jobs.zookeeper.consumer_auditing import consumer_audit, with_logs
 from kafkalog.spark.jobs.zookeeper.zookeeper_job import given_log_dirs, members_words
 from kafkalog.spark.session import job_session
@@ -60,7 +61,7 @@ def run(args: Namespace) -> ExitCode:
         found_in = found_clusters(every)
         clusters = members_by_cluster(found_in)
         audit = of_members(every, (members[0] for members in clusters))
-        known = with_logs(ownerships(audit), log_dirs, found_in)
+        known = with_logs(ownerships(audit), log_dirs, found_in, time.time_ns() // 1_000_000)
         owned = with_log_findings(known).persist()
         found, claims = (
             consumer_findings(audit, owned).persist(),

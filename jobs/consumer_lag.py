@@ -6,7 +6,6 @@ Table: consumer_lag, a row per group, topic and partition.
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
@@ -34,23 +33,24 @@ from kafkalog.spark.jobs.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.jobs.lag.lag_arguments import add_lag_arguments, matching
+from kafkalog.spark.jobs.lag.lag_arguments import add_lag_arguments, consumer_lag_settings
 from kafkalog.spark.jobs.lag.lag_reading import with_lag
+from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
 from kafkalog.spark.jobs.lag.lag_views import LagViews, lag_views, refuse_without_commits
 from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
-from kafkalog.spark.jobs.lag.zookeeper_arguments import given_zookeeper
-from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
+from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag, readable_zookeeper
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
 
 
-def lag_table(views: LagViews, args: Namespace) -> DataFrame:
+def lag_table(views: LagViews, settings: ConsumerLagSettings) -> DataFrame:
     """The rows of table `consumer_lag`."""
     count = partial(
         with_lag,
         places=views.places,
-        read_committed=args.isolation_level == "read_committed",
-        at=None if args.as_of is None else "at_ms",
+        read_committed=settings.read_committed,
+        now_ms=settings.now_ms,
+        at=None if settings.as_of_ms is None else "at_ms",
     )
     lag = lag_of_groups(
         LagSources(
@@ -59,14 +59,14 @@ def lag_table(views: LagViews, args: Namespace) -> DataFrame:
             views.metadata,
             views.topics,
             views.complete_from,
-            zookeeper_sources(views.zookeeper, args.as_of),
+            zookeeper_sources(views.zookeeper, settings.as_of_ms),
         ),
         count,
-        as_of=args.as_of,
-        at_ms=time.time_ns() // 1_000_000 if args.as_of is None else args.as_of,
-        retention_ms=args.offsets_retention * 60_000,
+        as_of=settings.as_of_ms,
+        at_ms=settings.at_ms,
+        retention_ms=settings.retention_ms,
     )
-    return matching(matching(lag, "group_id", args.groups), "topic", args.topics)
+    return settings.topics.matching(settings.groups.matching(lag, "group_id"), "topic")
 
 
 def zookeeper_sources(zookeeper: ZookeeperLag | None, at_ms: int | None) -> ZookeeperSources | None:
@@ -85,21 +85,22 @@ def zookeeper_sources(zookeeper: ZookeeperLag | None, at_ms: int | None) -> Zook
 
 def run(args: Namespace) -> ExitCode:
     """Find the lag, write the table, and say what it comes to."""
-    zookeeper = given_zookeeper(args)
+    settings = consumer_lag_settings(args)
+    zookeeper = readable_zookeeper(args.zookeeper, args.mode, args.chroot, output_dir=args.output)
     found, logs = announced_logs(args)
     inputs = [*found, *(zookeeper.inputs if zookeeper else ())]
     if zookeeper is None:
         refuse_without_commits(args.log_dirs, logs)
     with job_session("kafkalog consumer_lag", with_delta=args.format == "delta") as spark:
         views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
-        lag = lag_table(views, args).persist()
+        lag = lag_table(views, settings).persist()
         path = replace_rows(lag, args.output, "consumer_lag", args.format, inputs)
         (totals,) = lag_totals(lag).collect()
         reaches = commit_reaches(views.complete_from.collect())
         if args.show and totals.partitions:
             most_behind(lag).show(args.show, truncate=False)
-    print(lag_words(totals), reach_words(reaches, args.as_of), sep="\n")
-    found = lag_findings(totals, reaches, args.max_lag)
+    print(lag_words(totals), reach_words(reaches, settings.as_of_ms), sep="\n")
+    found = lag_findings(totals, reaches, settings.max_lag)
     print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
     return exit_code(args, has_findings=bool(found))
 

@@ -7,7 +7,6 @@ row per generation of a group.
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from collections.abc import Sequence
 
@@ -16,7 +15,6 @@ from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.group_generations import group_generations
 from kafkalog.analysis.lag.lag_history import (
-    HistoryMoments,
     lag_events,
     lag_history,
     newest_statuses,
@@ -31,40 +29,31 @@ from kafkalog.spark.jobs.job import (
     job_parser,
     run_job,
 )
-from kafkalog.spark.jobs.lag.lag_arguments import matching
 from kafkalog.spark.jobs.lag.lag_history_arguments import (
     add_history_arguments,
-    burrow_settings,
-    lag_settings,
+    lag_history_settings,
 )
 from kafkalog.spark.jobs.lag.lag_history_reading import with_statuses
+from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings
 from kafkalog.spark.jobs.lag.lag_views import LagViews, lag_views, refuse_without_commits
 from kafkalog.spark.jobs.lag.lag_words import status_words
-from kafkalog.spark.jobs.lag.zookeeper_arguments import given_zookeeper
+from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import read_table, replace_rows
 
 
-def history(views: LagViews, args: Namespace) -> DataFrame:
+def history(views: LagViews, settings: LagHistorySettings) -> DataFrame:
     """The rows of table `lag_history`."""
-    now_ms = time.time_ns() // 1_000_000
-    until_ms = now_ms if args.until is None else args.until
-    moments = HistoryMoments(args.since or 0, until_ms, args.until is None, args.every)
-    burrow, commits = burrow_settings(args), matching(views.commits, "topic", args.topics)
-    judged = with_statuses(
-        lag_events(commits, moments, burrow),
-        views.places,
-        read_committed=args.isolation_level == "read_committed",
-        burrow=burrow,
-        lag=lag_settings(args),
-        groups=args.groups,
-    )
-    return lag_history(judged, moments, burrow)
+    commits = settings.topics.matching(views.commits, "topic")
+    events = lag_events(commits, settings.moments, settings.burrow)
+    judged = with_statuses(events, views.places, settings)
+    return lag_history(judged, settings.moments, settings.burrow)
 
 
 def run(args: Namespace) -> ExitCode:
     """Find the history, write the tables, and say where it has come to."""
-    zookeeper = given_zookeeper(args)
+    settings = lag_history_settings(args)
+    zookeeper = readable_zookeeper(args.zookeeper, args.mode, args.chroot, output_dir=args.output)
     found, logs = announced_logs(args)
     inputs = [*found, *(zookeeper.inputs if zookeeper else ())]
     if zookeeper is None:
@@ -73,11 +62,11 @@ def run(args: Namespace) -> ExitCode:
         views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
         # Few among the records of their topic, and asked for several times.
         generations = group_generations(views.group_metadata.persist())
-        generations = matching(generations, "group_id", args.groups)
+        generations = settings.groups.matching(generations, "group_id")
         paths = [
             replace_rows(frame, args.output, name, args.format, inputs)
             for frame, name in (
-                (history(views, args), "lag_history"),
+                (history(views, settings), "lag_history"),
                 (generations, "group_generations"),
             )
         ]

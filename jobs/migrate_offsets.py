@@ -21,7 +21,7 @@ from kafkalog.analysis.zookeeper.offset_migration import (
     phase_totals,
 )
 from kafkalog.spark.jobs import job
-from kafkalog.spark.jobs.lag.lag_arguments import matching
+from kafkalog.spark.jobs.lag.lag_settings import NameFilter
 from kafkalog.spark.jobs.zookeeper.migration_arguments import add_migration_arguments, judgement
 from kafkalog.spark.jobs.zookeeper.migration_reading import (
     OffsetStores,
@@ -48,7 +48,8 @@ def compared(stores: OffsetStores, args: Namespace) -> DataFrame:
         *(stores.commits, stores.group_metadata, stores.log_ends),
     )
     pairs = compared_offsets(stored, stores.partitions)
-    chosen = matching(matching(pairs, "group_id", args.groups), "topic", args.topics)
+    pairs = NameFilter(pattern=args.groups).matching(pairs, "group_id")
+    chosen = NameFilter(pattern=args.topics).matching(pairs, "topic")
     return judged(chosen, stores.cluster, judgement(args, stores.replicas)).persist()
 
 

@@ -9,19 +9,18 @@ from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.group_generations import group_generations
 from kafkalog.analysis.lag.lag_history import (
-    HistoryMoments,
     group_totals,
     lag_events,
     lag_history,
     newest_statuses,
 )
 from kafkalog.analysis.lag.lag_series import commit_span, lag_series, rebalances
-from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
 from kafkalog.report.contents import GroupsSection
 from kafkalog.report.time_grid import grid_over
 from kafkalog.spark.jobs.lag.lag_history_reading import with_statuses
+from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings
 from kafkalog.spark.jobs.lag.lag_views import lag_views
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -53,15 +52,10 @@ def read_groups(
     until_ms = history_end(span.last_ms, latest_ms, at_ms)
     grid = grid_over(span.first_ms, span.first_ms, until_ms, until_ms)
     moments = HistoryMoments(0, until_ms, ends_now=True, every_ms=grid.every_ms)
-    burrow = BurrowSettings()
-    judged = with_statuses(
-        lag_events(commits, moments, burrow),
-        views.places,
-        read_committed=False,
-        burrow=burrow,
-        lag=LagSettings(),
-    )
-    history = lag_history(judged, moments, burrow).persist()
+    settings = LagHistorySettings(at_ms, moments)
+    events = lag_events(commits, moments, settings.burrow)
+    judged = with_statuses(events, views.places, settings)
+    history = lag_history(judged, moments, settings.burrow).persist()
     statuses = newest_statuses(history).persist()
     # As numbers: Python would turn moments into the time zone of this machine.
     times = {name: F.unix_millis(name) for name in ("behind_since", "last_commit")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.support.lag.lag_logs import drawn_events, write_log_dir
 from tests.support.lag.lag_replay import COUNTED, LagReplay, LagView, replayed
+
+NOW_MS = time.time_ns() // 1_000_000
 
 STEP = 50
 USUAL = [range(first, first + STEP) for first in range(0, 300, STEP)]
@@ -68,7 +71,7 @@ def assert_all_positions(replay: LagReplay, log: PartitionLog) -> None:
     positions = np.arange(replay.log_end + 3)
     for read_committed in (False, True):
         view = replay.at(None, read_committed=read_committed)
-        accounts = lag_accounts(log, positions, read_committed=read_committed)
+        accounts = lag_accounts(log, positions, read_committed=read_committed, now_ms=NOW_MS)
         for position in positions.tolist():
             assert_damage_hides_and_changes_nothing(accounts, view, position)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_reader import LogReader
 from tests.support.lag.lag_logs import drawn_events, drawn_moments, write_log_dir
 from tests.support.lag.lag_replay import COUNTED, LagReplay, LagView, replayed
+
+NOW_MS = time.time_ns() // 1_000_000
 
 STEP = 100
 USUAL = [range(first, first + STEP) for first in range(0, 200, STEP)]
@@ -66,15 +69,19 @@ def assert_lag_is_as_replayed(seed: int, replay: LagReplay, log: PartitionLog) -
     at_ms, by_then = (np.repeat(each, len(positions)) for each in (moments, reached))
     for read_committed in (False, True):
         now = replay.at(None, read_committed=read_committed)
-        found = lag_accounts(log, positions, read_committed=read_committed)
+        found = lag_accounts(log, positions, read_committed=read_committed, now_ms=NOW_MS)
         assert_same([now], found)
         views = [replay.at(moment, read_committed=read_committed) for moment in moments]
-        assert_same(views, lag_accounts(log, asked, at_ms, read_committed=read_committed))
+        found = lag_accounts(log, asked, at_ms, read_committed=read_committed, now_ms=NOW_MS)
+        assert_same(views, found)
         views = [
             replay.at(moment, read_committed=read_committed, reached=offset)
             for moment, offset in zip(moments, reached, strict=True)
         ]
-        assert_same(views, lag_accounts(log, asked, at_ms, by_then, read_committed=read_committed))
+        found = lag_accounts(
+            log, asked, at_ms, by_then, read_committed=read_committed, now_ms=NOW_MS
+        )
+        assert_same(views, found)
 
 
 def assert_same(views: Sequence[LagView], found: LagAccounts) -> None:

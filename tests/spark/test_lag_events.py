@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.lag.lag_history import HistoryMoments, lag_events
+from kafkalog.analysis.lag.lag_history import lag_events
 from kafkalog.coordination.groups.burrow import BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
 from tests.support.messages.group_records import commit, frame
 
 pytestmark = pytest.mark.spark

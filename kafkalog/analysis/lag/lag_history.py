@@ -4,8 +4,6 @@ F338.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -20,24 +18,12 @@ from kafkalog.coordination.groups.burrow import (
     BurrowSettings,
     BurrowStatus,
 )
-from kafkalog.coordination.groups.commit_events import EventKind
+from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
 from kafkalog.coordination.groups.lag_status import LAG_ERRORS, LagStatus
 from kafkalog.schemas import table_fields
 
 _KEY = (*GROUP_KEY, "topic", "partition")
 _COMMIT, _TICK, _END = "commit", "tick", "end"
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryMoments:
-    """Of which moments a history has rows, in milliseconds: of every commit or, with `every_ms`,
-    of the multiples of that; from `since_ms` on, and of `until_ms`, at which it ends. With
-    `ends_now` that is about the log as it is."""
-
-    since_ms: int
-    until_ms: int
-    ends_now: bool
-    every_ms: int | None = None
 
 
 def lag_events(commits: DataFrame, moments: HistoryMoments, burrow: BurrowSettings) -> DataFrame:

@@ -120,7 +120,8 @@ def groups(
         reading = Reading(log_dirs, processes_for(size, processes), bar.update)
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
         complete = complete_logs(reading, logs)
-    group_notes.tell_reach(complete, as_of)
+    now_ms = time.time_ns() // 1_000_000
+    group_notes.tell_reach(complete, as_of, now_ms)
     if not sources.groups:
         group_notes.tell_nothing_known(logs, complete, as_of)
     asked = _asked(sources, groups, lists_all=table == _LIST)
@@ -137,7 +138,7 @@ def groups(
             sources,
             [place for place in sources.commits.keys() | sources.assigned if place[0] in asked],
             as_of=as_of,
-            at_ms=time.time_ns() // 1_000_000 if as_of is None else as_of,
+            now_ms=now_ms,
             read_committed=isolation_level == "read_committed",
             processes=processes_for(bytes_in(logs), processes),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 
@@ -27,12 +26,12 @@ _CREATE_TIME = 0
 _BY_PRODUCERS = ("create_time", "consumed")
 
 
-def tell_reach(complete: Sequence[CompleteLog], as_of: int | None) -> None:
+def tell_reach(complete: Sequence[CompleteLog], as_of: int | None, now_ms: int) -> None:
     """From when on all commits are known, where a past moment is asked for; and what hides some."""
     for reach in commit_reaches(complete):
         if reach.damaged_ranges or reach.missing or as_of is not None:
             tell(reach_words([reach], as_of))
-    if as_of is not None and as_of > time.time_ns() // 1_000_000:
+    if as_of is not None and as_of > now_ms:
         tell(
             f"{time_text(as_of)} is in the future: told is what is there now, with ages as of then"
         )

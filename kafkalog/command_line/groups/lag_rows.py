@@ -23,6 +23,7 @@ from kafkalog.coordination.groups.group_records import (
 )
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
+from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 
 _Place = tuple[GroupKey, TopicPartition]
 
@@ -82,13 +83,13 @@ def lag_rows(
     places: Sequence[_Place],
     *,
     as_of: int | None,
-    at_ms: int,
+    now_ms: int,
     read_committed: bool,
     processes: int,
 ) -> Iterator[LagRow]:
-    """The rows of these groups and partitions, now or `as_of` a moment, ages being those at
-    `at_ms`."""
-    paths = {log.topic_partition: log.path for log in best_logs(sources.logs)}
+    """Yield the rows of these groups and partitions, now, at `now_ms`, or `as_of` a past time."""
+    logs = {log.topic_partition: log for log in best_logs(sources.logs)}
+    at_ms = now_ms if as_of is None else as_of
     by_log: dict[TopicPartition, list[_Place]] = defaultdict(list)
     for place in places:
         by_log[place[1]].append(place)
@@ -100,10 +101,13 @@ def lag_rows(
         rows = {"committed_offset": pa.array(offsets, pa.int64())}
         if as_of is not None:
             rows["at_ms"] = pa.array([as_of] * len(asked), pa.int64())
+        log = logs.get(key)
         table = with_accounts(
             pa.table(rows),
-            paths.get(key),
+            # Commits are newer than the list of segments.
+            None if log is None else with_segments_of_now(log, log.path),
             read_committed=read_committed,
+            now_ms=now_ms,
             at=None if as_of is None else "at_ms",
         )
         yield table.to_pylist()

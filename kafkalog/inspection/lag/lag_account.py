@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,11 +63,11 @@ def lag_accounts(
     reached: LongArray | None = None,
     *,
     read_committed: bool,
-    now_ms: int | None = None,
+    now_ms: int,
 ) -> LagAccounts:
     """What lies between committed offsets and the end of a partition's log, now or at the moment
     that goes with each of them, in milliseconds, by when the log is known to have `reached` an
-    offset. Timestamps after `now_ms`, this machine's time by default, are of wrong clocks.
+    offset. Timestamps after `now_ms` come from wrong clocks.
 
     Reads batch headers, and of batches only those in which an asked offset lies, the first and the
     last one that is asked for, those that decide where the log ended at a moment, and compressed
@@ -77,7 +76,6 @@ def lag_accounts(
     """
     read_whole: frozenset[int] = frozenset()
     work = LagWork()
-    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     while True:
         walk = LagWalk(log, read_whole, work, now_ms)
         count = len(committed_offsets)

@@ -17,12 +17,14 @@ from kafkalog.inspection.lag.lag_account import LagAccounts, lag_accounts
 from kafkalog.inspection.lag.lag_bounds import EndFrom, reached_by
 from kafkalog.log_lines import logger
 from kafkalog.storage.files.files import is_directory
-from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.log_dir.log_dir import find_partitions, with_segments_of_now
+from kafkalog.storage.partition_log import PartitionLog
 
 _logger = logger(__name__)
 
-# How often a log is listed anew of which a segment goes while it is read.
+# How often a log is listed whose segments are deleted while it is read.
 _MOST_TRIES = 5
+_DELETED = "%s does not exist any more: its lag is unknown"
 ACCOUNT_COLUMNS = tuple(
     field.name for field in fields(LagAccounts) if field.name not in ("is_before_log", "work")
 )
@@ -36,17 +38,25 @@ _OPTIONAL = ACCOUNT_COLUMNS[ACCOUNT_COLUMNS.index("next_offset") :]
 
 
 def with_accounts(
-    rows: pa.Table, path: str | None, *, read_committed: bool, at: str | None = None
+    rows: pa.Table,
+    log: PartitionLog | None,
+    *,
+    read_committed: bool,
+    now_ms: int,
+    at: str | None = None,
 ) -> pa.Table:
-    """Rows about one partition, whose log is at `path`, with `ACCOUNT_COLUMNS`.
+    """Return rows about one partition with `ACCOUNT_COLUMNS`, given its log, or None if the input
+    does not have it.
 
-    Rows have `committed_offset`, and the moment they are about in a column `at`, in milliseconds;
-    without it that is now. The columns are null where there is no log, and where it begins later
-    than the moment; of rows without a committed offset all but those about the log.
+    Rows have `committed_offset`, and the time they are about in a column `at`, in milliseconds;
+    without it that is now, `now_ms`. The columns are null where there is no log, and where it
+    begins later than the time; of rows without a committed offset all but those about the log.
     """
     moments = None if at is None else _numbers(rows, at)
     committed = _numbers(rows, "committed_offset")
-    accounts = accounts_of_now(path, committed, moments, read_committed=read_committed)
+    accounts = accounts_of_now(
+        log, committed, moments, read_committed=read_committed, now_ms=now_ms
+    )
     if accounts is None:
         for name in ACCOUNT_COLUMNS:
             rows = rows.append_column(name, pa.nulls(len(rows), _data_type(name)))
@@ -59,31 +69,49 @@ def with_accounts(
     return rows
 
 
+def find_log(path: str) -> PartitionLog | None:
+    """Return the log in a partition's directory, None if the directory does not exist."""
+    if not is_directory(path):
+        _logger.warning(_DELETED, path)
+        return None
+    (log,) = find_partitions([path], strict=False)
+    return log
+
+
 def accounts_of_now(
-    path: str | None,
+    log: PartitionLog | None,
     committed_offsets: LongArray,
     at_ms: LongArray | None,
     *,
     read_committed: bool,
+    now_ms: int,
 ) -> LagAccounts | None:
-    """What `lag_accounts` tells of the partition in a directory, None where that is gone: the
-    topic was deleted since its logs were looked for. Raises FileNotFoundError where segments go
-    faster than they can be read."""
-    tries = 0
-    while path is not None and is_directory(path):
-        (log,) = find_partitions([path], strict=False)
+    """Return what `lag_accounts` computes for a log, listing its segments again if one is deleted
+    meanwhile.
+
+    Return None without a log, and if its directory was deleted with its topic. Raises
+    FileNotFoundError where segments are deleted faster than they can be read.
+    """
+    for tries_left in reversed(range(_MOST_TRIES)):
+        if log is None or not (log.segments or is_directory(log.path)):
+            break
         try:
             reached = None if at_ms is None else reached_by(log, committed_offsets, at_ms)
             return lag_accounts(
-                log, committed_offsets, at_ms, reached, read_committed=read_committed
+                log,
+                committed_offsets,
+                at_ms,
+                reached,
+                read_committed=read_committed,
+                now_ms=now_ms,
             )
         except FileNotFoundError:
-            # Retention or the cleaner was there since the segments were listed.
-            tries += 1
-            if tries == _MOST_TRIES:
+            # Retention or the cleaner has deleted a segment since the segments were listed.
+            if not tries_left:
                 raise
-    if path is not None:
-        _logger.warning("%s is not there any more: nothing is told of lag in it", path)
+            log = with_segments_of_now(log, log.path)
+    if log is not None:
+        _logger.warning(_DELETED, log.path)
     return None
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+import time
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.spark.jobs.job import add_time_argument, count
+from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, NameFilter
 from kafkalog.spark.jobs.lag.zookeeper_arguments import add_zookeeper_arguments
 from kafkalog.views.options.options import Isolation
 
@@ -67,14 +66,22 @@ def add_lag_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def consumer_lag_settings(args: argparse.Namespace) -> ConsumerLagSettings:
+    """Return the settings that the arguments name."""
+    return ConsumerLagSettings(
+        time.time_ns() // 1_000_000,
+        NameFilter(pattern=args.groups),
+        NameFilter(pattern=args.topics),
+        read_committed=args.isolation_level == Isolation.READ_COMMITTED.value,
+        as_of_ms=args.as_of,
+        retention_ms=args.offsets_retention * 60_000,
+        max_lag=args.max_lag,
+    )
+
+
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
     return text
-
-
-def matching(rows: DataFrame, column: str, pattern: str | None) -> DataFrame:
-    """The rows in whose column the pattern is found, all of them without one."""
-    return rows if pattern is None else rows.where(F.col(column).rlike(pattern))

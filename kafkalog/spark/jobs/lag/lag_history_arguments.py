@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
 
 from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.spark.jobs.job import add_time_argument, count
 from kafkalog.spark.jobs.lag.lag_arguments import add_group_arguments
+from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
+from kafkalog.views.options.options import Isolation
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _BURROW = BurrowSettings()
@@ -83,21 +87,26 @@ def _add_burrow_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def burrow_settings(args: argparse.Namespace) -> BurrowSettings:
-    """Burrow's thresholds as they were given."""
-    return BurrowSettings(
-        intervals=args.burrow_intervals,
-        allowed_lag=args.burrow_allowed_lag,
-        minimum_complete=args.burrow_minimum_complete,
-        min_distance_s=args.burrow_min_distance,
-        expire_group_s=args.burrow_expire_group,
-        offset_refresh_s=args.burrow_offset_refresh,
+def lag_history_settings(args: argparse.Namespace) -> LagHistorySettings:
+    """Return the settings that the arguments name."""
+    now_ms = time.time_ns() // 1_000_000
+    until_ms = now_ms if args.until is None else args.until
+    return LagHistorySettings(
+        now_ms,
+        HistoryMoments(args.since or 0, until_ms, args.until is None, args.every),
+        NameFilter(pattern=args.groups),
+        NameFilter(pattern=args.topics),
+        read_committed=args.isolation_level == Isolation.READ_COMMITTED.value,
+        burrow=BurrowSettings(
+            intervals=args.burrow_intervals,
+            allowed_lag=args.burrow_allowed_lag,
+            minimum_complete=args.burrow_minimum_complete,
+            min_distance_s=args.burrow_min_distance,
+            expire_group_s=args.burrow_expire_group,
+            offset_refresh_s=args.burrow_offset_refresh,
+        ),
+        lag=LagSettings(args.burrow_intervals, args.allowed_records, args.no_progress),
     )
-
-
-def lag_settings(args: argparse.Namespace) -> LagSettings:
-    """The thresholds of the exact status as they were given."""
-    return LagSettings(args.burrow_intervals, args.allowed_records, args.no_progress)
 
 
 def _share(text: str) -> float:

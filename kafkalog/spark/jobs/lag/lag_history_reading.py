@@ -4,6 +4,7 @@ move over the events of a partition in another."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -14,40 +15,33 @@ from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.inspection.lag.history_rows import EVENT_KEY, STATUS_COLUMNS, StatusRows
-from kafkalog.spark.jobs.lag.lag_arguments import matching
 from kafkalog.spark.jobs.lag.lag_reading import with_lag
+from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings
 
 
-def with_statuses(
-    events: DataFrame,
-    places: DataFrame,
-    *,
-    read_committed: bool,
-    burrow: BurrowSettings,
-    lag: LagSettings,
-    groups: str | None = None,
-) -> DataFrame:
-    """Events, as `analysis.lag_history.lag_events` gives them, of commits and ticks with accounts
-    of their lag (`with_lag`) and statuses (STATUS_COLUMNS), of groups in whose name `groups` is
-    found: the commits of all others tell as well how far a log had come."""
+def with_statuses(events: DataFrame, places: DataFrame, settings: LagHistorySettings) -> DataFrame:
+    """Return events of `analysis.lag.lag_history.lag_events` with accounts of their lag
+    (`with_lag`) and statuses (STATUS_COLUMNS). Groups that the settings do not select are left
+    out at the end: their commits also show how far a log had grown."""
     kept = events.persist()
     is_deletion = F.col("kind") == int(EventKind.DELETION)
     asked = kept.where(~is_deletion)
-    now = with_lag(asked.where("is_now"), places, read_committed=read_committed)
-    then = with_lag(
-        asked.where("NOT is_now"), places, read_committed=read_committed, at="question_ms"
+    account = partial(
+        with_lag, places=places, read_committed=settings.read_committed, now_ms=settings.now_ms
     )
+    now = account(asked.where("is_now"))
+    then = account(asked.where("NOT is_now"), at="question_ms")
     deletions = kept.where(is_deletion)
     answered = then.unionByName(now).unionByName(deletions, allowMissingColumns=True)
     in_order = (
-        matching(answered, "group_id", groups)
+        settings.groups.matching(answered, "group_id")
         .repartition(*EVENT_KEY)
         .sortWithinPartitions(*EVENT_KEY, "effective_offset", "moment_ms", "kind")
     )
     schema = StructType(list(in_order.schema.fields))
     for name, data_type in STATUS_COLUMNS.items():
         schema.add(name, data_type)
-    return in_order.mapInArrow(_judging(burrow, lag), schema)
+    return in_order.mapInArrow(_judging(settings.burrow, settings.lag), schema)
 
 
 def _judging(

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, with_accounts
+from kafkalog.inspection.lag.lag_columns import ACCOUNT_COLUMNS, find_log, with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import spark_schema
@@ -28,14 +28,20 @@ def log_places(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
 
 
 def with_lag(
-    commits: DataFrame, places: DataFrame, *, read_committed: bool, at: str | None = None
+    commits: DataFrame,
+    places: DataFrame,
+    *,
+    read_committed: bool,
+    now_ms: int,
+    at: str | None = None,
 ) -> DataFrame:
-    """Rows with `topic`, `partition` and `committed_offset`, with the columns of `places` and of an
-    account (`ACCOUNT_COLUMNS`; rules: docs/format.md F310 to F317).
+    """Return rows with `topic`, `partition` and `committed_offset`, with the columns of `places`
+    and of an account (`ACCOUNT_COLUMNS`; rules: docs/format.md F310 to F317).
 
-    `at` names a column with the moment, in milliseconds, that a row is about; without it that is
-    now. Account columns are null where there is no log, and where it begins later than the moment;
-    of rows without a committed offset all but those about the log.
+    `at` names a column with the time, in milliseconds, that a row is about; without it that is
+    `now_ms`, the present. Records with timestamps after `now_ms` come from wrong clocks. Account
+    columns are null where there is no log, and where it begins later than the time; of rows
+    without a committed offset all but those about the log.
     """
     table = spark_schema("consumer_lag")
     account = [table[name] for name in ACCOUNT_COLUMNS]
@@ -46,15 +52,18 @@ def with_lag(
         placed.repartition(tasks, _LOG_PATH)
         .groupBy(_LOG_PATH)
         .applyInArrow(
-            _counting(read_committed=read_committed, at=at),
+            _counting(read_committed=read_committed, now_ms=now_ms, at=at),
             StructType([*placed.schema.fields, *account]),
         )
     )
 
 
-def _counting(*, read_committed: bool, at: str | None) -> Callable[[pa.Table], pa.Table]:
+def _counting(
+    *, read_committed: bool, now_ms: int, at: str | None
+) -> Callable[[pa.Table], pa.Table]:
     def count(rows: pa.Table) -> pa.Table:
         path = rows.column(_LOG_PATH)[0].as_py()
-        return with_accounts(rows, path, read_committed=read_committed, at=at)
+        log = None if path is None else find_log(path)
+        return with_accounts(rows, log, read_committed=read_committed, now_ms=now_ms, at=at)
 
     return count

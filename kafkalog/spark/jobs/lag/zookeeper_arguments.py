@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, zookeeper_input
-from kafkalog.storage.log_dir.read_directories import refuse_tables
-
 
 def add_zookeeper_arguments(
     parser: argparse.ArgumentParser, meaning: str, *, required: bool = False
@@ -27,16 +24,3 @@ def add_zookeeper_arguments(
         type=lambda path: path.rstrip("/"),
         help="where the cluster begins, of several in the ensemble; / for the root",
     )
-
-
-def given_zookeeper(args: argparse.Namespace) -> ZookeeperInput | None:
-    """What the arguments name, globs resolved; None where they name nothing.
-
-    Raises, before a session is started, LogDirError for what holds no file of ZooKeeper's, and
-    OptionError for an output in what is read.
-    """
-    if not args.zookeeper:
-        return None
-    given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
-    refuse_tables(args.output, given.paths)
-    return given

@@ -9,14 +9,20 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.coordination.zookeeper.ensemble_clusters import cluster_of_log_dirs
+from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.inspection.zookeeper.zookeeper_commits import history_begin
-from kafkalog.spark.jobs.lag.ensemble_members import found_clusters
 from kafkalog.spark.jobs.lag.offsets_topic import REACH
 from kafkalog.spark.log_rows import one_row
 from kafkalog.storage.files.files import matching_paths
+from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
 from kafkalog.zookeeper.data_dir_check import data_dir_findings
+
+
+def found_clusters(rows: DataFrame) -> list[EnsembleCluster]:
+    """Return the clusters that rows of view `clusters`, or of an audit, are about."""
+    named = rows.select(*EnsembleCluster._fields).distinct()
+    return [EnsembleCluster(*row) for row in named.collect()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,21 @@ def zookeeper_input(
     data_dirs = tuple(find_data_dirs(patterns))
     paths = tuple(path for pattern in patterns for path in matching_paths(pattern))
     return ZookeeperInput(paths, data_dirs, mode, chroot)
+
+
+def readable_zookeeper(
+    patterns: Sequence[str], mode: str, chroot: str | None, *, output_dir: str
+) -> ZookeeperInput | None:
+    """Return ZooKeeper's files that paths and globs name, None without any path.
+
+    Call it before a session is started. Raises LogDirError for a path without files of
+    ZooKeeper's, and OptionError where `output_dir` lies in the input.
+    """
+    if not patterns:
+        return None
+    given = zookeeper_input(patterns, mode, chroot)
+    refuse_tables(output_dir, given.paths)
+    return given
 
 
 class ZookeeperLag:

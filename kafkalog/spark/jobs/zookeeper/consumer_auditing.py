@@ -57,7 +57,10 @@ def consumer_audit(
 
 
 def with_logs(
-    ownerships: DataFrame, log_dirs: Sequence[LogDirNames], clusters: Sequence[EnsembleCluster]
+    ownerships: DataFrame,
+    log_dirs: Sequence[LogDirNames],
+    clusters: Sequence[EnsembleCluster],
+    now_ms: int,
 ) -> DataFrame:
     """Rows of partition_ownership with _LOG_FACTS from the logs of their own clusters, null where
     a log is not there. Partitions of Kafka 0.7, whose offsets are positions, are not compared."""
@@ -66,7 +69,7 @@ def with_logs(
     others, counted = asked, list[DataFrame]()
     for cluster_id, places in _places(ownerships.sparkSession, log_dirs, clusters):
         is_own = F.col("cluster_id").eqNullSafe(F.lit(cluster_id)) & F.col("is_counted")
-        counted.append(with_lag(asked.where(is_own), places, read_committed=False))
+        counted.append(with_lag(asked.where(is_own), places, read_committed=False, now_ms=now_ms))
         others = others.where(~is_own)
     nothing = {name: F.lit(None).cast("long") for name in _LOG_FACTS}
     return reduce(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,8 @@ from tests.support.logs.log_dirs import (
     add_meta_properties,
     checkpoint_text,
 )
+
+NOW_MS = time.time_ns() // 1_000_000
 
 START_MS = 1_700_000_000_000
 PER_BATCH = 10
@@ -59,7 +62,7 @@ def written(
 
 def asked(log: PartitionLog, *committed: int, at_ms: int | None = None) -> LagAccounts:
     moments: LongArray | None = None if at_ms is None else np.full(len(committed), at_ms)
-    found = lag_accounts(log, np.array(committed), moments, read_committed=False)
+    found = lag_accounts(log, np.array(committed), moments, read_committed=False, now_ms=NOW_MS)
     assert_parts_add_up(found)
     return found
 

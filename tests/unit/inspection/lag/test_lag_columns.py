@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +14,22 @@ from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.lag import lag_columns
 from kafkalog.inspection.lag.lag_account import lag_accounts
-from kafkalog.inspection.lag.lag_columns import accounts_of_now
+from kafkalog.inspection.lag.lag_columns import accounts_of_now, find_log
 from tests.support.spark.kafka_logs import write_log
+
+NOW_MS = time.time_ns() // 1_000_000
 
 
 def batch(offset: int) -> bytes:
     return write_batch([Record(offset, 1000, 0, None, b"value")])
 
 
-def test_of_a_directory_that_is_gone_nothing_is_told(tmp_path: Path) -> None:
-    gone = str(tmp_path / "orders-0")
-    assert accounts_of_now(gone, np.array([0]), None, read_committed=False) is None
+def test_the_lag_of_a_deleted_directory_is_unknown(tmp_path: Path) -> None:
+    path = write_log(tmp_path, "orders-0", {0: [batch(0)]})
+    log = find_log(str(path))
+    shutil.rmtree(path)
+    assert find_log(str(path)) is None
+    assert accounts_of_now(log, np.array([0]), None, read_committed=False, now_ms=NOW_MS) is None
 
 
 def test_a_log_that_loses_a_segment_meanwhile_is_read_as_it_is_then(
@@ -36,7 +43,9 @@ def test_a_log_that_loses_a_segment_meanwhile_is_read_as_it_is_then(
         return lag_accounts(*arguments, **settings)
 
     monkeypatch.setattr(lag_columns, "lag_accounts", after_retention)
-    found = accounts_of_now(str(path), np.array([0]), None, read_committed=False)
+    found = accounts_of_now(
+        find_log(str(path)), np.array([0]), None, read_committed=False, now_ms=NOW_MS
+    )
     assert found is not None
     assert (found.below_log_start.tolist(), found.readable_records.tolist()) == ([1], [1])
 
@@ -51,4 +60,6 @@ def test_segments_that_are_never_there_are_an_error(
 
     monkeypatch.setattr(lag_columns, "lag_accounts", gone)
     with pytest.raises(FileNotFoundError):
-        accounts_of_now(str(path), np.array([0]), None, read_committed=False)
+        accounts_of_now(
+            find_log(str(path)), np.array([0]), None, read_committed=False, now_ms=NOW_MS
+        )
