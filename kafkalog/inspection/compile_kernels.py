@@ -13,7 +13,6 @@ from kafkalog.columns.batches.batch_table import new_table
 from kafkalog.columns.batches.scan import set_header_rows
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import MemoryWindow, WindowBytes
-from kafkalog.columns.records.fill import FIELDS_SIZE
 from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.records.record_metadata import IS_CONTROL, record_schema
 from kafkalog.columns.records.segment_reader import Constants, read_batches, read_segment_columns
@@ -68,7 +67,7 @@ def _compile_pieces() -> None:
     """A piece of a large payload, without a whole record."""
     payload = np.zeros(16, dtype=np.uint8)
     piece_end(payload, 0, len(payload), 2, 1)
-    find_record_fields(payload, 0, len(payload), 2, np.zeros(FIELDS_SIZE, dtype=np.int64))
+    find_record_fields(payload, 0, len(payload), 2)
 
 
 def _compile_statuses() -> None:

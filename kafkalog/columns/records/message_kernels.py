@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from kafkalog.columns.batches.batch_table import (
@@ -13,17 +15,20 @@ from kafkalog.columns.batches.batch_table import (
     MAX_TIMESTAMP,
     RECORDS_COUNT,
 )
-from kafkalog.columns.jit.compiled import ByteArray, LongArray, kernel, long
+from kafkalog.columns.jit.compiled import ByteArray, LongArray, inlined_kernel, kernel, long
 from kafkalog.columns.jit.integers import signed_32, signed_64, unsigned_32
 from kafkalog.columns.records.record_arrays import (
-    CURSOR_SIZE,
     HEADERS,
-    RecordArrays,
-    Wanted,
-    is_in_times,
+    NO_FIELDS,
+    Fields,
+    FoundRecord,
+    Output,
+    RequestedRange,
+    begin_batch,
+    is_requested,
     put_record,
+    take_back,
 )
-from kafkalog.columns.records.record_kernels import rewind
 from kafkalog.format.batch_header import (
     BASE_OFFSET_POSITION,
     COMPRESSION_BITS,
@@ -51,10 +56,39 @@ _INNER_CHECKSUM = int(Fault.INNER_CHECKSUM)
 _LEAST_V0, _LEAST_V1, _ = LEAST_LENGTH
 _V0_FIELDS_START, _V1_FIELDS_START = LEGACY_FIELDS_START
 
+# What InnerMessages.walked says of the last wrapper that was checked whole: the offset of its last
+# inner message as stored, and the number of inner messages.
+LAST_INNER_OFFSET, INNER_COUNT = range(2)
+
+
+class Payload(NamedTuple):
+    """The records of one batch, or of a piece of one: source[begin:end] holds `records` records,
+    NO_VALUE if their number is unknown; `row` is the batch's row in the batch table."""
+
+    source: ByteArray
+    begin: int
+    end: int
+    row: int
+    records: int
+
+
+class InnerMessages(NamedTuple):
+    """What checking the messages inside a compressed one needs; `walked` is an int64 array of the
+    columns LAST_INNER_OFFSET and INNER_COUNT."""
+
+    check_crcs: bool
+    crc_tables: LongArray
+    walked: LongArray
+
+
+def inner_messages(check_crcs: bool) -> InnerMessages:
+    """Return a new InnerMessages."""
+    return InnerMessages(check_crcs, slicing_tables(), np.zeros(2, dtype=np.int64))
+
 
 @kernel
 def crc_32(data: ByteArray, begin: int, end: int, tables: LongArray) -> int:
-    """CRC-32 of data[begin:end], eight bytes at a time by the tables of `slicing_tables`."""
+    """Return the CRC-32 of data[begin:end]; `tables` are those of `slicing_tables`."""
     crc = long(0xFFFFFFFF)
     index = begin
     while index + 8 <= end:
@@ -82,7 +116,7 @@ def crc_32(data: ByteArray, begin: int, end: int, tables: LongArray) -> int:
 
 
 def slicing_tables(polynomial: int = 0xEDB88320) -> LongArray:
-    """The eight tables of 256 entries that CRC-32 by slices of eight bytes needs."""
+    """Return the tables of CRC-32 by slices of eight bytes: int64 of shape (8, 256)."""
     tables = np.zeros((8, 256), dtype=np.int64)
     for byte in range(256):
         value = byte
@@ -95,208 +129,156 @@ def slicing_tables(polynomial: int = 0xEDB88320) -> LongArray:
     return tables
 
 
+@inlined_kernel
+def _sized_field(data: ByteArray, index: int, end: int) -> tuple[int, int]:
+    """Return the start and size of a field with its size in front; the start is -1 if the field
+    does not fit into data[index:end]."""
+    start = index + FIELD_LENGTH_BYTES
+    if start > end:
+        return long(-1), long(0)
+    size = long(signed_32(data, index))
+    if size > end - start:
+        return long(-1), long(0)
+    return long(start), size
+
+
 @kernel
-def find_fields(data: ByteArray, begin: int, end: int, magic: int, fields: LongArray) -> bool:
-    """Set start and size of key and value (negative size: null); whether they fill the message."""
+def find_fields(data: ByteArray, begin: int, end: int, magic: int) -> tuple[Fields, bool]:
+    """Return the fields of the message data[begin:end], and whether they fill it."""
     index = begin + (_V1_FIELDS_START if magic == 1 else _V0_FIELDS_START)
-    for field in range(2):
-        if index + FIELD_LENGTH_BYTES > end:
-            return False
-        size = signed_32(data, index)
-        index += FIELD_LENGTH_BYTES
-        fields[2 * field] = index
-        fields[2 * field + 1] = size
-        if size > end - index:
-            return False
-        index += max(size, 0)
-    return index == end
+    key_start, key_size = _sized_field(data, index, end)
+    if key_start < 0:
+        return NO_FIELDS, False
+    value_start, value_size = _sized_field(data, key_start + max(key_size, 0), end)
+    if value_start < 0:
+        return NO_FIELDS, False
+    fields = Fields(key_start, key_size, value_start, value_size)
+    return fields, value_start + max(value_size, 0) == end
 
 
 @kernel
 def fill_plain_message(
-    source: ByteArray,
-    begin: int,
-    end: int,
-    table: LongArray,
-    row: int,
-    first_offset: int,
-    end_offset: int,
-    first_ms: int,
-    last_ms: int,
-    wanted: Wanted,
-    arrays: RecordArrays,
-    cursor: LongArray,
-    fields: LongArray,
+    payload: Payload, table: LongArray, requested: RequestedRange, output: Output
 ) -> int:
-    """Append the one record of an uncompressed message; the Fault, or 0."""
+    """Append the record of an uncompressed message, if it is requested. Return the Fault, or 0."""
+    row = payload.row
     magic = table[row, MAGIC]
-    if not find_fields(source, begin, end, magic, fields):
+    fields, is_whole = find_fields(payload.source, payload.begin, payload.end, magic)
+    if not is_whole:
         return _RECORDS
-    offset = table[row, BASE_OFFSET]
-    if offset < first_offset or offset >= end_offset:
-        return 0
-    if not is_in_times(table[row, MAX_TIMESTAMP], first_ms, last_ms):
+    offset, timestamp_ms = table[row, BASE_OFFSET], table[row, MAX_TIMESTAMP]
+    if not is_requested(requested, offset, timestamp_ms):
         return 0
     timestamp_type = long(NO_TIMESTAMP_TYPE)
     if magic == 1:
-        timestamp_type = 1 if table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT else 0
-    put_record(
-        source,
-        offset,
-        row,
-        table[row, MAX_TIMESTAMP],
-        timestamp_type,
-        table[row, CRC],
-        fields[0],
-        fields[1],
-        fields[2],
-        fields[3],
-        cursor[HEADERS],
-        wanted,
-        arrays,
-        cursor,
-    )
+        timestamp_type = LOG_APPEND_TIME if table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT else 0
+    found = FoundRecord(offset, row, timestamp_ms, timestamp_type, table[row, CRC], fields)
+    put_record(payload.source, found, output.cursor[HEADERS], output)
     return 0
 
 
 @kernel
-def _inner_fault(
-    source: ByteArray, index: int, size: int, fields: LongArray, crc_tables: LongArray, check: bool
-) -> int:
-    """What is wrong with the inner message source[index : index + size], or 0."""
+def _inner_fault(source: ByteArray, index: int, size: int, inner: InnerMessages) -> int:
+    """Return the Fault of the inner message source[index : index + size], or 0."""
     magic = long(source[index + MAGIC_POSITION])
     if magic > 1 or size - LOG_OVERHEAD < (_LEAST_V1 if magic == 1 else _LEAST_V0):
         return _RECORDS
     if source[index + LEGACY_ATTRIBUTES_POSITION] & COMPRESSION_BITS:
         return _RECORDS
-    if check:
-        computed = crc_32(source, index + LEGACY_CHECKSUM_START, index + size, crc_tables)
+    if inner.check_crcs:
+        computed = crc_32(source, index + LEGACY_CHECKSUM_START, index + size, inner.crc_tables)
         if computed != unsigned_32(source, index + LEGACY_CRC_POSITION):
             return _INNER_CHECKSUM
-    return 0 if find_fields(source, index, index + size, magic, fields) else _RECORDS
+    _, is_whole = find_fields(source, index, index + size, magic)
+    return 0 if is_whole else _RECORDS
 
 
 @kernel
-def _walk_inner(
-    source: ByteArray,
-    begin: int,
-    end: int,
-    fields: LongArray,
-    crc_tables: LongArray,
-    check: bool,
-    last: LongArray,
-) -> int:
-    """Judge all inner messages; last[0] becomes the last inner offset, last[1] their number."""
-    index = begin
-    last[1] = 0
-    while end - index >= LOG_OVERHEAD:
+def _walk_inner(payload: Payload, inner: InnerMessages) -> int:
+    """Check all messages of a wrapper and set `inner.walked`. Return the Fault, or 0."""
+    source, index, walked = payload.source, payload.begin, inner.walked
+    walked[INNER_COUNT] = 0
+    while payload.end - index >= LOG_OVERHEAD:
         length = signed_32(source, index + LENGTH_POSITION)
         if length < _LEAST_V0:
             return _RECORDS
         size = LOG_OVERHEAD + length
-        if size > end - index:
+        if size > payload.end - index:
             break
-        fault = _inner_fault(source, index, size, fields, crc_tables, check)
+        fault = _inner_fault(source, index, size, inner)
         if fault != 0:
             return fault
-        last[0] = signed_64(source, index + BASE_OFFSET_POSITION)
-        last[1] += 1
+        walked[LAST_INNER_OFFSET] = signed_64(source, index + BASE_OFFSET_POSITION)
+        walked[INNER_COUNT] += 1
         index += size
-    return 0 if last[1] > 0 else _RECORD_COUNT
+    return 0 if walked[INNER_COUNT] > 0 else _RECORD_COUNT
 
 
 @kernel
 def _fits_last(magic: int, wrapper_offset: int, last_inner: int) -> bool:
-    """Whether a wrapper can have its offset, that of its last inner message. Format 1 counts from 0
-    in there, but for clients that give the wrapper offset 0."""
+    """Return whether a wrapper can have its offset, which is that of its last inner message. Inner
+    messages of format 1 count from 0, except where a client gave the wrapper offset 0."""
     if magic == 0:
         return wrapper_offset == last_inner
     return wrapper_offset == 0 or wrapper_offset >= last_inner
 
 
+@inlined_kernel
+def _inner_time(source: ByteArray, index: int, wrapper: LongArray) -> tuple[int, int]:
+    """Return the time in milliseconds and the timestamp type of the inner message at `index`;
+    `wrapper` is the row of the batch table."""
+    if source[index + MAGIC_POSITION] != 1:
+        return long(NO_VALUE), long(NO_TIMESTAMP_TYPE)
+    if wrapper[MAGIC] != 1:
+        return signed_64(source, index + LEGACY_TIMESTAMP_POSITION), long(NO_TIMESTAMP_TYPE)
+    if (wrapper[ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0:
+        return long(wrapper[MAX_TIMESTAMP]), long(LOG_APPEND_TIME)
+    return signed_64(source, index + LEGACY_TIMESTAMP_POSITION), long(0)
+
+
 @kernel
 def fill_inner_messages(
-    source: ByteArray,
-    begin: int,
-    end: int,
-    records: int,
+    payload: Payload,
     table: LongArray,
-    row: int,
-    first_offset: int,
-    end_offset: int,
-    first_ms: int,
-    last_ms: int,
-    wanted: Wanted,
-    arrays: RecordArrays,
-    cursor: LongArray,
-    before: LongArray,
-    fields: LongArray,
-    crc_tables: LongArray,
-    check: bool,
+    requested: RequestedRange,
+    output: Output,
+    inner: InnerMessages,
 ) -> int:
-    """Append the records inside a wrapper, decompressed in source[begin:end]; the Fault, or 0.
+    """Append the requested records inside a wrapper whose decompressed messages are the payload.
+    Return the Fault, or 0.
 
-    With `records`, source[begin:end] has so many of them and is a piece of a wrapper that is judged
-    already, and `fields` are as that left them.
+    If the payload says how many records it has, it is a piece of a wrapper that was checked whole
+    before, and `inner.walked` is as that check left it.
     """
-    for i in range(CURSOR_SIZE):
-        before[i] = cursor[i]
-    last = fields[4:6]
+    begin_batch(output)
+    source, wrapper = payload.source, table[payload.row]
+    records = payload.records
     if records == NO_VALUE:
-        fault = _walk_inner(source, begin, end, fields, crc_tables, check, last)
+        fault = _walk_inner(payload, inner)
         if fault != 0:
             return fault
-        records = last[1]
-    fault = 0
-    wrapper_offset = table[row, BASE_OFFSET]
-    wrapper_magic = table[row, MAGIC]
-    if not _fits_last(wrapper_magic, wrapper_offset, last[0]):
+        records = inner.walked[INNER_COUNT]
+    last = inner.walked[LAST_INNER_OFFSET]
+    if not _fits_last(wrapper[MAGIC], wrapper[BASE_OFFSET], last):
         return _RECORD_OFFSETS
-    is_relative = wrapper_magic == 1 and wrapper_offset != 0
-    base = wrapper_offset - last[0] if is_relative else long(0)
-    append_time = wrapper_magic == 1 and (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
-    previous = table[row, EXPECTED_OFFSET] - 1
-    index = begin
+    is_relative = wrapper[MAGIC] == 1 and wrapper[BASE_OFFSET] != 0
+    base = wrapper[BASE_OFFSET] - last if is_relative else long(0)
+    previous = wrapper[EXPECTED_OFFSET] - 1
+    index = payload.begin
     for _ in range(records):
         size = LOG_OVERHEAD + signed_32(source, index + LENGTH_POSITION)
         offset = base + signed_64(source, index + BASE_OFFSET_POSITION)
         if offset <= previous:
-            fault = _RECORD_OFFSETS
-            break
+            take_back(output)
+            return _RECORD_OFFSETS
         previous = offset
-        magic = long(source[index + MAGIC_POSITION])
-        timestamp = long(NO_VALUE)
-        timestamp_type = long(NO_TIMESTAMP_TYPE)
-        if magic == 1:
-            timestamp = (
-                table[row, MAX_TIMESTAMP]
-                if append_time
-                else signed_64(source, index + LEGACY_TIMESTAMP_POSITION)
-            )
-            if wrapper_magic == 1:
-                timestamp_type = LOG_APPEND_TIME if append_time else 0
-        put = first_offset <= offset and offset < end_offset
-        if put and is_in_times(timestamp, first_ms, last_ms):
-            find_fields(source, index, index + size, magic, fields)
-            put_record(
-                source,
-                offset,
-                row,
-                timestamp,
-                timestamp_type,
-                unsigned_32(source, index + LEGACY_CRC_POSITION),
-                fields[0],
-                fields[1],
-                fields[2],
-                fields[3],
-                cursor[HEADERS],
-                wanted,
-                arrays,
-                cursor,
-            )
+        timestamp_ms, kind = _inner_time(source, index, wrapper)
+        if is_requested(requested, offset, timestamp_ms):
+            magic = long(source[index + MAGIC_POSITION])
+            fields, _ = find_fields(source, index, index + size, magic)
+            crc = unsigned_32(source, index + LEGACY_CRC_POSITION)
+            found = FoundRecord(offset, payload.row, timestamp_ms, kind, crc, fields)
+            put_record(source, found, output.cursor[HEADERS], output)
         index += size
-    if fault != 0:
-        rewind(arrays, wanted, cursor, before)
-    else:
-        table[row, RECORDS_COUNT] = last[1]
-    return fault
+    wrapper[RECORDS_COUNT] = inner.walked[INNER_COUNT]
+    return 0

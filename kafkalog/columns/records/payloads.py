@@ -20,8 +20,9 @@ from kafkalog.columns.batches.batch_table import (
     SIZE,
     UNCOMPRESSED_SIZE,
 )
-from kafkalog.columns.jit.compiled import ByteArray, LongArray, kernel
+from kafkalog.columns.jit.compiled import ByteArray, LongArray, inlined_kernel, kernel
 from kafkalog.columns.records.message_kernels import find_fields
+from kafkalog.columns.records.record_arrays import RequestedRange
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
     CONTROL_BIT,
@@ -45,23 +46,23 @@ LATEST_LEGACY_COMPRESSION = int(CompressionType.LZ4)
 LATEST_COMPRESSION = int(CompressionType.ZSTD)
 
 
-# The columns of the array that says where payloads lie: the row of the batch table; begin and end
-# of what is stored in the file's bytes or, once decompressed, in the scratch; its codec and
-# format; how many records it holds at most; and how many it must hold, NO_VALUE for a wrapper of
-# the old formats, which does not say.
+# The columns of an array of payloads, int64 of shape (payloads, PAYLOAD_WIDTH): the row of the
+# batch table; begin and end in the file's bytes or, once decompressed, in the scratch buffer; codec
+# and format; the most records that it can hold; and the number that it must hold, NO_VALUE for a
+# wrapper of format 0 or 1, whose header does not have it.
 ROW, BEGIN, END, COMPRESSION_ID, PAYLOAD_MAGIC, MOST_RECORDS, COUNT = range(7)
 PAYLOAD_WIDTH = 7
 
-# BEGIN of a payload that nobody has to look into: its batch's header says all that is asked.
-UNSEEN = -1
+# BEGIN of a payload that is not read: its batch's header has all that is wanted.
+NOT_WALKED = -1
 
-# Of which batches of format 2 payloads are looked into: of all; of those whose records have
-# timestamps of their own; of those that are not dense.
-ALL_SEEN, TIMES_SEEN, GAPS_SEEN = range(3)
+# Which payloads of format 2 are read: all; those whose records have timestamps of their own, or
+# may have gaps between their offsets; those that may have gaps.
+WALK_ALL, WALK_FOR_TIMES, WALK_WHERE_GAPS = range(3)
 
-# Beyond this many records a header is not believed without a look at the payload.
-_MOST_UNSEEN = 64 * 1024
-_UNSEEN_RECORD_BYTES = 16  # about what a record takes in Arrow's columns
+# If a header announces more records than this, the payload is read.
+_MOST_NOT_WALKED = 64 * 1024
+_NOT_WALKED_RECORD_BYTES = 16  # about the size of a record in Arrow's columns
 
 _LEAST_RECORD_BYTES = 1 + LEAST_RECORD_BYTES  # with its length
 _LEAST_INNER_BYTES = LOG_OVERHEAD + min(LEAST_LENGTH)
@@ -72,46 +73,83 @@ _RECORD_COUNT = int(Fault.RECORD_COUNT)
 
 @kernel
 def most_records(announced: int, payload_bytes: int) -> int:
-    """How many records a payload can hold at most, whatever its header announces."""
+    """Return the most records that a payload can hold, if its header announces `announced`."""
     if announced == NO_VALUE:
         return payload_bytes // _LEAST_INNER_BYTES + 1
     return min(announced, payload_bytes // _LEAST_RECORD_BYTES + 1)
 
 
 @kernel
-def _place_in_wrapper(
-    data: ByteArray, begin: int, end: int, payload: LongArray, fields: LongArray
-) -> int:
-    """Where the value of a compressed message of format 0 or 1 lies; the Fault, or 0."""
-    if not find_fields(data, begin, end, payload[PAYLOAD_MAGIC], fields):
+def _place_in_wrapper(data: ByteArray, begin: int, end: int, payload: LongArray) -> int:
+    """Set where the value of a compressed message of format 0 or 1 lies. Return the Fault, or 0."""
+    fields, is_whole = find_fields(data, begin, end, payload[PAYLOAD_MAGIC])
+    if not is_whole:
         return _RECORDS
     if payload[COMPRESSION_ID] > LATEST_LEGACY_COMPRESSION:
         return _CODEC
-    if fields[3] < 0:
+    if fields.value_size < 0:
         return _RECORD_COUNT
-    payload[BEGIN] = fields[2]
-    payload[END] = fields[2] + fields[3]
+    payload[BEGIN] = fields.value_start
+    payload[END] = fields.value_start + fields.value_size
     return 0
 
 
 @kernel
-def _is_told_by_header(row: LongArray, magic: int, attributes: int, seen: int) -> bool:
-    """Whether a sound batch's header says the offsets, and if asked the times, of its records: as
-    many as there are offsets, and times that the broker set."""
-    if magic != 2 or seen == ALL_SEEN or row[RECORDS_COUNT] > _MOST_UNSEEN:
+def _header_suffices(batch: LongArray, walk: int) -> bool:
+    """Return whether a batch's header has the offsets of its records, as many as the batch spans,
+    and where `walk` needs them their times, which the broker set."""
+    if batch[MAGIC] != 2 or walk == WALK_ALL or batch[RECORDS_COUNT] > _MOST_NOT_WALKED:
         return False
-    if seen == TIMES_SEEN and attributes & LOG_APPEND_TIME_BIT == 0:
+    if walk == WALK_FOR_TIMES and batch[ATTRIBUTES] & LOG_APPEND_TIME_BIT == 0:
         return False
-    return bool(row[RECORDS_COUNT] == row[LAST_OFFSET] - row[BASE_OFFSET] + 1)
+    return bool(batch[RECORDS_COUNT] == batch[LAST_OFFSET] - batch[BASE_OFFSET] + 1)
+
+
+@inlined_kernel
+def _is_in_wrapper(batch: LongArray) -> bool:
+    return bool(batch[MAGIC] < 2 and batch[ATTRIBUTES] & COMPRESSION_BITS != 0)
 
 
 @kernel
-def _may_have_times(row: LongArray, magic: int, attributes: int, first: int, last: int) -> bool:
-    """Whether a record of a batch can have a time in [first, last]: none is later than the batch's
-    largest, and all have that one if the broker set it."""
-    latest = row[MAX_TIMESTAMP]
-    is_append_time = magic > 0 and attributes & LOG_APPEND_TIME_BIT != 0
-    return bool(first <= latest and (not is_append_time or latest <= last))
+def _may_have_requested(batch: LongArray, requested: RequestedRange) -> bool:
+    """Return whether a record of a batch can be requested. No record is later than the batch's
+    largest timestamp, and all have that one if the broker set it."""
+    # The header of a wrapper does not have the first offset.
+    first = batch[EXPECTED_OFFSET if _is_in_wrapper(batch) else BASE_OFFSET]
+    if batch[LAST_OFFSET] < requested.first_offset or first >= requested.end_offset:
+        return False
+    latest = batch[MAX_TIMESTAMP]
+    is_append_time = batch[MAGIC] > 0 and batch[ATTRIBUTES] & LOG_APPEND_TIME_BIT != 0
+    is_early = is_append_time and latest > requested.last_ms
+    return bool(requested.first_ms <= latest and not is_early)
+
+
+@kernel
+def _place_payload(
+    data: ByteArray, data_position: int, batch: LongArray, payload: LongArray
+) -> int:
+    """Fill the row `payload` for a sound batch. Return the Fault of one without records, or 0."""
+    magic, announced = batch[MAGIC], batch[RECORDS_COUNT]
+    compression_id = batch[ATTRIBUTES] & COMPRESSION_BITS
+    in_wrapper = _is_in_wrapper(batch)
+    begin = batch[POSITION] - data_position
+    end = begin + batch[SIZE]
+    payload[BEGIN] = begin + (V2_HEADER_BYTES if magic == 2 else 0)
+    payload[END] = end
+    payload[COMPRESSION_ID] = compression_id
+    payload[PAYLOAD_MAGIC] = magic
+    payload[COUNT] = NO_VALUE if in_wrapper else announced
+    fault = 0
+    if in_wrapper:
+        fault = _place_in_wrapper(data, begin, end, payload)
+    elif magic == 2 and announced < 0:
+        fault = _RECORD_COUNT
+    elif announced != 0 and compression_id > LATEST_COMPRESSION:
+        fault = _CODEC
+    if fault == 0 and (compression_id == 0 or announced == 0):
+        batch[UNCOMPRESSED_SIZE] = batch[SIZE]
+    payload[MOST_RECORDS] = most_records(announced, payload[END] - payload[BEGIN])
+    return fault
 
 
 @kernel
@@ -119,80 +157,49 @@ def place_payloads(
     data: ByteArray,
     data_position: int,
     table: LongArray,
-    first_offset: int,
-    end_offset: int,
-    first_ms: int,
-    last_ms: int,
+    requested: RequestedRange,
     with_control_records: bool,
-    seen: int,
+    walk: int,
     payloads: LongArray,
-    fields: LongArray,
 ) -> int:
-    """List the sound batches that reach into [first_offset, end_offset) and may have records with
-    times in [first_ms, last_ms], empty ones left out.
+    """List in `payloads` the sound batches that may have requested records, without empty ones.
 
-    Gives their number. Sets the fault of batches that cannot have records.
+    data[0] is the file's byte `data_position`; `table` is the batch table; `walk` is WALK_ALL,
+    WALK_FOR_TIMES or WALK_WHERE_GAPS. Returns their number, and sets FAULT of batches that cannot
+    have records.
     """
     found = 0
     for row in range(table.shape[0]):
-        if table[row, FAULT] != 0:
+        batch = table[row]
+        if batch[FAULT] != 0 or not _may_have_requested(batch, requested):
             continue
-        attributes = table[row, ATTRIBUTES]
-        magic = table[row, MAGIC]
-        compression_id = attributes & COMPRESSION_BITS
-        # The first offset inside an old compressed message shows only when it is decompressed.
-        in_wrapper = magic < 2 and compression_id != 0
-        first = table[row, EXPECTED_OFFSET if in_wrapper else BASE_OFFSET]
-        reaches_in = table[row, LAST_OFFSET] >= first_offset and first < end_offset
-        if not reaches_in or not _may_have_times(table[row], magic, attributes, first_ms, last_ms):
-            continue
-        if magic == 2 and attributes & CONTROL_BIT and not with_control_records:
+        if batch[MAGIC] == 2 and batch[ATTRIBUTES] & CONTROL_BIT and not with_control_records:
             continue
         payload = payloads[found]
-        begin = table[row, POSITION] - data_position
         payload[ROW] = row
-        payload[BEGIN] = begin + (V2_HEADER_BYTES if magic == 2 else 0)
-        payload[END] = begin + table[row, SIZE]
-        payload[COMPRESSION_ID] = compression_id
-        payload[PAYLOAD_MAGIC] = magic
-        payload[COUNT] = NO_VALUE if in_wrapper else table[row, RECORDS_COUNT]
-        fault = 0
-        if in_wrapper:
-            fault = _place_in_wrapper(data, begin, payload[END], payload, fields)
-        elif magic == 2 and table[row, RECORDS_COUNT] < 0:
-            fault = _RECORD_COUNT
-        elif table[row, RECORDS_COUNT] == 0:
-            table[row, UNCOMPRESSED_SIZE] = table[row, SIZE]
-            continue
-        elif compression_id > LATEST_COMPRESSION:
-            fault = _CODEC
+        fault = _place_payload(data, data_position, batch, payload)
         if fault != 0:
-            table[row, FAULT] = fault
-            continue
-        if compression_id == 0:
-            table[row, UNCOMPRESSED_SIZE] = table[row, SIZE]
-        payload[MOST_RECORDS] = most_records(
-            table[row, RECORDS_COUNT], payload[END] - payload[BEGIN]
-        )
-        if _is_told_by_header(table[row], magic, attributes, seen):
-            payload[BEGIN] = UNSEEN
-            payload[COMPRESSION_ID] = 0
-            payload[MOST_RECORDS] = table[row, RECORDS_COUNT]
-        found += 1
+            batch[FAULT] = fault
+        elif batch[RECORDS_COUNT] != 0:
+            if _header_suffices(batch, walk):
+                payload[BEGIN] = NOT_WALKED
+                payload[COMPRESSION_ID] = 0
+                payload[MOST_RECORDS] = batch[RECORDS_COUNT]
+            found += 1
     return found
 
 
 @kernel
 def group_end(payloads: LongArray, start: int, count: int, most_bytes: int) -> int:
-    """Where a group of payloads ends that begins at `start`: all compressed or all not, and if
-    not, of `most_bytes` at most unless it is a single one."""
+    """Return the end of the group of payloads that begins at `start`: payloads[start:end] are all
+    compressed, or all not and at most `most_bytes` in all unless it is a single one."""
     compressed = payloads[start, COMPRESSION_ID] != 0
     size = 0
     for i in range(start, count):
         if (payloads[i, COMPRESSION_ID] != 0) != compressed:
             return i
-        if payloads[i, BEGIN] == UNSEEN:
-            size += payloads[i, MOST_RECORDS] * _UNSEEN_RECORD_BYTES
+        if payloads[i, BEGIN] == NOT_WALKED:
+            size += payloads[i, MOST_RECORDS] * _NOT_WALKED_RECORD_BYTES
         else:
             size += payloads[i, END] - payloads[i, BEGIN]
         if i > start and size > most_bytes and not compressed:
@@ -201,12 +208,11 @@ def group_end(payloads: LongArray, start: int, count: int, most_bytes: int) -> i
 
 
 class ScratchFullError(Exception):
-    """What is decompressed so far has to be used before more fits."""
+    """The scratch buffer has to be emptied before the next payload fits."""
 
 
 class Scratch:
-    """Memory for decompressed payloads, used again and again; grows to `max_batch_bytes`. Its
-    `data` belongs to nobody else until it is given away."""
+    """Memory for decompressed payloads, used again and again; grows to `max_batch_bytes`."""
 
     def __init__(self, max_batch_bytes: int) -> None:
         self._limit = max_batch_bytes
@@ -215,9 +221,9 @@ class Scratch:
         self.used = 0
 
     def decompress(self, stored: memoryview, compression_id: int, magic: int) -> Fault:
-        """Append a payload, decompressed, to what is used already; why it is impossible, or NONE.
+        """Append a payload, decompressed. Return the Fault, or NONE.
 
-        Raises ScratchFullError when the caller has to empty the scratch first.
+        Raises ScratchFullError when the caller has to empty the buffer first.
         """
         while True:
             try:
@@ -235,7 +241,7 @@ class Scratch:
                 self._room = self.data.data
 
     def give_away(self) -> None:
-        """Begin anew with other memory: what is decompressed belongs to others now. The new memory
-        is as large, and costs nothing until it is used."""
+        """Leave the memory to those who hold views of it, and begin with new memory of the same
+        size, which the system provides only when it is used."""
         self.data = np.empty(len(self.data), dtype=np.uint8)
         self._room = self.data.data

@@ -1,7 +1,7 @@
-"""Where records go: the arrays behind Arrow's columns, filled by kernels a record at a time.
+"""Where records go: the arrays of Arrow's columns, which kernels fill record by record.
 
-An output array has room for as much as the payload could hold at the very most, so that nothing
-needs to be measured first. Columns that nobody asked for have arrays of length 1.
+An output array has room for the most that the payload can hold, so that no kernel measures first.
+The arrays of columns that are not wanted have length 1.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Wanted(NamedTuple):
 
 
 class RecordArrays(NamedTuple):
-    """The arrays of all columns. `*_ends` are Arrow's offsets of variable-length columns, with a
-    leading zero; `*_valid` are validity bits, all set before a kernel clears those of nulls."""
+    """The arrays of all columns. `*_ends` are the end positions of variable-length values, with a
+    leading zero; `*_valid` are validity bits, all set until a kernel clears those of nulls."""
 
     offset: LongArray
-    row: IntArray  # the row of the batch table that the record came from
+    row: IntArray  # the batch's row in the batch table
     timestamp: LongArray  # microseconds, as Spark holds time
     timestamp_valid: ByteArray
     timestamp_ms: LongArray
     timestamp_type: IntArray
-    message_crc: LongArray  # the stored one of a message of the old formats, else NO_VALUE
+    message_crc: LongArray  # the stored CRC of a message of format 0 or 1, else NO_VALUE
     key_ends: IntArray
     key: ByteArray
     key_valid: ByteArray
@@ -51,7 +51,8 @@ class RecordArrays(NamedTuple):
     header_value_valid: ByteArray
 
 
-# How far the arrays are filled, and what was seen: the cursor of a fill.
+# The columns of a cursor: how many records and headers the arrays hold, whether a header's name has
+# bytes beyond ASCII, and how many nulls each column has.
 (
     RECORDS,
     HEADERS,
@@ -64,24 +65,69 @@ class RecordArrays(NamedTuple):
 ) = range(8)
 CURSOR_SIZE = 8
 
-# Beyond these a time in milliseconds has no place in 64 bits of microseconds.
+
+class Output(NamedTuple):
+    """The columns that a fill appends to. A cursor is an int64 array of CURSOR_SIZE elements:
+    `cursor` is the present one, `before` that at the start of the current batch."""
+
+    wanted: Wanted
+    arrays: RecordArrays
+    cursor: LongArray
+    before: LongArray
+
+
+class RequestedRange(NamedTuple):
+    """The records to read: offsets in [first_offset, end_offset), times in [first_ms, last_ms]."""
+
+    first_offset: int
+    end_offset: int
+    first_ms: int
+    last_ms: int
+
+
+class Fields(NamedTuple):
+    """The positions of a record's key and value in its source; a negative size means null."""
+
+    key_start: int
+    key_size: int
+    value_start: int
+    value_size: int
+
+
+NO_FIELDS = Fields(0, 0, 0, 0)
+
+
+class FoundRecord(NamedTuple):
+    """A record that is to be appended; `row` is its batch's row in the batch table."""
+
+    offset: int
+    row: int
+    timestamp_ms: int
+    timestamp_type: int
+    message_crc: int
+    fields: Fields
+
+
+# Times in milliseconds outside of these do not fit into 64 bits of microseconds.
 _FIRST_MS = -(2**63 // 1000)
 _LAST_MS = (2**63 - 1) // 1000
 NO_TIMESTAMP = -1
-# The first time that is asked for where all are.
+# `first_ms` of a range that has all times.
 LEAST_MS = -(2**63)
 
 
 def new_cursor() -> LongArray:
-    """A cursor at the start of all arrays."""
+    """Return a cursor at the start of all arrays."""
     return np.zeros(CURSOR_SIZE, dtype=np.int64)
 
 
 @inlined_kernel
-def is_in_times(timestamp_ms: int, first_ms: int, last_ms: int) -> bool:
-    """Whether a record's time is asked for: it is if all times are, and is not if it has none."""
-    is_in = first_ms <= timestamp_ms and timestamp_ms <= last_ms
-    return is_in and (timestamp_ms != NO_TIMESTAMP or first_ms == LEAST_MS)
+def is_requested(requested: RequestedRange, offset: int, timestamp_ms: int) -> bool:
+    """Return whether a record is in the range. A record without a time is in the range of all
+    times only."""
+    is_in = requested.first_offset <= offset and offset < requested.end_offset
+    is_in = is_in and requested.first_ms <= timestamp_ms and timestamp_ms <= requested.last_ms
+    return is_in and (timestamp_ms != NO_TIMESTAMP or requested.first_ms == LEAST_MS)
 
 
 @inlined_kernel
@@ -92,30 +138,17 @@ def set_null(valid: ByteArray, index: int, cursor: LongArray, nulls: int) -> Non
 
 
 @inlined_kernel
-def put_record(
-    source: ByteArray,
-    offset: int,
-    row: int,
-    timestamp_ms: int,
-    timestamp_type: int,
-    message_crc: int,
-    key_start: int,
-    key_size: int,
-    value_start: int,
-    value_size: int,
-    headers_before: int,
-    wanted: Wanted,
-    arrays: RecordArrays,
-    cursor: LongArray,
-) -> None:
-    """Append one record; its headers are there already, after `headers_before` others.
+def put_record(source: ByteArray, record: FoundRecord, headers_before: int, output: Output) -> None:
+    """Append a record whose headers, those after the first `headers_before`, are there already.
 
-    A negative size is null, and so are no headers at all.
+    A record without headers has null for them.
     """
+    wanted, arrays, cursor = output.wanted, output.arrays, output.cursor
     index = cursor[RECORDS]
     cursor[RECORDS] = index + 1
-    arrays.offset[index] = offset
-    arrays.row[index] = row
+    arrays.offset[index] = record.offset
+    arrays.row[index] = record.row
+    timestamp_ms = record.timestamp_ms
     if wanted.timestamp:
         if timestamp_ms == NO_TIMESTAMP or timestamp_ms < _FIRST_MS or timestamp_ms > _LAST_MS:
             arrays.timestamp[index] = 0
@@ -125,26 +158,56 @@ def put_record(
     if wanted.timestamp_ms:
         arrays.timestamp_ms[index] = timestamp_ms
     if wanted.timestamp_type:
-        arrays.timestamp_type[index] = timestamp_type
+        arrays.timestamp_type[index] = record.timestamp_type
     if wanted.message_crc:
-        arrays.message_crc[index] = message_crc
+        arrays.message_crc[index] = record.message_crc
     if wanted.key:
         end = arrays.key_ends[index]
-        if key_size > 0:
-            copy_bytes(arrays.key, end, source, key_start, key_size)
-            end += key_size
-        elif key_size < 0:
+        size = record.fields.key_size
+        if size > 0:
+            copy_bytes(arrays.key, end, source, record.fields.key_start, size)
+            end += size
+        elif size < 0:
             set_null(arrays.key_valid, index, cursor, NULL_KEYS)
         arrays.key_ends[index + 1] = end
     if wanted.value:
         end = arrays.value_ends[index]
-        if value_size > 0:
-            copy_bytes(arrays.value, end, source, value_start, value_size)
-            end += value_size
-        elif value_size < 0:
+        size = record.fields.value_size
+        if size > 0:
+            copy_bytes(arrays.value, end, source, record.fields.value_start, size)
+            end += size
+        elif size < 0:
             set_null(arrays.value_valid, index, cursor, NULL_VALUES)
         arrays.value_ends[index + 1] = end
     if wanted.headers:
         if cursor[HEADERS] == headers_before:
             set_null(arrays.headers_valid, index, cursor, NULL_HEADERS)
         arrays.headers_ends[index + 1] = cursor[HEADERS]
+
+
+@inlined_kernel
+def begin_batch(output: Output) -> None:
+    """Note how far the arrays are filled."""
+    for i in range(CURSOR_SIZE):
+        output.before[i] = output.cursor[i]
+
+
+@inlined_kernel
+def take_back(output: Output) -> None:
+    """Remove the records that were appended since `begin_batch`."""
+    wanted, arrays, cursor, before = output.wanted, output.arrays, output.cursor, output.before
+    for index in range(before[RECORDS], cursor[RECORDS]):
+        bit = 1 << (index & 7)
+        if wanted.timestamp:
+            arrays.timestamp_valid[index >> 3] |= bit
+        if wanted.key:
+            arrays.key_valid[index >> 3] |= bit
+        if wanted.value:
+            arrays.value_valid[index >> 3] |= bit
+        if wanted.headers:
+            arrays.headers_valid[index >> 3] |= bit
+    if wanted.headers:
+        for index in range(before[HEADERS], cursor[HEADERS]):
+            arrays.header_value_valid[index >> 3] |= 1 << (index & 7)
+    for i in range(CURSOR_SIZE):
+        cursor[i] = before[i]

@@ -6,7 +6,6 @@ Names and types of the columns: schemas/tables/records.json.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,24 +15,18 @@ from kafkalog.columns.batches.batch_table import FAULT, RECORDS_COUNT, SIZE, UNC
 from kafkalog.columns.batches.segment_batches import TABLE_ROWS, Chunk
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.jit.compiled import ByteArray, IntArray, LongArray
-from kafkalog.columns.records.fill import FIELDS_SIZE, fill_rows
-from kafkalog.columns.records.message_kernels import slicing_tables
-from kafkalog.columns.records.payload_pieces import (
-    KEY_START,
-    VALUE_START,
-    find_record_fields,
-    piece_end,
-)
+from kafkalog.columns.records.message_kernels import inner_messages
+from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.records.payloads import (
-    ALL_SEEN,
     BEGIN,
     COMPRESSION_ID,
     END,
-    GAPS_SEEN,
     MOST_RECORDS,
+    NOT_WALKED,
     PAYLOAD_WIDTH,
-    TIMES_SEEN,
-    UNSEEN,
+    WALK_ALL,
+    WALK_FOR_TIMES,
+    WALK_WHERE_GAPS,
     Scratch,
     ScratchFullError,
     group_end,
@@ -43,11 +36,12 @@ from kafkalog.columns.records.payloads import (
 from kafkalog.columns.records.record_arrays import (
     LEAST_MS,
     RECORDS,
-    RecordArrays,
-    Wanted,
+    Output,
+    RequestedRange,
     new_cursor,
 )
 from kafkalog.columns.records.record_buffers import RecordBuffers
+from kafkalog.columns.records.record_kernels import fill_rows
 from kafkalog.columns.records.record_metadata import METADATA_COLUMNS, record_schema
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
 from kafkalog.storage.files.read_counts import read_counts
@@ -85,10 +79,12 @@ class RecordColumns:
     ) -> None:
         times = options.timestamps
         needed = {*columns, *(_TIME_COLUMNS if times else ())}
-        self._seen = _payloads_seen(needed) if by_headers else ALL_SEEN
-        self._first_ms, self._last_ms = (times.first_ms, times.end_ms - 1) if times else _ALL_TIMES
+        self._walk = _payloads_to_walk(needed) if by_headers else WALK_ALL
+        first_ms, last_ms = (times.first_ms, times.end_ms - 1) if times else _ALL_TIMES
+        self._requested = RequestedRange(
+            options.first_offset, options.end_offset, first_ms, last_ms
+        )
         self.schema = record_schema(columns)
-        self._options = options
         self._constants = {
             name: Constant(constants.get(name), self.schema.field(name).type)
             for name in _SEGMENT_COLUMNS
@@ -100,19 +96,17 @@ class RecordColumns:
         self._lean_buffers = RecordBuffers(frozenset(columns) - {"key", "value"})
         self._scratch = Scratch(options.max_batch_bytes)
         self._payloads = np.zeros((TABLE_ROWS, PAYLOAD_WIDTH), dtype=np.int64)
-        self._before = new_cursor()
-        self._fields = np.zeros(FIELDS_SIZE, dtype=np.int64)
-        self._crc_tables = slicing_tables()
+        self._inner = inner_messages(options.check_crcs)
 
     def limit(self, first_offset: int, end_offset: int) -> None:
-        """From now on, records with these offsets only."""
-        self._options = replace(self._options, first_offset=first_offset, end_offset=end_offset)
+        """Read only records with these offsets from now on."""
+        self._requested = self._requested._replace(first_offset=first_offset, end_offset=end_offset)
 
     def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The records of a chunk's sound batches. Sets FAULT of batches that yield none."""
         if self._outcomes is not None:
-            options = self._options
-            self._outcomes.leave_out_aborted(chunk.table, options.first_offset, options.end_offset)
+            first_offset, end_offset, _, _ = self._requested
+            self._outcomes.leave_out_aborted(chunk.table, first_offset, end_offset)
         if len(self._payloads) < len(chunk.table):
             self._payloads = np.zeros((len(chunk.table), PAYLOAD_WIDTH), dtype=np.int64)
         payloads = self._payloads
@@ -120,14 +114,10 @@ class RecordColumns:
             chunk.data,
             chunk.data_position,
             chunk.table,
-            self._options.first_offset,
-            self._options.end_offset,
-            self._first_ms,
-            self._last_ms,
+            self._requested,
             self._with_control_records,
-            self._seen,
+            self._walk,
             payloads,
-            self._fields,
         )
         read_counts.batches += len(chunk.table)
         read_counts.batches_read += int(count)
@@ -179,12 +169,12 @@ class RecordColumns:
     def _bounded(self, chunk: Chunk, payloads: LongArray) -> Iterator[pa.RecordBatch]:
         """Fill from a few small payloads at once, from a large one piece by piece."""
         row, begin, end, compression_id, magic, _, _ = payloads[0].tolist()
-        if begin == UNSEEN or end - begin <= OUTPUT_BYTES:
+        if begin == NOT_WALKED or end - begin <= OUTPUT_BYTES:
             yield from self._filled(chunk, payloads, self._buffers, {})
             return
-        # No record of a batch is given away before all are judged.
-        nothing = self._buffers.allocate(0, 0)
-        self._fill(chunk, payloads, self._buffers.wanted, nothing, new_cursor(), (0, 0))
+        # No record of a batch is given away before all are checked.
+        nothing = self._requested._replace(first_offset=0, end_offset=0)
+        self._fill(chunk, payloads, nothing, _output(self._buffers, 0, 0))
         if chunk.table[row, FAULT]:
             return
         source = self._scratch.data if compression_id else chunk.data
@@ -207,41 +197,25 @@ class RecordColumns:
         """One large record: its key and value are the decompressed bytes themselves, or copied from
         those of the file."""
         _, begin, end, compression_id, magic, _, _ = piece[0].tolist()
-        fields = np.zeros(FIELDS_SIZE, dtype=np.int64)
-        find_record_fields(source, begin, end, magic, fields)
+        key_start, key_size, value_start, value_size = find_record_fields(source, begin, end, magic)
         given: dict[str, pa.Array] = {}
-        for name, place in (("key", KEY_START), ("value", VALUE_START)):
-            start, size = fields[place : place + 2].tolist()
+        for name, start, size in (("key", key_start, key_size), ("value", value_start, value_size)):
             if name in self.schema.names:
                 found = source[start : start + max(size, 0)]
                 given[name] = one_binary(found if compression_id else found.copy(), size < 0)
         yield from self._filled(chunk, piece, self._lean_buffers, given)
 
     def _fill(
-        self,
-        chunk: Chunk,
-        payloads: LongArray,
-        wanted: Wanted,
-        arrays: RecordArrays,
-        cursor: LongArray,
-        offsets: tuple[int, int],
+        self, chunk: Chunk, payloads: LongArray, requested: RequestedRange, output: Output
     ) -> None:
-        """Append the records with offsets in [offsets[0], offsets[1])."""
         fill_rows(
             chunk.data,
             self._scratch.data,
             chunk.table,
             payloads,
-            *offsets,
-            self._first_ms,
-            self._last_ms,
-            self._options.check_crcs,
-            wanted,
-            arrays,
-            cursor,
-            self._before,
-            self._fields,
-            self._crc_tables,
+            requested,
+            output,
+            self._inner,
         )
 
     def _filled(
@@ -254,15 +228,13 @@ class RecordColumns:
         """The records, a bounded number at a time; columns that are given need not be filled."""
         payload_bytes = int((payloads[:, END] - payloads[:, BEGIN]).sum())
         payload_bytes -= sum(column.buffers()[2].size for column in given.values())
-        arrays = buffers.allocate(int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
-        cursor = new_cursor()
-        offsets = self._options.first_offset, self._options.end_offset
-        self._fill(chunk, payloads, buffers.wanted, arrays, cursor, offsets)
-        count = int(cursor[RECORDS])
+        output = _output(buffers, int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
+        self._fill(chunk, payloads, self._requested, output)
+        count, arrays = int(output.cursor[RECORDS]), output.arrays
         if count:
-            columns = {**buffers.columns(cursor), **given}
+            columns = {**buffers.columns(output.cursor), **given}
             batch = self._record_batch(chunk.table, arrays.row[:count], columns)
-            header_ends = arrays.headers_ends[: count + 1] if buffers.wanted.headers else None
+            header_ends = arrays.headers_ends[: count + 1] if output.wanted.headers else None
             for start, end in _rows_at_once(count, header_ends):
                 yield batch.slice(start, end - start)
 
@@ -279,6 +251,12 @@ class RecordColumns:
         return record_batch(columns, self.schema, len(rows))
 
 
+def _output(buffers: RecordBuffers, records: int, payload_bytes: int) -> Output:
+    """Return empty columns with room for so many records and bytes of payloads."""
+    arrays = buffers.allocate(records, payload_bytes)
+    return Output(buffers.wanted, arrays, new_cursor(), new_cursor())
+
+
 def _rows_at_once(count: int, header_ends: IntArray | None) -> Iterator[tuple[int, int]]:
     """Spans of rows with a bounded number of rows and headers: one Kafka batch can hold millions
     of either."""
@@ -293,7 +271,7 @@ def _rows_at_once(count: int, header_ends: IntArray | None) -> Iterator[tuple[in
         start = end
 
 
-def _payloads_seen(columns: set[str]) -> int:
+def _payloads_to_walk(columns: set[str]) -> int:
     if columns & _PAYLOAD_COLUMNS:
-        return ALL_SEEN
-    return TIMES_SEEN if columns & _TIME_COLUMNS else GAPS_SEEN
+        return WALK_ALL
+    return WALK_FOR_TIMES if columns & _TIME_COLUMNS else WALK_WHERE_GAPS

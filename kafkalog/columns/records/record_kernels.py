@@ -1,12 +1,16 @@
-"""Kernels that turn the records of batches v2 into columns. Rules: docs/format.md F20 to F27."""
+"""Kernels that append the records of batches to columns. Rules: docs/format.md F20 to F27."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from kafkalog.columns.batches.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
     BASE_TIMESTAMP,
+    FAULT,
     LAST_OFFSET,
+    MAGIC,
     MAX_TIMESTAMP,
 )
 from kafkalog.columns.jit.compiled import (
@@ -20,23 +24,33 @@ from kafkalog.columns.jit.compiled import (
     prefetch,
 )
 from kafkalog.columns.jit.integers import varint, varlong
+from kafkalog.columns.records.message_kernels import (
+    InnerMessages,
+    Payload,
+    fill_inner_messages,
+    fill_plain_message,
+)
+from kafkalog.columns.records.payloads import BEGIN, COMPRESSION_ID, COUNT, END, NOT_WALKED, ROW
 from kafkalog.columns.records.record_arrays import (
-    CURSOR_SIZE,
     HEADERS,
+    NO_FIELDS,
     NOT_ASCII,
     NULL_HEADER_VALUES,
-    RECORDS,
-    RecordArrays,
-    Wanted,
-    is_in_times,
+    Fields,
+    FoundRecord,
+    Output,
+    RequestedRange,
+    begin_batch,
+    is_requested,
     put_record,
     set_null,
+    take_back,
 )
 from kafkalog.format.batch_header import LOG_APPEND_TIME_BIT, NO_VALUE
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import MOST_HEADERS
 
-# Processors fetch ahead by themselves, but not across the border of a page.
+# Processors prefetch by themselves, but not beyond the end of a page.
 PREFETCH_DISTANCE = 2048
 
 _TOO_LARGE = int(Fault.TOO_LARGE)
@@ -45,29 +59,49 @@ _RECORD_COUNT = int(Fault.RECORD_COUNT)
 _RECORD_OFFSETS = int(Fault.RECORD_OFFSETS)
 
 
+class _Record(NamedTuple):
+    """A record of a batch: its end and that of its value are positions in its source."""
+
+    end: int
+    timestamp_delta: int
+    offset_delta: int
+    fields: Fields
+    header_count: int
+    headers_start: int
+
+
+_MALFORMED = _Record(-1, 0, 0, NO_FIELDS, 0, 0)
+
+
 @inlined_kernel
-def rewind(arrays: RecordArrays, wanted: Wanted, cursor: LongArray, before: LongArray) -> None:
-    """Take back what a faulty batch has put into the arrays."""
-    for index in range(before[RECORDS], cursor[RECORDS]):
-        bit = 1 << (index & 7)
-        if wanted.timestamp:
-            arrays.timestamp_valid[index >> 3] |= bit
-        if wanted.key:
-            arrays.key_valid[index >> 3] |= bit
-        if wanted.value:
-            arrays.value_valid[index >> 3] |= bit
-        if wanted.headers:
-            arrays.headers_valid[index >> 3] |= bit
-    if wanted.headers:
-        for index in range(before[HEADERS], cursor[HEADERS]):
-            arrays.header_value_valid[index >> 3] |= 1 << (index & 7)
-    for i in range(CURSOR_SIZE):
-        cursor[i] = before[i]
+def read_record(source: ByteArray, index: int, end: int) -> _Record:
+    """Return the record at `index`, its headers not read; `end` is -1 if it is malformed."""
+    body_size, index = varint(source, index, end)
+    if index < 0 or body_size < 0 or body_size > end - index:
+        return _MALFORMED
+    record_end = index + body_size
+    timestamp_delta, index = varlong(source, index + 1, record_end)
+    if index < 0:
+        return _MALFORMED
+    offset_delta, index = varint(source, index, record_end)
+    if index < 0:
+        return _MALFORMED
+    key_size, key_start = varint(source, index, record_end)
+    if key_start < 0 or key_size > record_end - key_start:
+        return _MALFORMED
+    value_size, value_start = varint(source, key_start + max(key_size, 0), record_end)
+    if value_start < 0 or value_size > record_end - value_start:
+        return _MALFORMED
+    count, index = varint(source, value_start + max(value_size, 0), record_end)
+    if index < 0 or count < 0 or count > record_end - index:
+        return _MALFORMED
+    fields = Fields(key_start, key_size, value_start, value_size)
+    return _Record(record_end, timestamp_delta, offset_delta, fields, count, index)
 
 
 @kernel
 def _skip_headers(source: ByteArray, index: int, end: int, count: int) -> int:
-    """Walk `count` headers; the index behind them, or -1."""
+    """Return the position after `count` headers, -1 if one is malformed."""
     for _ in range(count):
         size, index = varint(source, index, end)
         if index < 0 or size < 0 or size > end - index:
@@ -79,37 +113,38 @@ def _skip_headers(source: ByteArray, index: int, end: int, count: int) -> int:
     return index
 
 
+class _HeaderArrays(NamedTuple):
+    """The arrays of headers in RecordArrays: a call that hands over all arrays takes longer."""
+
+    name_ends: IntArray
+    name: ByteArray
+    value_ends: IntArray
+    value: ByteArray
+    value_valid: ByteArray
+
+
 @kernel
 def _put_headers(
-    source: ByteArray,
-    index: int,
-    end: int,
-    count: int,
-    name_ends: IntArray,
-    name: ByteArray,
-    value_ends: IntArray,
-    value: ByteArray,
-    value_valid: ByteArray,
-    cursor: LongArray,
+    source: ByteArray, index: int, end: int, count: int, arrays: _HeaderArrays, cursor: LongArray
 ) -> int:
-    """Append `count` headers; the index behind them, or -1."""
+    """Append `count` headers. Return the position after them, -1 if one is malformed."""
     for _ in range(count):
         size, index = varint(source, index, end)
         if index < 0 or size < 0 or size > end - index:
             return -1
         header = cursor[HEADERS]
-        copy_bytes(name, name_ends[header], source, index, size)
-        name_ends[header + 1] = name_ends[header] + size
+        copy_bytes(arrays.name, arrays.name_ends[header], source, index, size)
+        arrays.name_ends[header + 1] = arrays.name_ends[header] + size
         for i in range(index, index + size):
             cursor[NOT_ASCII] |= source[i] >> 7
         size, index = varint(source, index + size, end)
         if index < 0 or size > end - index:
             return -1
         if size < 0:
-            set_null(value_valid, header, cursor, NULL_HEADER_VALUES)
+            set_null(arrays.value_valid, header, cursor, NULL_HEADER_VALUES)
             size = 0
-        copy_bytes(value, value_ends[header], source, index, size)
-        value_ends[header + 1] = value_ends[header] + size
+        copy_bytes(arrays.value, arrays.value_ends[header], source, index, size)
+        arrays.value_ends[header + 1] = arrays.value_ends[header] + size
         index += size
         cursor[HEADERS] = header + 1
     return index
@@ -117,148 +152,108 @@ def _put_headers(
 
 @kernel
 def fill_batch(
-    source: ByteArray,
-    begin: int,
-    end: int,
-    records: int,
-    table: LongArray,
-    row: int,
-    first_offset: int,
-    end_offset: int,
-    first_ms: int,
-    last_ms: int,
-    wanted: Wanted,
-    arrays: RecordArrays,
-    cursor: LongArray,
-    before: LongArray,
+    payload: Payload, table: LongArray, requested: RequestedRange, output: Output
 ) -> int:
-    """Append of the `records` in source[begin:end], a batch or a piece of one that is judged
-    already, those with offsets in [first_offset, end_offset) and times in [first_ms, last_ms].
+    """Append the requested records of a batch of format 2, or of a piece of one.
 
-    All records are read and judged; the Fault of the batch, or 0. A faulty batch adds nothing.
+    Reads and checks all records. Returns the Fault of the batch, or 0; a faulty batch adds nothing.
     """
-    for i in range(CURSOR_SIZE):
-        before[i] = cursor[i]
+    begin_batch(output)
+    source, row, arrays = payload.source, payload.row, output.arrays
+    headers = _HeaderArrays(
+        arrays.name_ends,
+        arrays.name,
+        arrays.header_value_ends,
+        arrays.header_value,
+        arrays.header_value_valid,
+    )
     base_offset = table[row, BASE_OFFSET]
     base_timestamp = table[row, BASE_TIMESTAMP]
     append_time = (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
-    timestamp_type = 1 if append_time else 0
     max_timestamp = table[row, MAX_TIMESTAMP]
     longest_delta = table[row, LAST_OFFSET] - base_offset
     last_delta = long(-1)
-    index = begin
+    index = payload.begin
     fault = 0
-    for _ in range(records):
-        if index == end:
+    for _ in range(payload.records):
+        if index == payload.end:
             fault = _RECORD_COUNT
             break
         fault = _RECORDS
         prefetch(source, index + PREFETCH_DISTANCE)
-        body_size, index = varint(source, index, end)
-        if index < 0 or body_size < 0 or body_size > end - index:
+        record = read_record(source, index, payload.end)
+        if record.end < 0:
             break
-        record_end = index + body_size
-        timestamp_delta, index = varlong(source, index + 1, record_end)
-        if index < 0:
-            break
-        offset_delta, index = varint(source, index, record_end)
-        if index < 0:
-            break
-        key_size, index = varint(source, index, record_end)
-        if index < 0 or key_size > record_end - index:
-            break
-        key_start = index
-        value_size, index = varint(source, index + max(key_size, 0), record_end)
-        if index < 0 or value_size > record_end - index:
-            break
-        value_start = index
-        index += max(value_size, 0)
-        offset = base_offset + offset_delta
-        timestamp = max_timestamp if append_time else base_timestamp + timestamp_delta
-        put = first_offset <= offset and offset < end_offset
-        put = put and is_in_times(timestamp, first_ms, last_ms)
-        headers_before = cursor[HEADERS]
-        count, index = varint(source, index, record_end)
-        if index < 0 or count < 0 or count > record_end - index:
-            break
-        if count > MOST_HEADERS:
+        if record.header_count > MOST_HEADERS:
             fault = _TOO_LARGE
             break
-        if count > 0 and put and wanted.headers:
-            index = _put_headers(
-                source,
-                index,
-                record_end,
-                count,
-                arrays.name_ends,
-                arrays.name,
-                arrays.header_value_ends,
-                arrays.header_value,
-                arrays.header_value_valid,
-                cursor,
-            )
+        offset = base_offset + record.offset_delta
+        timestamp = max_timestamp if append_time else base_timestamp + record.timestamp_delta
+        put = is_requested(requested, offset, timestamp)
+        headers_before = output.cursor[HEADERS]
+        index, count = record.headers_start, record.header_count
+        if count > 0 and put and output.wanted.headers:
+            index = _put_headers(source, index, record.end, count, headers, output.cursor)
         elif count > 0:
-            index = _skip_headers(source, index, record_end, count)
-        if index != record_end:
+            index = _skip_headers(source, index, record.end, count)
+        if index != record.end:
             break
-        if offset_delta <= last_delta or offset_delta > longest_delta:
+        if record.offset_delta <= last_delta or record.offset_delta > longest_delta:
             fault = _RECORD_OFFSETS
             break
         fault = 0
-        last_delta = offset_delta
-        if not put:
-            continue
-        put_record(
-            source,
-            offset,
-            row,
-            timestamp,
-            timestamp_type,
-            NO_VALUE,
-            key_start,
-            key_size,
-            value_start,
-            value_size,
-            headers_before,
-            wanted,
-            arrays,
-            cursor,
-        )
-    if fault == 0 and records > 0 and index < end:
+        last_delta = record.offset_delta
+        if put:
+            kind = 1 if append_time else 0
+            found = FoundRecord(offset, row, timestamp, kind, NO_VALUE, record.fields)
+            put_record(source, found, headers_before, output)
+    if fault == 0 and payload.records > 0 and index < payload.end:
         fault = _RECORD_COUNT
     if fault != 0:
-        rewind(arrays, wanted, cursor, before)
+        take_back(output)
     return fault
 
 
 @kernel
-def fill_from_header(
-    table: LongArray,
-    row: int,
-    first_offset: int,
-    end_offset: int,
-    wanted: Wanted,
-    arrays: RecordArrays,
-    cursor: LongArray,
+def _fill_from_header(
+    table: LongArray, row: int, requested: RequestedRange, output: Output
 ) -> None:
-    """Append the records of a batch without looking at them: there is one for each offset, and
-    their times, if they are wanted, are the broker's. Nothing else of them can be wanted."""
+    """Append the records of a batch without reading them: it has one record for each offset, the
+    broker set their times, and no other column is wanted."""
     timestamp_type = 1 if (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0 else 0
-    first = max(table[row, BASE_OFFSET], first_offset)
-    for offset in range(first, min(table[row, LAST_OFFSET] + 1, end_offset)):
-        put_record(
-            arrays.key,
-            offset,
-            row,
-            table[row, MAX_TIMESTAMP],
-            timestamp_type,
-            NO_VALUE,
-            0,
-            0,
-            0,
-            0,
-            0,
-            wanted,
-            arrays,
-            cursor,
-        )
+    timestamp_ms = table[row, MAX_TIMESTAMP]
+    first = max(table[row, BASE_OFFSET], requested.first_offset)
+    for offset in range(first, min(table[row, LAST_OFFSET] + 1, requested.end_offset)):
+        found = FoundRecord(offset, row, timestamp_ms, timestamp_type, NO_VALUE, NO_FIELDS)
+        put_record(output.arrays.key, found, 0, output)
+
+
+@kernel
+def fill_rows(
+    file_data: ByteArray,
+    decompressed: ByteArray,
+    table: LongArray,
+    payloads: LongArray,
+    requested: RequestedRange,
+    output: Output,
+    inner: InnerMessages,
+) -> None:
+    """Append the requested records of the batches in `payloads`, an array as `place_payloads`
+    makes it; set FAULT in `table`, the batch table, for batches that have none."""
+    for i in range(payloads.shape[0]):
+        row, records = payloads[i, ROW], payloads[i, COUNT]
+        begin, end = payloads[i, BEGIN], payloads[i, END]
+        compressed = payloads[i, COMPRESSION_ID] != 0
+        source = decompressed if compressed else file_data
+        payload = Payload(source, begin, end, row, records)
+        fault = 0
+        if begin == NOT_WALKED:
+            _fill_from_header(table, row, requested, output)
+        elif table[row, MAGIC] == 2:
+            fault = fill_batch(payload, table, requested, output)
+        elif compressed:
+            fault = fill_inner_messages(payload, table, requested, output, inner)
+        else:
+            fault = fill_plain_message(payload, table, requested, output)
+        if fault != 0:
+            table[row, FAULT] = fault
