@@ -19,8 +19,8 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import BatchColumns
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
 from kafkalog.format.batch_header import COMPRESSION_BITS, LOG_APPEND_TIME_BIT, NO_VALUE
+from kafkalog.inspection.dump.text_kernels import ByteColumn
 from kafkalog.inspection.dump.text_lines import (
-    ByteColumn,
     LineFormat,
     Template,
     escaped_text,

@@ -33,7 +33,8 @@ from kafkalog.format.faults import Severity
 from kafkalog.inspection.dump.dump_lines import BatchLines, DumpedFile
 from kafkalog.inspection.dump.dump_records import DUMPED_COLUMNS, RecordLines
 from kafkalog.inspection.dump.record_search import RecordFilter
-from kafkalog.inspection.dump.text_lines import ByteColumn, LineFormat, escaped_text, of_texts
+from kafkalog.inspection.dump.text_kernels import ByteColumn
+from kafkalog.inspection.dump.text_lines import LineFormat, escaped_text, of_texts
 
 
 class Piece(NamedTuple):

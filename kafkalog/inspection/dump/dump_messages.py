@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT
+from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT, ByteColumn
 from kafkalog.inspection.dump.text_lines import (
-    ByteColumn,
     LineFormat,
     escaped,
     of_pieces,

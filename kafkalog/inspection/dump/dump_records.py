@@ -16,8 +16,8 @@ from kafkalog.columns.records.record_metadata import IS_CONTROL, MESSAGE_CRC
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.dump_lines import TIMESTAMP_TYPES, DumpedFile, numbers_of, with_fields
 from kafkalog.inspection.dump.dump_messages import control_texts, message_columns
+from kafkalog.inspection.dump.text_kernels import ByteColumn
 from kafkalog.inspection.dump.text_lines import (
-    ByteColumn,
     LineFormat,
     Template,
     byte_column,

@@ -1,9 +1,14 @@
 """Kernels that write columns as lines of text. Rules: docs/command-line.md F580 to F582.
 
-A line is written by steps, a row of `steps` each: what it does, and two arguments.
+A line is written by steps: an int64 array of shape (steps, 3) with the columns OPERATION, ARGUMENT
+and SECOND_ARGUMENT.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
 
 from kafkalog.columns.jit.compiled import (
     ByteArray,
@@ -14,13 +19,14 @@ from kafkalog.columns.jit.compiled import (
     long,
 )
 
-# The steps of a line. LITERAL a: a literal. NUMBER a: a number. WORD a, b: of the literals from b
-# on the one that number a says. BYTES a: of a byte column. SKIP a, b: the next b steps are for
-# lines only whose number a is not 0.
+OPERATION, ARGUMENT, SECOND_ARGUMENT = range(3)
+# The operations. LITERAL a: write literal a. NUMBER a: write number a. WORD a, b: write literal
+# b + number a. BYTES a: write the value of byte column a. SKIP a, b: skip the next b steps if
+# number a is 0.
 LITERAL, NUMBER, WORD, BYTES, SKIP = range(5)
 BYTE_COLUMNS = 6
 NUMBER_CHARACTERS = 20
-# What became of a value: it is text, in base64, null, or JSON of itself.
+# The states of a value: text, base64, null, or JSON already.
 IS_TEXT, IS_BASE64, IS_NULL, IS_JSON = range(4)
 ESCAPE_BYTES = 6
 
@@ -28,14 +34,46 @@ _MOST_DIGITS = 19
 _MINUS, _ZERO, _PADDING = ord("-"), ord("0"), ord("=")
 
 
+class ByteColumn(NamedTuple):
+    """The values of a column: row i has data[borders[i]:borders[i + 1]], states[i] is IS_TEXT,
+    IS_BASE64, IS_NULL or IS_JSON."""
+
+    data: ByteArray
+    borders: LongArray
+    states: LongArray
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all rows."""
+        return int(self.borders[-1] - self.borders[0])
+
+    @property
+    def lengths(self) -> LongArray:
+        """Return the bytes of each row, -1 for null."""
+        return np.where(self.states == IS_NULL, -1, np.diff(self.borders))
+
+
+class Escaping(NamedTuple):
+    """How a format escapes bytes. `costs` (int64, 256) are the characters that each byte takes: 1
+    if it needs no escape. `escapes` (256 rows of ESCAPE_BYTES) are those of the others.
+
+    In a strict format, bytes that are not UTF-8 turn the whole value into base64.
+    """
+
+    costs: LongArray
+    escapes: ByteArray
+    is_strict: bool
+    alphabet: ByteArray
+
+
 @inlined_kernel
 def _put_number(value: int, target: ByteArray, at: int) -> int:
-    """Write a number in decimal; where it ends."""
+    """Write a number in decimal. Return the position after it."""
     rest, last = value // 10, value % 10
     if value < 0:
         target[at] = _MINUS
         at += 1
-        # The least number has no positive twin: digits are taken from the negative one.
+        # The smallest number has no positive counterpart.
         rest, last = (-rest, last) if last == 0 else (-(rest + 1), 10 - last)
     digits, bound = 1, 1
     while digits < _MOST_DIGITS and rest >= bound:
@@ -55,62 +93,42 @@ def _put_number(value: int, target: ByteArray, at: int) -> int:
 
 
 @inlined_kernel
-def _put_bytes(source: ByteArray, borders: LongArray, row: int, target: ByteArray, at: int) -> int:
-    begin, end = borders[row], borders[row + 1]
-    copy_bytes(target, at, source, begin, end - begin)
+def _put_bytes(column: ByteColumn, row: int, target: ByteArray, at: int) -> int:
+    begin, end = column.borders[row], column.borders[row + 1]
+    copy_bytes(target, at, column.data, begin, end - begin)
     return at + long(end - begin)
 
 
 @kernel
 def fill_lines(
     steps: LongArray,
-    literals: ByteArray,
-    literal_borders: LongArray,
+    literals: ByteColumn,
     numbers: LongArray,
-    bytes_0: ByteArray,
-    borders_0: LongArray,
-    bytes_1: ByteArray,
-    borders_1: LongArray,
-    bytes_2: ByteArray,
-    borders_2: LongArray,
-    bytes_3: ByteArray,
-    borders_3: LongArray,
-    bytes_4: ByteArray,
-    borders_4: LongArray,
-    bytes_5: ByteArray,
-    borders_5: LongArray,
+    columns: tuple[ByteColumn, ...],
     target: ByteArray,
     ends: LongArray,
 ) -> int:
-    """Write a line for every row; `ends` is where each ends, with a leading zero. How much was
-    written. `target` has room for the longest line that the steps allow, for every row."""
+    """Write a line for every row into `target`, which has room for the longest possible ones.
+
+    `numbers` has shape (numbers, rows); there are BYTE_COLUMNS columns; ends[1:] become the ends of
+    the lines. Returns the number of bytes.
+    """
     at = long(0)
     for row in range(len(ends) - 1):
         step = 0
         while step < len(steps):
-            what, argument = steps[step, 0], steps[step, 1]
-            if what == LITERAL:
-                at = _put_bytes(literals, literal_borders, argument, target, at)
-            elif what == NUMBER:
+            operation, argument = steps[step, OPERATION], steps[step, ARGUMENT]
+            if operation == LITERAL:
+                at = _put_bytes(literals, argument, target, at)
+            elif operation == NUMBER:
                 at = _put_number(numbers[argument, row], target, at)
-            elif what == WORD:
-                word = steps[step, 2] + numbers[argument, row]
-                at = _put_bytes(literals, literal_borders, word, target, at)
-            elif what == SKIP:
-                if numbers[argument, row] == 0:
-                    step += steps[step, 2]
-            elif argument == 0:
-                at = _put_bytes(bytes_0, borders_0, row, target, at)
-            elif argument == 1:
-                at = _put_bytes(bytes_1, borders_1, row, target, at)
-            elif argument == 2:
-                at = _put_bytes(bytes_2, borders_2, row, target, at)
-            elif argument == 3:
-                at = _put_bytes(bytes_3, borders_3, row, target, at)
-            elif argument == 4:
-                at = _put_bytes(bytes_4, borders_4, row, target, at)
-            else:
-                at = _put_bytes(bytes_5, borders_5, row, target, at)
+            elif operation == WORD:
+                word = steps[step, SECOND_ARGUMENT] + numbers[argument, row]
+                at = _put_bytes(literals, word, target, at)
+            elif operation == BYTES:
+                at = _put_bytes(columns[argument], row, target, at)
+            elif numbers[argument, row] == 0:
+                step += steps[step, SECOND_ARGUMENT]
             step += 1
         ends[row + 1] = at
     return at
@@ -118,7 +136,7 @@ def fill_lines(
 
 @inlined_kernel
 def _utf8_size(data: ByteArray, index: int, end: int) -> int:
-    """How many bytes the character of several bytes at `index` has; 0 if that is not UTF-8."""
+    """Return the size of the UTF-8 character of several bytes at `index`, 0 if it is none."""
     first = long(data[index])
     size = 2 if first < 0xE0 else (3 if first < 0xF0 else 4)
     if first < 0xC2 or first > 0xF4 or index + size > end:
@@ -135,30 +153,22 @@ def _utf8_size(data: ByteArray, index: int, end: int) -> int:
         most = 0x8F
     if second < least or second > most:
         return 0
-    for follower in range(index + 2, index + size):
-        if data[follower] & 0xC0 != 0x80:
+    for position in range(index + 2, index + size):
+        if data[position] & 0xC0 != 0x80:
             return 0
     return size
 
 
 @kernel
-def measure_escaped(
-    data: ByteArray,
-    borders: LongArray,
-    costs: LongArray,
-    is_strict: bool,
-    states: LongArray,
-    ends: LongArray,
-) -> int:
-    """Where the text of each value ends, with a leading zero; how much it is in all.
-
-    `costs` are the characters of every byte: 1 if it stands for itself. Bytes that are no UTF-8
-    have a cost like others or, with `is_strict`, turn the whole value to base64 and set its state.
-    """
+def measure_escaped(column: ByteColumn, escaping: Escaping, ends: LongArray) -> int:
+    """Set ends[1:] to where the escaped values end, and `states` of values that become base64.
+    Return the number of bytes."""
+    data, borders, states = column
+    costs, is_strict = escaping.costs, escaping.is_strict
     at = long(0)
     for row in range(len(ends) - 1):
         begin, end = borders[row], borders[row + 1]
-        # What is JSON already is taken as it is, and nothing of what is null.
+        # JSON is copied, and null is nothing.
         size, index = long(0), end if states[row] != IS_TEXT else begin
         if states[row] == IS_JSON:
             size = end - begin
@@ -207,21 +217,15 @@ def _put_base64(
 
 @kernel
 def fill_escaped(
-    data: ByteArray,
-    borders: LongArray,
-    costs: LongArray,
-    escapes: ByteArray,
-    is_strict: bool,
-    alphabet: ByteArray,
-    states: LongArray,
-    ends: LongArray,
-    target: ByteArray,
+    column: ByteColumn, escaping: Escaping, ends: LongArray, target: ByteArray
 ) -> None:
-    """Write what was measured. `escapes` has a row for every byte whose cost is not 1."""
+    """Write what `measure_escaped` measured into `target`."""
+    data, borders, states = column
+    costs, escapes, is_strict = escaping.costs, escaping.escapes, escaping.is_strict
     for row in range(len(ends) - 1):
         begin, end, at = borders[row], borders[row + 1], ends[row]
         if states[row] == IS_BASE64:
-            _put_base64(data, begin, end, alphabet, target, at)
+            _put_base64(data, begin, end, escaping.alphabet, target, at)
         elif ends[row + 1] - at == end - begin:
             copy_bytes(target, at, data, begin, end - begin)
         elif states[row] == IS_TEXT:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +29,8 @@ from kafkalog.inspection.dump.text_kernels import (
     NUMBER_CHARACTERS,
     SKIP,
     WORD,
+    ByteColumn,
+    Escaping,
     fill_escaped,
     fill_lines,
     measure_escaped,
@@ -46,30 +47,9 @@ def _read_only(array: Any) -> Any:
     return view
 
 
-class ByteColumn(NamedTuple):
-    """Bytes of rows one after another: row i has data[borders[i]:borders[i + 1]]. `states` say
-    what became of each (text_kernels.IS_TEXT and so on)."""
-
-    data: ByteArray
-    borders: LongArray
-    states: LongArray
-
-    @property
-    def size(self) -> int:
-        return int(self.borders[-1] - self.borders[0])
-
-    @property
-    def lengths(self) -> LongArray:
-        """The bytes of each row, -1 for null."""
-        return np.where(self.states == IS_NULL, -1, np.diff(self.borders))
-
-
-_NOTHING = ByteColumn(_read_only(np.zeros(1, dtype=np.uint8)), np.zeros(1, dtype=np.int64), None)  # type: ignore[arg-type]
-
-
-_SOMETHING = ByteColumn(
-    _NOTHING.data, np.array([0, 1], dtype=np.int64), np.zeros(1, dtype=np.int64)
-)
+_ONE_ZERO = np.zeros(1, dtype=np.int64)
+_NOTHING = ByteColumn(_read_only(np.zeros(1, dtype=np.uint8)), _ONE_ZERO, _ONE_ZERO)
+_SOMETHING = _NOTHING._replace(borders=np.array([0, 1], dtype=np.int64))
 
 
 def byte_column(array: pa.Array) -> ByteColumn:
@@ -115,20 +95,13 @@ class LineFormat(Enum):
     CSV = "csv"
 
 
-@dataclass(frozen=True)
-class _Escaping:
-    costs: LongArray
-    escapes: ByteArray
-    is_strict: bool
-
-
-def _escaping(escapes: Mapping[int, str], *, is_strict: bool) -> _Escaping:
+def _escaping(escapes: Mapping[int, str], *, is_strict: bool) -> Escaping:
     costs = np.ones(256, dtype=np.int64)
     table = np.zeros((256, ESCAPE_BYTES), dtype=np.uint8)
     for byte, text in escapes.items():
         costs[byte] = len(text)
         table[byte, : len(text)] = np.frombuffer(text.encode(), dtype=np.uint8)
-    return _Escaping(costs, table, is_strict)
+    return Escaping(costs, table, is_strict, np.frombuffer(_ALPHABET, dtype=np.uint8))
 
 
 _CONTROLS = [byte for byte in range(0x20) if byte != ord("\t")]
@@ -144,7 +117,6 @@ _ESCAPINGS = {
     ),
     LineFormat.CSV: _escaping({ord('"'): '""'}, is_strict=True),
 }
-_ALPHABET_BYTES = np.frombuffer(_ALPHABET, dtype=np.uint8)
 
 
 def escaped(column: ByteColumn, text_format: LineFormat) -> ByteColumn:
@@ -154,25 +126,12 @@ def escaped(column: ByteColumn, text_format: LineFormat) -> ByteColumn:
     if _is_plain(column, escaping):
         return column
     states, ends = column.states.copy(), np.zeros_like(column.borders)
-    total = int(
-        measure_escaped(
-            column.data, column.borders, escaping.costs, escaping.is_strict, states, ends
-        )
-    )
+    measured = column._replace(states=states)
+    total = int(measure_escaped(measured, escaping, ends))
     if total == column.size and np.array_equal(states, column.states):
         return column
     target = np.empty(max(total, 1), dtype=np.uint8)
-    fill_escaped(
-        column.data,
-        column.borders,
-        escaping.costs,
-        escaping.escapes,
-        escaping.is_strict,
-        _ALPHABET_BYTES,
-        states,
-        ends,
-        target,
-    )
+    fill_escaped(measured, escaping, ends, target)
     return ByteColumn(_read_only(target), ends, states)
 
 
@@ -181,13 +140,11 @@ def text_states(column: ByteColumn, text_format: LineFormat) -> LongArray:
     escaping = _ESCAPINGS[text_format]
     states, ends = column.states.copy(), np.zeros_like(column.borders)
     if not _is_plain(column, escaping):
-        measure_escaped(
-            column.data, column.borders, escaping.costs, escaping.is_strict, states, ends
-        )
+        measure_escaped(column._replace(states=states), escaping, ends)
     return states
 
 
-def _is_plain(column: ByteColumn, escaping: _Escaping) -> bool:
+def _is_plain(column: ByteColumn, escaping: Escaping) -> bool:
     """Whether nothing is to be escaped, by the least and the largest byte: most texts of a log are
     ASCII, and this is ten times as fast as looking at each character."""
     content = column.data[column.borders[0] : column.borders[-1]]
@@ -287,10 +244,8 @@ class Template:
         if len(self._room) < most:
             self._room = np.empty(2 * most, dtype=np.uint8)
         target, ends = self._room, np.zeros(rows + 1, dtype=np.int64)
-        six = [*given, *[_NOTHING] * (BYTE_COLUMNS - len(given))]
-        arrays: list[Any] = [part for column in six for part in column[:2]]
-        given_to_all = steps, literals.data, literals.borders, told
-        fill_lines(*given_to_all, *arrays, target, ends)  # type: ignore[call-arg]
+        six = (*given, *[_NOTHING] * (BYTE_COLUMNS - len(given)))
+        fill_lines(steps, literals, told, six, target, ends)
         return ByteColumn(_read_only(target), ends, np.zeros(rows, dtype=np.int64))
 
     def parts_of_one(

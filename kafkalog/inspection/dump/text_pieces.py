@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.inspection.dump.text_kernels import IS_TEXT
+from kafkalog.inspection.dump.text_kernels import IS_TEXT, ByteColumn
 from kafkalog.inspection.dump.text_lines import (
-    ByteColumn,
     LineFormat,
     Template,
     byte_column,

@@ -7,7 +7,8 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from kafkalog.inspection.dump.text_lines import ByteColumn, Template, of_texts
+from kafkalog.inspection.dump.text_kernels import ByteColumn
+from kafkalog.inspection.dump.text_lines import Template, of_texts
 
 WORDS = ("no", "yes", "")
 
