@@ -27,7 +27,7 @@ _SOUND = Colouring("sound", "sound", frozenset())
 COLOURINGS = (
     Colouring(
         "no-batch",
-        "bytes that are no batch",
+        "bytes that are not a batch",
         frozenset(("truncated", "zeros", "garbage", "length", "magic")),
     ),
     Colouring(

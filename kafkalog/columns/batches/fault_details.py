@@ -61,7 +61,7 @@ def _count(row: _Row) -> str:
 _DETAILS: dict[Fault, Callable[[_Row], str]] = {
     Fault.TRUNCATED: lambda row: "the file ends inside a batch",
     Fault.ZEROS: lambda row: "zero bytes: preallocated, or a block that was never written",
-    Fault.GARBAGE: lambda row: "bytes that are no batch",
+    Fault.GARBAGE: lambda row: "bytes that are not a batch",
     Fault.LENGTH: lambda row: "the length of the batch leads nowhere",
     Fault.MAGIC: lambda row: "a batch of unknown magic; no checksum covers that byte",
     Fault.CHECKSUM: lambda row: f"stored {row[CRC]:#010x}, computed {row[COMPUTED_CRC]:#010x}",

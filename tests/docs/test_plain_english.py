@@ -1,0 +1,142 @@
+"""Documents, docstrings, comments, help and messages keep to plain English.
+
+The patterns are phrases that are practically never right here (issue 19): each has a replacement.
+A folder that has not been revised yet is in NOT_REVISED; nothing is added to that list.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+COMPARED = "longer|more|less|fewer|larger|greater|smaller|later|earlier|lower|higher|better|other"
+# A pattern, and what to write instead. A space matches any white space, also at the end of a line.
+PATTERNS = {
+    rf"(?:is|are|was|were) no (?!{COMPARED})(?=\w)": "is not a ..., has no ...",
+    r"\"\"\"Of ": "a docstring that begins with a verb",
+    r"\"\"\"The same (?:as|but|for|of|with)\b": "a docstring that can be read alone",
+    r"nobody": "no reader, no broker, unknown",
+    r"(?:is|are|was|were|be|been) told\b(?! apart)": "is reported, is known",
+    r"tells? (?:of|nothing)\b": "reports, does not show",
+    r"stands? (?:there|beside|behind|below|above)\b": "is there, is beside",
+    r"held against": "compared with",
+    r"(?:is|are|was|were|has|have) gone\b": "is missing, has been deleted",
+    r"anew": "again, recreated",
+    r"(?:is|are|was|were) asked (?:for|of)\b": "is requested, is selected",
+    r"behind (?:it|that|them)\b": "after it",
+    r"sees? to (?:it|that)\b": "checks, makes sure",
+}
+# Files and folders that are still to be revised.
+NOT_REVISED: tuple[str, ...] = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "benchmarks",
+    "docs/architecture.md",
+    "docs/decisions",
+    "docs/reference",
+    "examples",
+    "jobs",
+    "kafkalog/analysis",
+    "kafkalog/columns",
+    "kafkalog/command_line",
+    "kafkalog/coordination",
+    "kafkalog/errors.py",
+    "kafkalog/exit_codes.py",
+    "kafkalog/format",
+    "kafkalog/inspection",
+    "kafkalog/messages",
+    "kafkalog/report",
+    "kafkalog/spark",
+    "kafkalog/storage",
+    "kafkalog/testing",
+    "kafkalog/views",
+    "kafkalog/wire",
+    "kafkalog/words.py",
+    "kafkalog/zookeeper",
+    "schemas",
+    "tests",
+)
+SUFFIXES = {".md", ".py", ".json", ".ipynb"}
+THIS = Path(__file__)
+
+
+def revised_files() -> list[Path]:
+    folders = (
+        "docs",
+        "jobs",
+        "benchmarks",
+        "examples",
+        "notebooks",
+        "schemas",
+        "tests",
+    )
+    found = [*ROOT.glob("*.md"), *(path for name in folders for path in (ROOT / name).rglob("*"))]
+    left = tuple(ROOT / name for name in NOT_REVISED)
+    return sorted(
+        path
+        for path in found
+        if path.suffix in SUFFIXES
+        and path != THIS
+        and not any(path == place or place in path.parents for place in left)
+    )
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    # "There is no" is right, and is matched as a whole to be left out.
+    spaced = pattern.replace(" ", r"[\s#>]+")
+    return re.compile(rf"(?P<there>\bthere[\s#>]+)?(?<!\w){spaced}", re.IGNORECASE)
+
+
+COMPILED = {compiled(pattern): instead for pattern, instead in PATTERNS.items()}
+
+
+def dialect_in(text: str) -> list[tuple[int, str, str]]:
+    """Return line, phrase and replacement of each phrase that is not plain English."""
+    return sorted(
+        (text.count("\n", 0, match.start()) + 1, " ".join(match[0].split()), instead)
+        for pattern, instead in COMPILED.items()
+        for match in pattern.finditer(text)
+        if match["there"] is None
+    )
+
+
+def test_documents_and_sources_keep_to_plain_english() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {phrase!r}; write: {instead}"
+        for path in revised_files()
+        for line, phrase, instead in dialect_in(path.read_text())
+    ]
+    assert found == [], "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bytes that are no\n    batch",
+        "a key that is no UTF-8",
+        '"""Of each producer the last batch."""',
+        "which nobody reads",
+        "it was told on stderr",
+        "the entry stands\n# behind the header",
+    ],
+)
+def test_dialect_is_found(text: str) -> None:
+    assert len(dialect_in(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the file is no longer there",
+        "if there\n    is no record",
+        "There are no gaps",
+        "the two are told apart",
+        "a copy is no larger than the log",
+    ],
+)
+def test_plain_english_is_left_alone(text: str) -> None:
+    assert dialect_in(text) == []
