@@ -1,7 +1,7 @@
 """Where in a segment offsets and times lie, by the indexes beside it.
 
-What they say are hints: an index can be missing, stale, damaged or of another file. Who goes by one
-checks what is there. Rules: docs/format.md F100, F101, F103; docs/options.md F500, F505.
+An index is only a hint: it can be missing, stale, damaged or of another file. Callers check what
+they find there. Rules: docs/format.md F100, F101, F103, F141, F142; docs/options.md F500, F505.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import BatchHeader
-from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.format.batch_header import MAGICS, BatchHeader, computed_crc
+from kafkalog.format.offsets import LARGEST_OFFSET, Bounds
 from kafkalog.format.side_files.indexes import OFFSET_ENTRY, TIME_ENTRY, OffsetEntry, TimeEntry
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import segment_file_name
-from kafkalog.storage.recovery.framing import frames
+from kafkalog.storage.recovery.framing import Frame, Readable, frames
 
 # Between two entries of an offset index there are more only where it has been cut.
 _MOST_BATCHES = 10_000
 # What is read of a whole index at a time.
 _ENTRIES_AT_A_TIME = 16 * 1024
+_ZEROS_READ = 1024 * 1024
 
 
 class _IndexFile:
@@ -104,6 +105,11 @@ class OffsetIndexFile(_IndexFile):
         """The last entry of a lesser offset."""
         return self._entry(self._number_from(offset - self._base_offset) - 1)
 
+    def last_two_below(self, offset: int) -> tuple[OffsetEntry | None, OffsetEntry | None]:
+        """Return the last entry of a lesser offset, and first the one before it."""
+        number = self._number_from(offset - self._base_offset) - 1
+        return self._entry(number - 1), self._entry(number)
+
     def from_offset(self, offset: int) -> OffsetEntry | None:
         """The first entry of this offset or a larger one."""
         return self._entry(self._number_from(offset - self._base_offset))
@@ -180,6 +186,67 @@ def start_position(log_path: str, first_offset: int) -> int:
     with index:
         entry = index.below_offset(first_offset)
     return 0 if entry is None else max(entry.position, 0)
+
+
+def checked_start(file: Readable, log_path: str, bounds: Bounds, offset: int) -> int:
+    """Return where to begin to look for the batch with `offset` in the log file `file`: at an index
+    entry that a check confirms, else at the start of the file.
+
+    An entry is right if a batch begins at its position, with the right checksum and a last offset
+    not above the entry's, and if the batches from the entry before it on, or from the start of the
+    file, lead to that position.
+    """
+    index = offset_index(log_path)
+    if index is None:
+        return 0
+    with index:
+        before, entry = index.last_two_below(offset + 1)
+    start = before.position if before else 0
+    if entry is None or not 0 <= start <= entry.position < file.size:
+        return 0
+    try:
+        for frame in checked_frames(file, start, bounds):
+            if frame.position >= entry.position:
+                is_right = frame.position == entry.position and _is_sound(file, frame, entry)
+                return entry.position if is_right else 0
+    except CorruptDataError:
+        return 0
+    return 0
+
+
+def _is_sound(file: Readable, frame: Frame, entry: OffsetEntry) -> bool:
+    """Brokers up to 3.9.0 and 4.0.0 wrote the last offset of several batches appended together
+    beside the position of the first of them: such an entry is right."""
+    if frame.header.last_offset > entry.offset:
+        return False
+    computed = computed_crc(file.read(frame.position, frame.header.size), 0, frame.header)
+    return computed == frame.header.crc
+
+
+def checked_frames(file: Readable, position: int, bounds: Bounds) -> Iterator[Frame]:
+    """Yield the batches from `position` on, their lengths, magics and offsets as they must be.
+
+    Ends where no whole batch is left. Raises CorruptDataError.
+    """
+    for frame in frames(file, position):
+        header = frame.header
+        if header.magic not in MAGICS:
+            raise CorruptDataError("magic", f"magic {header.magic}", position=frame.position)
+        if not bounds.hold(header):
+            detail = f"offsets {header.base_offset} to {header.last_offset}, "
+            detail += f"must be from {bounds.expected} on and below {bounds.limit}"
+            raise CorruptDataError("offset_order", detail, position=frame.position)
+        bounds = Bounds(header.last_offset + 1, bounds.limit)
+        yield frame
+
+
+def is_zero_filled(file: Readable, position: int) -> bool:
+    """Whether there is nothing but zeros from `position` to the end of the file."""
+    while position < file.size:
+        if any(file.read(position, _ZEROS_READ)):
+            return False
+        position += _ZEROS_READ
+    return True
 
 
 def first_offset_from(log_path: str, timestamp_ms: int) -> int:

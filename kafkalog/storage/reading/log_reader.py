@@ -16,14 +16,9 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
 from kafkalog.format.records import Record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.index_lookup import checked_frames, checked_start, is_zero_filled
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.reading.renamed_files import current_path
-from kafkalog.storage.reading.segment_lookup import (
-    checked_frames,
-    is_zero_filled,
-    opened_index,
-    start_position,
-)
 from kafkalog.storage.recovery.framing import Frame
 
 
@@ -178,8 +173,7 @@ class LogReader:
         bounds = offset_bounds(segment.base_offset, segment.next_base_offset)
         base_offset, next_offset, end = self._last_read
         if (base_offset, next_offset) != (segment.base_offset, offset):
-            with opened_index(file.path, segment.base_offset) as index:
-                end = start_position(file, index, bounds, offset)
+            end = checked_start(file, file.path, bounds, offset)
         try:
             for frame in checked_frames(file, end, bounds):
                 end = frame.end

@@ -23,7 +23,7 @@ from kafkalog.format.records import Record
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.reading.segment_lookup import is_zero_filled
+from kafkalog.storage.reading.index_lookup import is_zero_filled
 from kafkalog.storage.recovery.framing import Readable
 
 _HEAD_BYTES = LENGTH_BYTES + HEAD_BYTES[1]

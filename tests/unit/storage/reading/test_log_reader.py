@@ -14,9 +14,9 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading import log_reader
+from kafkalog.storage.reading.index_lookup import checked_frames
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.log_reader import LogChunk, LogReader
-from kafkalog.storage.reading.segment_lookup import checked_frames
 from kafkalog.wire.compression import CompressionType
 from tests.support.logs.samples import batch, record
 from tests.unit.storage.three_segments import (

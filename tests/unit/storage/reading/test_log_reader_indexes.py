@@ -16,8 +16,8 @@ from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import OFFSET_ENTRY, OffsetEntry, write_offset_index
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.index_lookup import checked_start
 from kafkalog.storage.reading.log_reader import LogReader
-from kafkalog.storage.reading.segment_lookup import OffsetIndexFile, start_position
 from tests.support.logs.samples import batch
 from tests.unit.storage.three_segments import (
     expected_from,
@@ -111,11 +111,9 @@ class CountingFile:
 
 def lookup(log: PartitionLog, offset: int) -> tuple[int, list[int]]:
     """Where the index lets a search in the first segment begin, and what was read to know it."""
-    with InputFile(log.segments[0].path) as file, InputFile(str(index_path(log, 0))) as index:
+    with InputFile(log.segments[0].path) as file:
         counting = CountingFile(file)
-        found = start_position(
-            counting, OffsetIndexFile(index, 0), Bounds(0, LARGEST_OFFSET), offset
-        )
+        found = checked_start(counting, file.path, Bounds(0, LARGEST_OFFSET), offset)
         return found, counting.positions
 
 
