@@ -12,7 +12,7 @@ from benchmarks.segments import HEADER_BYTES, Segment
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, MemoryWindow, Window
-from kafkalog.columns.records.segment_reader import read_batches, read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentBatchRows, SegmentRecords
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
 
@@ -50,7 +50,7 @@ def records_of_file(path: Path, columns: tuple[str, ...] = FULL) -> Iterator[pa.
 def _records(
     window: Window, columns: tuple[str, ...], *, check_crcs: bool
 ) -> Iterator[pa.RecordBatch]:
-    return read_segment_columns(window, _options(check_crcs=check_crcs), columns, {}, _fail)
+    return SegmentRecords(window, _options(check_crcs=check_crcs), columns, {}, _fail).rows()
 
 
 def headers(segment: Segment) -> Iterator[pa.RecordBatch]:
@@ -65,12 +65,12 @@ def headers_of_file(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _headers(window: Window) -> Iterator[pa.RecordBatch]:
-    return read_batches(window, _options(check_crcs=False), HEADER, {})
+    return SegmentBatchRows(window, _options(check_crcs=False), HEADER, {}).rows()
 
 
 def payload_bytes(segment: Segment) -> int:
     """How many bytes all payloads have, decompressed; by kafkalog's own account of batches."""
     window = MemoryWindow(segment.data)
-    found = read_batches(window, _options(check_crcs=False), ("uncompressed_size",), {})
+    found = SegmentBatchRows(window, _options(check_crcs=False), ("uncompressed_size",), {}).rows()
     sizes = sum(size for batch in found for size in batch.column(0).to_pylist())
     return sizes - HEADER_BYTES * len(segment.batches)

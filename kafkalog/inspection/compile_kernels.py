@@ -15,7 +15,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import MemoryWindow, WindowBytes
 from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.records.record_metadata import IS_CONTROL, record_schema
-from kafkalog.columns.records.segment_reader import Constants, read_batches, read_segment_columns
+from kafkalog.columns.records.segment_reader import Constants, SegmentBatchRows, SegmentRecords
 from kafkalog.columns.writing.batch_encoder import BatchEncoder
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.lag_status import LagSettings
@@ -45,11 +45,11 @@ def compile_kernels() -> None:
     constants: Constants = {"topic": "", "partition": 0, "file": "", "brokerId": 0}
     for segment in segments:
         window = MemoryWindow(np.frombuffer(bytearray(segment), dtype=np.uint8))
-        for _ in read_segment_columns(
+        for _ in SegmentRecords(
             window, SegmentOptions(0), columns, constants, lambda fault: None
-        ):
+        ).rows():
             pass
-        for _ in read_batches(window, SegmentOptions(0), ("size",), {}):
+        for _ in SegmentBatchRows(window, SegmentOptions(0), ("size",), {}).rows():
             pass
         source = WindowBytes(window)
         source.zero_run(0, source.size)

@@ -10,7 +10,7 @@ import pytest
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.records.batch_columns import _COLUMNS
-from kafkalog.columns.records.segment_reader import read_batches
+from kafkalog.columns.records.segment_reader import SegmentBatchRows
 from tests.support.golden.fixture_sets import CONSUMERS, dumped_batches, unique_segments
 from tests.support.logs.both_readers import memory_window
 
@@ -28,12 +28,12 @@ def test_every_batch_is_what_kafka_dump_log_printed(
         window = memory_window(segment.path.read_bytes())
         rows = [
             row
-            for batch in read_batches(
+            for batch in SegmentBatchRows(
                 window,
                 SegmentOptions(segment.base_offset, segment.next_base_offset),
                 tuple(_COLUMNS),
                 {},
-            )
+            ).rows()
             for row in batch.to_pylist()
         ]
         assert [_as_dumped(row) for row in rows] == expected, segment.path

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import read_byte_ranges
+from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from tests.support.golden.damaged_variants import FOUND, WHOLE
 from tests.support.golden.fixture_sets import Segment, unique_segments
 from tests.support.logs.both_readers import by_kernels, by_reference, memory_window
@@ -23,7 +23,7 @@ def _variant(unpacked: Callable[[str], Path], name: str) -> list[Segment]:
 def _ranges(segment: Segment) -> list[dict[str, object]]:
     options = SegmentOptions(segment.base_offset, segment.next_base_offset)
     window = memory_window(segment.path.read_bytes())
-    return list(read_byte_ranges(window, options, is_compacted=False))
+    return list(SegmentByteRanges(window, options, is_compacted=False).rows())
 
 
 def test_every_variant_has_its_expectation(unpacked: Callable[[str], Path]) -> None:

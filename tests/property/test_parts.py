@@ -19,7 +19,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
 from kafkalog.columns.batches.walk_start import may_begin_at
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OffsetEntry, write_offset_index
@@ -62,13 +62,13 @@ def told(read: SegmentRead, options: SegmentOptions | None = None) -> Told:
     rows = []
     faults = []
     with InputFile(read.path) as file:
-        batches = read_segment_columns(
+        batches = SegmentRecords(
             FileWindow(file),
             options_of(read) if options is None else options,
             COLUMNS,
             {},
             lambda fault: faults.append((fault.position, fault.fault.label)),
-        )
+        ).rows()
         for batch in batches:
             rows += [tuple(row.values()) for row in batch.to_pylist()]
     return Told(rows, faults)

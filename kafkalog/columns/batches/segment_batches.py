@@ -102,6 +102,12 @@ class SegmentBatches:
         """One more than the last offset believed so far."""
         return int(self._belief[EXPECTED])
 
+    def walk(self) -> int:
+        """Walk what `chunks` would give, and return `next_offset`."""
+        for _ in self.chunks():
+            pass
+        return self.next_offset
+
     def chunks(self) -> Iterator[Chunk]:
         """All ranges of the segment, or those up to where `end_offset` is reached."""
         while self._position < self._window.size:

@@ -145,7 +145,4 @@ def _log_end(read: SegmentRead) -> int:
             first_offset=LARGEST_OFFSET,
             start_position=start_position(file.path, LARGEST_OFFSET - 1),
         )
-        headers = SegmentHeaders(FileWindow(file), options)
-        for _ in headers.chunks():
-            pass
-        return headers.next_offset
+        return SegmentHeaders(FileWindow(file), options).walk()

@@ -6,8 +6,8 @@ Rules: docs/format.md F174 and F175.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from operator import attrgetter, itemgetter
 
 import numpy as np
@@ -27,6 +27,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, Window
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.columns.records.segment_reader import Constants, OnFault
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan, merged, subtract
 from kafkalog.storage.files.files import InputFile
@@ -34,59 +35,64 @@ from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.renamed_files import current_path
 from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
 
-Constants = Mapping[str, str | int | None]
 # Told of the offsets that came from another replica, and of its file.
 OnFilled = Callable[[OffsetSpan, str], None]
 
 
-def read_filled_records(
-    window: Window,
-    options: SegmentOptions,
-    columns: Sequence[str],
-    constants: Constants,
-    filling: Filling,
-    on_fault: Callable[[FaultyRange], None],
-    on_filled: OnFilled,
-    *,
-    with_control_records: bool = False,
-    outcomes: TransactionOutcomes | None = None,
-) -> Generator[pa.RecordBatch, None, int]:
-    """Read the records of the segment as `read_segment_columns` does; what damage hides comes from
-    the other replicas, each offset once. `on_fault` hears of damage that none of them fills.
+@dataclass
+class FilledRecords:
+    """The records of a segment as `SegmentRecords` has them; what damage hides comes from the other
+    replicas, each offset once. `on_fault` is called with damage that none of them fills.
 
     Batches next to damage, or to a gap where none should be, can lie about their offsets, which no
-    checksum covers: other replicas are asked first for them. Returns the offset after the last that
-    was found.
+    checksum covers: other replicas are read first for them. `log_end` is the offset after the last
+    that was found, once all rows were taken.
     """
-    own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
-    doubtful = doubtful_positions(window, own_options, filling)
-    reading = _Reading(columns, constants, with_control_records, outcomes)
-    own = _Sound(own_options)
-    yield from own.read(window, reading, without=doubtful)
-    missing = _missing(own, options, filling)
-    end_offset = min(own.next_offset, own_options.end_offset)
-    for other in filling.others:
-        agreed = [span for span in (_below(span, other.end_offset) for span in missing) if span]
-        path = current_path(other.path) if agreed else None
-        if path is None:
-            continue
-        found = _Sound(_theirs(options, other, agreed, path))
-        yield from _read_other(found, path, other, reading, agreed)
-        filled = subtract(agreed, subtract(agreed, found.spans))
-        for span in filled:
-            on_filled(span, path)
-            end_offset = max(end_offset, span.end)
-        missing = subtract(missing, filled)
-    if len(doubtful) and missing:
-        left = _Sound(own_options)
-        yield from left.read(window, reading, only=doubtful, spans=missing)
-        missing = subtract(missing, left.spans)
-        own.add_faults(left)
-    for fault in own.unfilled(missing, window, options, filling):
-        on_fault(fault)
-    if options.next_base_offset is None:
-        return max(end_offset, filling.end_offset)
-    return end_offset
+
+    window: Window
+    options: SegmentOptions
+    columns: Sequence[str]
+    constants: Constants
+    filling: Filling
+    on_fault: OnFault
+    on_filled: OnFilled
+    _: KW_ONLY
+    with_control_records: bool = False
+    outcomes: TransactionOutcomes | None = None
+    log_end: int = field(default=0, init=False)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the segment's own records, then those of other replicas."""
+        window, options, filling = self.window, self.options, self.filling
+        own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
+        doubtful = doubtful_positions(window, own_options, filling)
+        reading = _Reading(self.columns, self.constants, self.with_control_records, self.outcomes)
+        own = _Sound(own_options)
+        yield from own.read(window, reading, without=doubtful)
+        missing = _missing(own, options, filling)
+        end_offset = min(own.next_offset, own_options.end_offset)
+        for other in filling.others:
+            agreed = [span for span in (_below(span, other.end_offset) for span in missing) if span]
+            path = current_path(other.path) if agreed else None
+            if path is None:
+                continue
+            found = _Sound(_theirs(options, other, agreed, path))
+            yield from _read_other(found, path, other, reading, agreed)
+            filled = subtract(agreed, subtract(agreed, found.spans))
+            for span in filled:
+                self.on_filled(span, path)
+                end_offset = max(end_offset, span.end)
+            missing = subtract(missing, filled)
+        if len(doubtful) and missing:
+            left = _Sound(own_options)
+            yield from left.read(window, reading, only=doubtful, spans=missing)
+            missing = subtract(missing, left.spans)
+            own.add_faults(left)
+        for fault in own.unfilled(missing, window, options, filling):
+            self.on_fault(fault)
+        if options.next_base_offset is None:
+            end_offset = max(end_offset, filling.end_offset)
+        self.log_end = end_offset
 
 
 def _missing(own: _Sound, options: SegmentOptions, filling: Filling) -> list[OffsetSpan]:

@@ -5,7 +5,8 @@ Rules: docs/format.md F154 to F157.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -28,39 +29,45 @@ _Rows = list[tuple[OldestRange, int, bytes]]
 _SAME = {"timestampType": NO_VALUE, "timestampMs": NO_VALUE, "isTransactional": False}
 
 
-def read_oldest_records(
-    file: Readable,
-    options: SegmentOptions,
-    columns: Sequence[str],
-    constants: Constants,
-    on_fault: OnFault,
-) -> Generator[pa.RecordBatch, None, int]:
-    """As `segment_reader.read_segment_columns`, for a file of the oldest layout."""
-    base_offset = options.base_offset or 0
-    rows: _Rows = []
-    size = 0
-    log_end = base_offset + file.size
-    for found in read_oldest_file(
-        file,
-        base_offset,
-        first_offset=options.first_offset,
-        end_offset=options.end_offset,
-        check_crcs=options.check_crcs,
-        max_message_bytes=options.max_batch_bytes,
-    ):
-        if found.fault is not Fault.NONE:
-            if found.entry is None and found.fault is not Fault.TOO_LARGE:
-                log_end = base_offset + found.position
-            on_fault(_faulty(found, base_offset, is_last=options.next_base_offset is None))
-        for record in found.records:
-            rows.append((found, record.offset, record.value or b""))
-            size += len(record.value or b"")
-        if len(rows) >= _ROWS or size >= _BYTES:
-            yield _batch(rows, columns, constants)
-            rows, size = [], 0
-    if rows:
-        yield _batch(rows, columns, constants)
-    return log_end
+@dataclass
+class OldestRecords:
+    """The records of a file of the oldest layout, as `SegmentRecords` has those of the others."""
+
+    file: Readable
+    options: SegmentOptions
+    columns: Sequence[str]
+    constants: Constants
+    on_fault: OnFault
+    log_end: int = field(default=0, init=False)
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the records, in the order of the file."""
+        options = self.options
+        base_offset = options.base_offset or 0
+        rows: _Rows = []
+        size = 0
+        self.log_end = base_offset + self.file.size
+        for found in read_oldest_file(
+            self.file,
+            base_offset,
+            first_offset=options.first_offset,
+            end_offset=options.end_offset,
+            check_crcs=options.check_crcs,
+            max_message_bytes=options.max_batch_bytes,
+        ):
+            if found.fault is not Fault.NONE:
+                if found.entry is None and found.fault is not Fault.TOO_LARGE:
+                    self.log_end = base_offset + found.position
+                is_last = options.next_base_offset is None
+                self.on_fault(_faulty(found, base_offset, is_last=is_last))
+            for record in found.records:
+                rows.append((found, record.offset, record.value or b""))
+                size += len(record.value or b"")
+            if len(rows) >= _ROWS or size >= _BYTES:
+                yield _batch(rows, self.columns, self.constants)
+                rows, size = [], 0
+        if rows:
+            yield _batch(rows, self.columns, self.constants)
 
 
 def _faulty(found: OldestRange, base_offset: int, *, is_last: bool) -> FaultyRange:

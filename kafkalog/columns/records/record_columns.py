@@ -102,6 +102,11 @@ class RecordColumns:
         """Read only records with these offsets from now on."""
         self._requested = self._requested._replace(first_offset=first_offset, end_offset=end_offset)
 
+    def check(self, chunk: Chunk) -> None:
+        """Read the records of a chunk's sound batches, and set FAULT of those that yield none."""
+        for _ in self.batches(chunk):
+            pass
+
     def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The records of a chunk's sound batches. Sets FAULT of batches that yield none."""
         if self._outcomes is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from kafkalog.columns.batches.window import Window
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns
 from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.columns.records.sound_batches import checked_chunks
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
 from kafkalog.format.faults import Fault
 from kafkalog.storage.reading.log_bounds import ToldEnd
@@ -33,43 +34,63 @@ Constants = Mapping[str, str | int | None]
 OnFault = Callable[[FaultyRange], None]
 
 
-def read_segment_columns(
-    window: Window,
-    options: SegmentOptions,
-    columns: Sequence[str],
-    constants: Constants,
-    on_fault: OnFault,
-    *,
-    with_control_records: bool = False,
-    outcomes: TransactionOutcomes | None = None,
-) -> Generator[pa.RecordBatch, None, int]:
-    """The records of the segment's sound batches with the given columns of view `records`.
+class SegmentRecords:
+    """The records of a segment's sound batches with the given columns of view `records`.
 
-    `constants` are columns with one value for the whole segment, such as the topic. Every damaged
-    range that may have held asked offsets is told to `on_fault`, which may raise. With `outcomes`,
-    records of aborted transactions are left out. Returns the offset after the last sound batch, or
-    after the last that had to be looked at.
+    `constants` are columns with one value for the whole segment, such as the topic. `on_fault` is
+    called with every damaged range that may have held asked offsets, and may raise. With
+    `outcomes`, records of aborted transactions are left out.
     """
-    records = RecordColumns(
-        options,
-        columns,
-        constants,
-        with_control_records=with_control_records,
-        outcomes=outcomes,
-        by_headers=options.check_crcs,
-    )
-    faults = _AskedFaults(window, options)
-    batches = SegmentBatches(window, options)
-    for chunk in batches.chunks():
-        yield from records.batches(chunk)
-        for fault in faults.of(chunk.table):
-            on_fault(fault)
-    for fault in faults.at_end():
-        on_fault(fault)
-    return batches.next_offset
+
+    def __init__(
+        self,
+        window: Window,
+        options: SegmentOptions,
+        columns: Sequence[str],
+        constants: Constants,
+        on_fault: OnFault,
+        *,
+        with_control_records: bool = False,
+        outcomes: TransactionOutcomes | None = None,
+    ) -> None:
+        self._records = RecordColumns(
+            options,
+            columns,
+            constants,
+            with_control_records=with_control_records,
+            outcomes=outcomes,
+            by_headers=options.check_crcs,
+        )
+        self._on_fault = on_fault
+        self._faults = _AskedFaults(window, options)
+        self._batches = SegmentBatches(window, options)
+
+    @property
+    def log_end(self) -> int:
+        """The offset after the last sound batch, or after the last that had to be read, once all
+        rows were taken."""
+        return self._batches.next_offset
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the records, in the order of the file."""
+        for chunk in self._batches.chunks():
+            yield from self._records.batches(chunk)
+            self._report(self._faults.of(chunk.table))
+        self._report(self._faults.at_end())
+
+    def check(self) -> None:
+        """Call `on_fault` as `rows` does, and make no records."""
+        for chunk in self._batches.chunks():
+            self._records.check(chunk)
+            self._report(self._faults.of(chunk.table))
+        self._report(self._faults.at_end())
+
+    def _report(self, faults: Iterator[FaultyRange]) -> None:
+        for fault in faults:
+            self._on_fault(fault)
 
 
-# So many faults in a row are told without waiting for what comes behind them.
+# Report this many faults in a row without waiting for the next sound batch.
 _MOST_OPEN_FAULTS = 1000
 
 
@@ -127,29 +148,37 @@ class _AskedFaults:
         return faulty_range(row, self._window.unreadable, ends_log=ends_log)
 
 
-def read_batches(
-    window: Window, options: SegmentOptions, columns: Sequence[str], constants: Constants
-) -> Generator[pa.RecordBatch, None, int]:
-    """The batches of the segment that hold asked offsets, and all that are not sound, with the
-    given columns of view `batches`.
+class SegmentBatchRows:
+    """The batches of a segment that hold asked offsets, and all that are not sound, with the given
+    columns of view `batches`.
 
     Payloads are decompressed only for the columns that need it, and read at all only for those or
-    for checksums. Returns as `read_segment_columns` does.
+    for checksums.
     """
-    batches = BatchColumns(columns, constants)
-    is_deep = bool(DEEP_COLUMNS & set(columns))
-    records = RecordColumns(options, (), {}, with_control_records=True)
-    reads_payload = is_deep or (options.check_crcs and CHECKSUM_COLUMNS & set(columns))
-    walk = SegmentBatches if reads_payload else SegmentHeaders
-    walked = walk(window, options)
-    for chunk in walked.chunks():
-        if is_deep:
-            for _ in records.batches(chunk):
-                pass  # only what it finds out about the batches is of interest
-        batch = batches.batch(_asked_or_faulty(chunk.table, options))
-        if batch is not None:
-            yield batch
-    return walked.next_offset
+
+    def __init__(
+        self, window: Window, options: SegmentOptions, columns: Sequence[str], constants: Constants
+    ) -> None:
+        self._options = options
+        self._rows = BatchColumns(columns, constants)
+        self._is_deep = bool(DEEP_COLUMNS & set(columns))
+        self._records = RecordColumns(options, (), {}, with_control_records=True)
+        reads_payload = self._is_deep or (options.check_crcs and CHECKSUM_COLUMNS & set(columns))
+        self._batches = (SegmentBatches if reads_payload else SegmentHeaders)(window, options)
+
+    @property
+    def log_end(self) -> int:
+        """As `SegmentRecords.log_end`."""
+        return self._batches.next_offset
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the batches, in the order of the file."""
+        for chunk in self._batches.chunks():
+            if self._is_deep:
+                self._records.check(chunk)
+            batch = self._rows.batch(_asked_or_faulty(chunk.table, self._options))
+            if batch is not None:
+                yield batch
 
 
 def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
@@ -160,18 +189,19 @@ def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
     return asked
 
 
-def read_byte_ranges(
-    window: Window,
-    options: SegmentOptions,
-    *,
-    is_compacted: bool,
-    told_end: ToldEnd | None = None,
-) -> Generator[ByteRange, None, int]:
-    """The account of all bytes of the segment, in the order of the file; of a log's last one, with
-    what is missing up to its told end. Returns as `read_segment_columns` does."""
-    records = RecordColumns(options, (), {}, with_control_records=True)
-    ranges = ByteRanges(
-        SegmentFacts(
+class SegmentByteRanges:
+    """The account of all bytes of a segment; of a log's last one, with what is missing up to its
+    told end."""
+
+    def __init__(
+        self,
+        window: Window,
+        options: SegmentOptions,
+        *,
+        is_compacted: bool,
+        told_end: ToldEnd | None = None,
+    ) -> None:
+        facts = SegmentFacts(
             window.size,
             window.unreadable,
             options.base_offset,
@@ -179,11 +209,17 @@ def read_byte_ranges(
             is_compacted,
             told_end,
         )
-    )
-    batches = SegmentBatches(window, options)
-    for chunk in batches.chunks():
-        for _ in records.batches(chunk):
-            pass  # only what it finds out about the batches is of interest
-        yield from ranges.rows(chunk.table)
-    yield from ranges.last_rows()
-    return batches.next_offset
+        self._ranges = ByteRanges(facts)
+        self._options = options
+        self._batches = SegmentBatches(window, options)
+
+    @property
+    def log_end(self) -> int:
+        """As `SegmentRecords.log_end`."""
+        return self._batches.next_offset
+
+    def rows(self) -> Iterator[ByteRange]:
+        """Yield the ranges, in the order of the file."""
+        for chunk in checked_chunks(self._batches, self._options):
+            yield from self._ranges.rows(chunk.table)
+        yield from self._ranges.last_rows()

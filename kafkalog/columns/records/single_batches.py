@@ -11,7 +11,7 @@ from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import MemoryWindow
 from kafkalog.columns.jit.compiled import IntArray, LongArray
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.format.batch_header import (
     COMPRESSION_BITS,
     LEGACY_ATTRIBUTES_POSITION,
@@ -43,9 +43,9 @@ def batch_records(batch: bytes) -> BatchRecords | None:
     """The records in a batch's bytes; None if it is damaged, or has none."""
     data = np.frombuffer(bytearray(batch), dtype=np.uint8)
     faults: list[FaultyRange] = []
-    read = read_segment_columns(
+    read = SegmentRecords(
         MemoryWindow(data), SegmentOptions(), _COLUMNS, {}, faults.append, with_control_records=True
-    )
+    ).rows()
     found = [[integers(batch.column(name)).copy() for name in _COLUMNS] for batch in read]
     if faults or not found:
         return None

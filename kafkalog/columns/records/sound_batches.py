@@ -19,18 +19,17 @@ def sound_batches(segments: Sequence[SegmentFile]) -> Iterator[PlacedBatch]:
     for segment in segments:
         options = SegmentOptions.of(segment)
         with InputFile(segment.path) as file:
-            for chunk in judged_chunks(SegmentBatches(FileWindow(file), options), options):
+            for chunk in checked_chunks(SegmentBatches(FileWindow(file), options), options):
                 for row in chunk.table[chunk.table[:, FAULT] == 0].tolist():
                     data = batch_bytes(chunk, row)
                     yield PlacedBatch(data, segment.path, row[POSITION])
 
 
-def judged_chunks(batches: SegmentBatches, options: SegmentOptions) -> Iterator[Chunk]:
-    """The segment's chunks, with the faults that only show when records are read."""
+def checked_chunks(batches: SegmentBatches, options: SegmentOptions) -> Iterator[Chunk]:
+    """Yield the segment's chunks, with the faults that only show when records are read."""
     records = RecordColumns(options, (), {}, with_control_records=True)
     for chunk in batches.chunks():
-        for _ in records.batches(chunk):
-            pass  # only what it finds out about the batches is of interest
+        records.check(chunk)
         yield chunk
 
 

@@ -14,7 +14,7 @@ from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_metadata import record_schema
-from kafkalog.columns.records.segment_reader import read_batches, read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentBatchRows, SegmentRecords
 from kafkalog.command_line.dump.plan import Item, LogItem, planned
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import (
@@ -120,9 +120,9 @@ def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
     with opened(read.path) as file:
         window = FileWindow(file)
         if request.is_deep:
-            for records in read_segment_columns(window, options, columns, constants, on_fault):
+            for records in SegmentRecords(window, options, columns, constants, on_fault).rows():
                 yield (records if keep is None else keep(records)), ()
         else:
-            for batches in read_batches(window, options, columns, constants):
+            for batches in SegmentBatchRows(window, options, columns, constants).rows():
                 yield batches, ()
     yield None, tuple(found)

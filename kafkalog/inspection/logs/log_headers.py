@@ -26,7 +26,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.single_batches import batch_records
-from kafkalog.columns.records.sound_batches import judged_chunks
+from kafkalog.columns.records.sound_batches import checked_chunks
 from kafkalog.columns.transactions.transaction_markers import offsets_of
 from kafkalog.format.batch_header import V2_HEADER_BYTES
 from kafkalog.format.faults import Fault
@@ -82,7 +82,7 @@ class LogHeaders:
                 is_whole = number in self._read_whole
                 walk_class = SegmentBatches if is_whole else SegmentHeaders
                 batches = walk_class(FileWindow(file), options)
-                chunks = judged_chunks(batches, options) if is_whole else batches.chunks()
+                chunks = checked_chunks(batches, options) if is_whole else batches.chunks()
                 for chunk in chunks:
                     if not is_whole and self._is_odd(chunk, is_last=follower == LARGEST_OFFSET):
                         self.doubtful.add(number)

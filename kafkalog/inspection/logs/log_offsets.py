@@ -12,7 +12,7 @@ from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, LAST_OF
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -56,10 +56,8 @@ def log_end_offset(log: PartitionLog, *, check_crcs: bool = True) -> int:
     segment = log.segments[-1]
     with InputFile(segment.path) as file:
         walk_class = SegmentBatches if check_crcs else SegmentHeaders
-        batches = walk_class(FileWindow(file), SegmentOptions.of(segment))
-        for _ in batches.chunks():
-            pass
-        return max(bounds.start_offset, batches.next_offset)
+        log_end = walk_class(FileWindow(file), SegmentOptions.of(segment)).walk()
+    return max(bounds.start_offset, log_end)
 
 
 def latest_offset(log: PartitionLog) -> int:
@@ -109,9 +107,9 @@ def _later(file: InputFile, segment: SegmentFile, latest: _Latest | None) -> _La
 def _first_at(window: FileWindow, options: SegmentOptions, timestamp_ms: int) -> int | None:
     """The first asked offset whose record has the timestamp, and a timestamp at all."""
     columns = ("offset", "timestampMs", "timestampType")
-    for batch in read_segment_columns(
+    for batch in SegmentRecords(
         window, options, columns, {}, lambda fault: None, with_control_records=True
-    ):
+    ).rows():
         offsets, times, types = (integers(batch.column(name)) for name in columns)
         found = offsets[(times == timestamp_ms) & (types >= 0)]
         if len(found):

@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.filled_records import read_filled_records
+from kafkalog.columns.records.filled_records import FilledRecords
 from kafkalog.inspection.logs.time_lookup import offset_for_time
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.reading.renamed_files import opened
@@ -47,7 +47,7 @@ def _first_late_offset(
     options = SegmentOptions.of(segment, first_offset=start_offset)
     earliest: list[int] = []
     with opened(segment.path) as file:
-        for batch in read_filled_records(
+        for batch in FilledRecords(
             FileWindow(file),
             options,
             ("offset", "timestampMs"),
@@ -56,7 +56,7 @@ def _first_late_offset(
             on_fault=lambda fault: None,
             on_filled=lambda span, path: None,
             with_control_records=True,
-        ):
+        ).rows():
             offsets, times = (np.asarray(batch.column(name)) for name in batch.schema.names)
             late = offsets[times >= timestamp_ms]
             if len(late):

@@ -21,7 +21,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import first_offset_from, start_position
@@ -100,9 +100,9 @@ def _first_late_offset(
     window: FileWindow, options: SegmentOptions, timestamp_ms: int
 ) -> int | None:
     columns = ("offset", "timestampMs")
-    for batch in read_segment_columns(
+    for batch in SegmentRecords(
         window, options, columns, {}, lambda fault: None, with_control_records=True
-    ):
+    ).rows():
         offsets, times = (integers(batch.column(name)) for name in columns)
         late = offsets[times >= timestamp_ms]
         if len(late):

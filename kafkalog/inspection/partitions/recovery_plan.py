@@ -20,7 +20,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.columns.records.segment_reader import read_byte_ranges
+from kafkalog.columns.records.segment_reader import SegmentByteRanges
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
@@ -118,7 +118,7 @@ def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment]
 def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRange]:
     options = SegmentOptions.of(segment)
     with InputFile(segment.path) as file:
-        yield from read_byte_ranges(FileWindow(file), options, is_compacted=is_compacted)
+        yield from SegmentByteRanges(FileWindow(file), options, is_compacted=is_compacted).rows()
 
 
 def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:

@@ -25,7 +25,7 @@ from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range, mi
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.sound_batches import batch_bytes, judged_chunks
+from kafkalog.columns.records.sound_batches import batch_bytes, checked_chunks
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.batch_header import LEADER_EPOCH_POSITION
 from kafkalog.format.faults import Fault
@@ -201,7 +201,7 @@ class _Salvage:
         with InputFile(segment.path) as file:
             self.source_bytes += file.size
             batches = SegmentBatches(FileWindow(file), options)
-            for chunk in judged_chunks(batches, options):
+            for chunk in checked_chunks(batches, options):
                 self._add(chunk, segment, file)
             if segment.next_base_offset is not None:
                 self._place(file, segment.next_base_offset)

@@ -12,7 +12,7 @@ from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
-from kafkalog.columns.records.segment_reader import read_batches
+from kafkalog.columns.records.segment_reader import SegmentBatchRows
 from kafkalog.inspection.partitions.segments import HeaderAccount
 from kafkalog.storage.partition_log import SegmentFile
 from kafkalog.storage.reading.renamed_files import opened
@@ -82,7 +82,7 @@ def _codec(number: int) -> str:
 def _with_payloads(found: Storage, segment: SegmentFile, options: SegmentOptions) -> Storage:
     stored = uncompressed = 0
     with opened(segment.path) as file:
-        for batch in read_batches(FileWindow(file), options, _SIZES, {}):
+        for batch in SegmentBatchRows(FileWindow(file), options, _SIZES, {}).rows():
             known = batch.filter(batch.column("is_valid"))
             uncompressed += pc.sum(known.column("uncompressed_size")).as_py() or 0
             is_known = known.column("uncompressed_size").is_valid()

@@ -103,10 +103,8 @@ def _segments(entries: Sequence[Entry], mark: str) -> Iterator[_Segment]:
 def _end_offset(log: Entry, base_offset: int) -> int:
     options = SegmentOptions(base_offset, check_crcs=False)
     with InputFile(log.path) as file:
-        headers = SegmentHeaders(FileWindow(file), options)
-        for _ in headers.chunks():
-            pass  # only where the last one ends is of interest
-    return max(headers.next_offset, base_offset)
+        end_offset = SegmentHeaders(FileWindow(file), options).walk()
+    return max(end_offset, base_offset)
 
 
 def _why_left_out(deleted: _Segment, kept: Sequence[_Segment]) -> str | None:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
 import pyarrow as pa
 
-from kafkalog.columns.batches.byte_ranges import ByteRange
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.filled_records import read_filled_records
-from kafkalog.columns.records.oldest_records import read_oldest_records
+from kafkalog.columns.records.filled_records import FilledRecords
+from kafkalog.columns.records.oldest_records import OldestRecords
 from kafkalog.columns.records.segment_reader import (
-    read_batches,
-    read_byte_ranges,
-    read_segment_columns,
+    SegmentBatchRows,
+    SegmentByteRanges,
+    SegmentRecords,
 )
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.columns.transactions.transaction_outcomes import (
@@ -50,19 +49,54 @@ from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.views.options.options import Mode, ReadOptions, View
 from kafkalog.views.reading.passed_damage import PassedDamage
 
-_Columns = tuple[str, ...]
-# Arrow record batches and, at last, the offset where the log ends.
-_Read = Generator[pa.RecordBatch, None, int]
-
 _logger = logger(__name__)
 
 _ROWS_PER_BATCH = 4096
 
 
+@dataclass
+class _Read:
+    """The read of one segment into the asked view: `file` is now at `path`. `log_end` is where the
+    log ends, once all rows were taken."""
+
+    file: InputFile
+    segment: SegmentRead
+    options: ReadOptions
+    columns: tuple[str, ...]
+    log_end: int = 0
+
+    @property
+    def path(self) -> str:
+        return self.file.path
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, in the order of the file."""
+        is_oldest = oldest_base_offset(os.path.basename(self.path)) is not None
+        view = _oldest_records if is_oldest else _VIEWS[self.options.view]
+        return view(self)
+
+    def segment_options(self, start_position: int | None = None) -> SegmentOptions:
+        """How the segment is read; from `start_position` on, if it is given."""
+        options = SegmentOptions.of_read(
+            self.segment,
+            timestamps=self.options.timestamps,
+            check_crcs=self.options.check_crcs,
+            max_batch_bytes=self.options.max_batch_bytes,
+        )
+        if start_position is None:
+            return options
+        return replace(options, start_position=start_position)
+
+    @property
+    def constants(self) -> dict[str, str | int | None]:
+        segment = self.segment
+        return {"topic": segment.topic, "partition": segment.partition, "file": self.path}
+
+
 def read_segment(
-    segment: SegmentRead, options: ReadOptions, columns: _Columns
+    segment: SegmentRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one segment in the asked view."""
+    """Yield the rows of one segment in the asked view."""
     try:
         file = opened(segment.path)
     except FileNotFoundError:
@@ -72,15 +106,14 @@ def read_segment(
         )
         report_data_loss(message, fail=options.offsets.fail_on_data_loss)
         return
-    is_oldest = oldest_base_offset(os.path.basename(file.path)) is not None
     with file:
-        read = _oldest_records if is_oldest else _VIEWS[options.view]
-        log_end = yield from read(FileWindow(file), segment, file.path, options, columns)
+        read = _Read(file, segment, options, columns)
+        yield from read.rows()
     asked = max(segment.asked_start or 0, segment.asked_end or 0)
-    if asked > log_end:
+    if asked > read.log_end:
         report_data_loss(
             f"offset {asked} of {segment.topic}-{segment.partition} is not in the log, "
-            f"which holds {segment.log_start} up to {log_end}",
+            f"which holds {segment.log_start} up to {read.log_end}",
             fail=options.offsets.fail_on_data_loss,
         )
 
@@ -95,8 +128,7 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     damage = _Damage(segment.path, options.mode)
     asked = SegmentOptions.of(segment, first_offset=log_end)
     with InputFile(segment.path) as file:
-        for _ in read_segment_columns(FileWindow(file), asked, ("offset",), {}, damage.report):
-            pass
+        SegmentRecords(FileWindow(file), asked, (), {}, damage.report).check()
         _report_missing_end(told_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()
 
@@ -108,37 +140,22 @@ def report_lost_log(log: PartitionLog, asked_end: int, options: ReadOptions) -> 
     damage.summarise()
 
 
-def _segment_options(segment: SegmentRead, options: ReadOptions) -> SegmentOptions:
-    return SegmentOptions.of_read(
-        segment,
-        timestamps=options.timestamps,
-        check_crcs=options.check_crcs,
-        max_batch_bytes=options.max_batch_bytes,
-    )
-
-
-def _constants(segment: SegmentRead, path: str) -> dict[str, str | int | None]:
-    return {"topic": segment.topic, "partition": segment.partition, "file": path}
-
-
 def _records(
-    window: FileWindow,
-    segment: SegmentRead,
-    path: str,
-    options: ReadOptions,
-    columns: _Columns,
-    *,
-    with_control_records: bool = False,
-) -> _Read:
-    damage = _Damage(path, options.mode)
-    begins = segment.start_position or start_position(path, segment.first_offset)
-    segment_options = replace(_segment_options(segment, options), start_position=begins)
-    constants = {**_constants(segment, path), "brokerId": segment.broker_id}
-    with _outcomes(segment, path, options) as outcomes:
+    read: _Read, columns: tuple[str, ...] | None = None, *, with_control_records: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the records with these columns, None for those that were asked for."""
+    segment, window = read.segment, FileWindow(read.file)
+    columns = read.columns if columns is None else columns
+    damage = _Damage(read.path, read.options.mode)
+    begins = segment.start_position or start_position(read.path, segment.first_offset)
+    options = read.segment_options(begins)
+    constants = {**read.constants, "brokerId": segment.broker_id}
+    records: SegmentRecords | FilledRecords
+    with _outcomes(read) as outcomes:
         if segment.filling is None:
-            log_end = yield from read_segment_columns(
+            records = SegmentRecords(
                 window,
-                segment_options,
+                options,
                 columns,
                 constants,
                 damage.report,
@@ -146,9 +163,9 @@ def _records(
                 outcomes=outcomes,
             )
         else:
-            log_end = yield from read_filled_records(
+            records = FilledRecords(
                 window,
-                segment_options,
+                options,
                 columns,
                 constants,
                 segment.filling,
@@ -157,11 +174,12 @@ def _records(
                 with_control_records=with_control_records,
                 outcomes=outcomes,
             )
-    if options.timestamps is None:
-        found_end = max(log_end, segment.first_offset)
+        yield from records.rows()
+    read.log_end = records.log_end
+    if read.options.timestamps is None:
+        found_end = max(read.log_end, segment.first_offset)
         _report_missing_end(segment.told_end, found_end, segment.end_offset, window.size, damage)
     damage.summarise()
-    return log_end
 
 
 def _report_missing_end(
@@ -176,24 +194,25 @@ def _report_missing_end(
         damage.report(missing)
 
 
-def _outcomes(
-    segment: SegmentRead, path: str, options: ReadOptions
-) -> AbstractContextManager[TransactionOutcomes | None]:
-    """What became of the segment's transactions, if only committed records are wanted."""
-    committed = segment.committed
+def _outcomes(read: _Read) -> AbstractContextManager[TransactionOutcomes | None]:
+    """Return what became of the segment's transactions, if only committed records are wanted."""
+    segment, committed = read.segment, read.segment.committed
     if committed is None:
         return nullcontext()
     logs = [
         (
-            _log_of_now(log, segment, path) if number == 0 else with_segments_of_now(log, log.path),
+            _log_of_now(log, segment, read.path)
+            if number == 0
+            else with_segments_of_now(log, log.path),
             end,
         )
         for number, (log, end) in enumerate(committed.logs)
     ]
-    follower = segment.next_base_offset
-    first = max(segment.base_offset or 0, segment.first_offset)
-    asked = OffsetSpan(first, segment.end_offset if follower is None else follower)
-    return transaction_outcomes(logs, asked, committed.end_offset, check_crcs=options.check_crcs)
+    end = segment.end_offset if segment.next_base_offset is None else segment.next_base_offset
+    asked = OffsetSpan(max(segment.base_offset or 0, segment.first_offset), end)
+    return transaction_outcomes(
+        logs, asked, committed.end_offset, check_crcs=read.options.check_crcs
+    )
 
 
 def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> PartitionLog:
@@ -209,9 +228,8 @@ def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> Partition
     return replace(now, segments=(own, *later))
 
 
-def _messages(
-    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> _Read:
+def _messages(read: _Read) -> Iterator[pa.RecordBatch]:
+    segment = read.segment
     constants = {
         "cluster_id": segment.cluster_id,
         "input_path": segment.input_path,
@@ -219,73 +237,53 @@ def _messages(
         "partition": segment.partition,
     }
     messages = MessageColumns(
-        segment.topic or "", columns, constants, show_secrets=options.show_secrets
+        segment.topic or "", read.columns, constants, show_secrets=read.options.show_secrets
     )
-    names = messages.record_columns
-    records = _records(window, segment, path, options, names, with_control_records=True)
-    return _turned(records, messages.batches)
+    for records in _records(read, messages.record_columns, with_control_records=True):
+        yield from messages.batches(records)
 
 
-def _turned(records: _Read, turn: Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]]) -> _Read:
-    """What is made of each record batch; returns as the read of the records does."""
-    while True:
-        try:
-            batch = next(records)
-        except StopIteration as end:
-            log_end: int = end.value
-            return log_end
-        yield from turn(batch)
-
-
-def _coordinator_rows(
-    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> _Read:
+def _coordinator_rows(read: _Read) -> Iterator[pa.RecordBatch]:
     constants = {
-        "cluster_id": segment.cluster_id,
-        "input_path": segment.input_path,
-        "internal_partition": segment.partition,
+        "cluster_id": read.segment.cluster_id,
+        "input_path": read.segment.input_path,
+        "internal_partition": read.segment.partition,
     }
-    rows_of = group_rows if options.view is View.GROUP_METADATA else transaction_state_rows
-
-    def batches(records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    view = read.options.view
+    rows_of = group_rows if view is View.GROUP_METADATA else transaction_state_rows
+    for records in _records(read, GROUP_RECORD_COLUMNS, with_control_records=True):
         rows = rows_of(records)
         while some := list(islice(rows, _ROWS_PER_BATCH)):
-            yield table_batch(options.view.value, some, constants, columns)
-
-    records = _records(
-        window, segment, path, options, GROUP_RECORD_COLUMNS, with_control_records=True
-    )
-    return _turned(records, batches)
+            yield table_batch(view.value, some, constants, read.columns)
 
 
-def _oldest_records(
-    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> _Read:
-    damage = _Damage(path, options.mode)
-    log_end = yield from read_oldest_records(
-        window,
-        _segment_options(segment, options),
-        columns,
-        {**_constants(segment, path), "brokerId": segment.broker_id},
+def _oldest_records(read: _Read) -> Iterator[pa.RecordBatch]:
+    damage = _Damage(read.path, read.options.mode)
+    records = OldestRecords(
+        FileWindow(read.file),
+        read.segment_options(),
+        read.columns,
+        {**read.constants, "brokerId": read.segment.broker_id},
         damage.report,
     )
+    yield from records.rows()
+    read.log_end = records.log_end
     damage.summarise()
-    return log_end
 
 
-def _batches(
-    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> _Read:
-    # Damage is told wherever it is: the walk begins where the file does.
-    segment_options = _segment_options(segment, options)
-    return read_batches(window, segment_options, columns, _constants(segment, path))
+def _batches(read: _Read) -> Iterator[pa.RecordBatch]:
+    # All damage is shown: the walk begins where the file does.
+    batches = SegmentBatchRows(
+        FileWindow(read.file), read.segment_options(), read.columns, read.constants
+    )
+    yield from batches.rows()
+    read.log_end = batches.log_end
 
 
-def _byte_ranges(
-    window: FileWindow, segment: SegmentRead, path: str, options: ReadOptions, columns: _Columns
-) -> _Read:
+def _byte_ranges(read: _Read) -> Iterator[pa.RecordBatch]:
+    segment, window = read.segment, FileWindow(read.file)
     constants = {
-        **_constants(segment, path),
+        **read.constants,
         "cluster_id": segment.cluster_id,
         "broker_id": segment.broker_id,
         "input_path": segment.input_path,
@@ -293,30 +291,20 @@ def _byte_ranges(
         "segment_base_offset": segment.base_offset,
         "is_last_segment": segment.next_base_offset is None,
     }
-    ranges = read_byte_ranges(
+    ranges = SegmentByteRanges(
         window,
-        _segment_options(segment, options),
+        read.segment_options(),
         is_compacted=segment.is_compacted,
         told_end=segment.told_end,
     )
-    rows: list[ByteRange] = []
-    while True:
-        try:
-            row = next(ranges)
-        except StopIteration as end:
-            log_end: int = end.value
-            break
-        if options.view is View.BYTE_RANGES or row.get("kind") is not None:
-            rows.append(row)
-        if len(rows) == _ROWS_PER_BATCH:
-            yield table_batch("byte_ranges", rows, constants, columns)
-            rows.clear()
-    if rows:
-        yield table_batch("byte_ranges", rows, constants, columns)
-    return log_end
+    is_all = read.options.view is View.BYTE_RANGES
+    rows = (row for row in ranges.rows() if is_all or row.get("kind") is not None)
+    while some := list(islice(rows, _ROWS_PER_BATCH)):
+        yield table_batch("byte_ranges", some, constants, read.columns)
+    read.log_end = ranges.log_end
 
 
-_VIEWS: dict[View, Callable[..., _Read]] = {
+_VIEWS: dict[View, Callable[[_Read], Iterator[pa.RecordBatch]]] = {
     View.RECORDS: _records,
     View.MESSAGES: _messages,
     View.OFFSET_COMMITS: partial(_records, with_control_records=True),

@@ -12,8 +12,8 @@ from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.records.segment_reader import (
     Constants,
-    read_byte_ranges,
-    read_segment_columns,
+    SegmentByteRanges,
+    SegmentRecords,
 )
 from kafkalog.storage.reading.log_bounds import ToldEnd
 from tests.support.logs.both_readers import memory_window
@@ -29,14 +29,14 @@ def records_table(
     **options: Any,
 ) -> pa.Table:
     """View `records` of one segment; damaged ranges go into `faults`."""
-    batches = read_segment_columns(
+    batches = SegmentRecords(
         memory_window(data),
         SegmentOptions(**options),
         columns,
         constants or {},
         (faults if faults is not None else []).append,
         with_control_records=with_control_records,
-    )
+    ).rows()
     return pa.Table.from_batches(batches, schema=arrow_schema("records", tuple(columns)))
 
 
@@ -46,7 +46,7 @@ def byte_ranges(
     """View `byte_ranges` of one segment."""
     window = memory_window(data)
     return list(
-        read_byte_ranges(
+        SegmentByteRanges(
             window, SegmentOptions(**options), is_compacted=is_compacted, told_end=told_end
-        )
+        ).rows()
     )

@@ -21,9 +21,9 @@ import kafkalog.inspection
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.segment_reader import (
-    read_batches,
-    read_byte_ranges,
-    read_segment_columns,
+    SegmentBatchRows,
+    SegmentByteRanges,
+    SegmentRecords,
 )
 from kafkalog.inspection.compile_kernels import compile_kernels
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
@@ -64,20 +64,20 @@ def read_in_every_way(segment: Segment) -> None:
     loose = SegmentOptions(None, None, check_crcs=False, max_batch_bytes=2000)
     window = memory_window(segment.path.read_bytes())
     for options, columns in ((whole, RECORDS), (part, RECORDS), (loose, ("offset",)), (part, ())):
-        list(read_segment_columns(window, options, columns, CONSTANTS, lambda fault: None))
-    batches = read_segment_columns(
+        list(SegmentRecords(window, options, columns, CONSTANTS, lambda fault: None).rows())
+    batches = SegmentRecords(
         window,
         whole,
         COMMIT_RECORD_COLUMNS,
         CONSTANTS,
         lambda fault: None,
         with_control_records=True,
-    )
+    ).rows()
     list(CommitRows(None, {}, COMMITS).batches(batches))
     for options, columns in ((part, BATCHES), (loose, ("position",))):
-        list(read_batches(window, options, columns, CONSTANTS))
+        list(SegmentBatchRows(window, options, columns, CONSTANTS).rows())
     with InputFile(str(segment.path)) as file:
-        list(read_byte_ranges(FileWindow(file), whole, is_compacted=False))
+        list(SegmentByteRanges(FileWindow(file), whole, is_compacted=False).rows())
     file_found = SegmentFile(str(segment.path), base, following, 0, "")
     log = PartitionLog("topic", 0, "", LogDir(""), (file_found,))
     offset_for_time(log, base, 1_700_000_000_000)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.inspection.compile_kernels import compile_kernels
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.files import InputFile
@@ -39,9 +39,9 @@ def main(path: str) -> None:
     constants = {"topic": "topic", "partition": 0, "file": path}
     rows = 0
     with InputFile(path) as file:
-        batches = read_segment_columns(
+        batches = SegmentRecords(
             FileWindow(file), SegmentOptions(0), columns, constants, lambda fault: None
-        )
+        ).rows()
         for batch in batches:
             rows += batch.num_rows
     json.dump({"rows": rows, "bytes": memory("VmHWM") - before}, sys.stdout)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.format.records import Record
 from tests.support.golden.fixture_sets import unique_segments
 from tests.support.logs.both_readers import memory_window
@@ -139,13 +139,11 @@ def test_reading_ends_before_the_end_offset(end: int, read: int) -> None:
     assert table.column("offset").to_pylist() == list(range(read))
 
 
-def test_the_offset_after_the_last_sound_batch_is_returned() -> None:
+def test_the_log_ends_after_the_last_sound_batch() -> None:
     # F13, F96: damage behind it does not count.
     data = joined([batch(0), batch(3), b"\x99" * 70])
-    batches = read_segment_columns(
+    records = SegmentRecords(
         memory_window(data), SegmentOptions(0), ("offset",), {}, lambda fault: None
     )
-    with pytest.raises(StopIteration) as stop:
-        while True:
-            next(batches)
-    assert stop.value.value == 6
+    assert sum(batch.num_rows for batch in records.rows()) == 6
+    assert records.log_end == 6

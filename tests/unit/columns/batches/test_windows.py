@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafkalog.columns.batches.segment_batches import CHUNK_BYTES, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import SEARCH_BYTES, FileWindow, MemoryWindow, WindowBytes
-from kafkalog.columns.records.segment_reader import read_batches
+from kafkalog.columns.records.segment_reader import SegmentBatchRows
 from tests.support.logs.both_readers import BytesSource, memory_window
 from tests.support.logs.samples import batch, consecutive, joined
 
@@ -99,9 +99,9 @@ def test_headers_alone_are_read_where_batches_are_large() -> None:
     source = CountingSource(data)
     rows = [
         row
-        for found in read_batches(
+        for found in SegmentBatchRows(
             FileWindow(source), SegmentOptions(0), ("base_offset", "size"), {}
-        )
+        ).rows()
         for row in found.to_pylist()
     ]
     assert rows == [{"base_offset": first, "size": len(data) // 20} for first in range(20)]

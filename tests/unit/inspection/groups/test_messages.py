@@ -8,7 +8,7 @@ import pytest
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import read_segment_columns
+from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.inspection.groups import messages as message_columns
@@ -39,14 +39,14 @@ def segment() -> bytes:
 def read(columns: tuple[str, ...] = COLUMNS) -> list[list[dict[str, Any]]]:
     """The rows of each batch that comes out."""
     messages = MessageColumns(TOPIC, columns, CONSTANTS, show_secrets=False)
-    records = read_segment_columns(
+    records = SegmentRecords(
         memory_window(segment()),
         SegmentOptions(0, None),
         messages.record_columns,
         {"file": "f.log", "brokerId": 1},
         lambda fault: pytest.fail(str(fault)),
         with_control_records=True,
-    )
+    ).rows()
     made = [batch for record_batch in records for batch in messages.batches(record_batch)]
     for batch in made:
         batch.validate(full=True)
@@ -91,9 +91,9 @@ def test_a_key_of_no_known_form_is_there_as_bytes() -> None:
     columns = ("key", "raw_key", "is_tombstone", "reason")
     messages = MessageColumns("__remote_log_metadata", columns, CONSTANTS, show_secrets=False)
     data = write_batch([Record(0, 5, 0, b"id:t:3", None)])
-    records = read_segment_columns(
+    records = SegmentRecords(
         memory_window(data), SegmentOptions(0, None), messages.record_columns, {}, pytest.fail
-    )
+    ).rows()
     rows = [
         row for each in records for batch in messages.batches(each) for row in batch.to_pylist()
     ]

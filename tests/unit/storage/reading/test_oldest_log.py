@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.oldest_records import read_oldest_records
+from kafkalog.columns.records.oldest_records import OldestRecords
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.storage.files.files import InputFile
@@ -204,7 +204,7 @@ def test_columns_of_view_records(tmp_path: Path) -> None:
     with InputFile(str(path)) as file:
         constants = {"topic": "t", "partition": 3}
         options = SegmentOptions(base_offset=100)
-        batches = list(read_oldest_records(file, options, columns, constants, faults.append))
+        batches = list(OldestRecords(file, options, columns, constants, faults.append).rows())
     common = {
         "key": None, "topic": "t", "partition": 3, "timestamp": None, "timestampType": -1,
         "headers": None, "timestampMs": -1, "leaderEpoch": None, "isTransactional": False,
@@ -226,6 +226,6 @@ def test_many_messages_come_in_batches_of_bounded_size(tmp_path: Path) -> None:
     path.write_bytes(entry(b"x" * 100) * 10_000)
     with InputFile(str(path)) as file:
         batches = list(
-            read_oldest_records(file, SegmentOptions(base_offset=0), ("offset",), {}, print)
+            OldestRecords(file, SegmentOptions(base_offset=0), ("offset",), {}, print).rows()
         )
     assert [batch.num_rows for batch in batches] == [4096, 4096, 1808]
