@@ -1,28 +1,22 @@
-"""How commands that look for something show it: the first rows, and a verdict in one line."""
+"""How commands show findings: the first rows, and a verdict in one line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from kafkalog.command_line.terminal import styled, tell, write_table
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import Decorator, show_option
 from kafkalog.words import counted, printable_lines
 
 
-def show_option(noun: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option --show, given to the command as `show`."""
-    return click.option(
-        "--show",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=100,
-        show_default=True,
-        help=f"How many {noun} to list in text; the other formats list all.",
-    )
+def shown_rows_option(noun: str) -> Decorator:
+    """Add --show, received as `show`, for the table that `write_findings` writes."""
+    return show_option(f"{noun} as text; JSON and CSV have all", default=100)
 
 
 def write_findings(
@@ -33,8 +27,8 @@ def write_findings(
     show: int,
     noun: str,
 ) -> None:
-    """Write the rows: in text the first `show` and how many more there are, nothing where there is
-    none; all of them in the other formats."""
+    """Write the rows: as text the first `show` and how many more there are, and nothing if there
+    are none; in the other formats all of them."""
     is_text = table_format == "text"
     shown = rows[:show] if is_text else rows
     if shown or not is_text:
@@ -43,20 +37,23 @@ def write_findings(
         click.echo(f"and {counted(len(rows) - len(shown), noun)} more: --show {len(rows)}")
 
 
-def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> ExitCode:
-    """Write the last line, to stderr where stdout has rows for programs; the exit code that goes
-    with it."""
+def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> None:
+    """Write the last line, to stderr if stdout has rows for programs."""
     if table_format == "text":
         click.echo(styled(printable_lines(verdict), fg="red" if has_findings else "green"))
     else:
         tell(verdict)
-    return ExitCode.FINDINGS if has_findings else ExitCode.DONE
+
+
+def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:
+    """Return the exit code of a command that has done its work; `fails` is --fail-on-findings."""
+    return ExitCode.FINDINGS if has_findings and fails else ExitCode.DONE
 
 
 def table_rows(
     rows: Sequence[Mapping[str, Any]], names: Sequence[str], table_format: str
 ) -> list[list[object]]:
-    """The values of these columns; in CSV, which has no lists, a list is JSON."""
+    """Return the values of these columns; in CSV, which has no lists, a list is JSON."""
     found = [[row[name] for name in names] for row in rows]
     if table_format != "csv":
         return found

@@ -1,86 +1,16 @@
-"""The arguments that say what is read: the same paths as those of jobs, topics and partitions."""
+"""The logs that a command reads: those under its paths, of its topics and partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from shlex import quote
 from typing import Any
 
-import click
-
-from kafkalog.command_line.terminal import tell
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, is_asked
-from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, names_that_are_there
-
-# How a path is written that is read, for help texts.
-LOG_DIRS_MEANING = """\
-\b
-A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a
-glob of these; a path, or a URI such as s3://bucket/path with credentials in the
-environment.
-"""
-# Either name gives the moment that a command speaks of.
-MOMENT_NAMES = ("--as-of", "--at")
-
-
-def log_dirs_argument(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument LOG_DIR..., given to the command as `log_dirs`."""
-    return click.argument(
-        "log_dirs", metavar="LOG_DIR...", nargs=-1, required=True, type=click.Path()
-    )(function)
-
-
-def new_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The option --to, given to the command as `target`: a log directory to write."""
-    return click.option(
-        "--to",
-        "target",
-        metavar="NEW_LOG_DIR",
-        required=True,
-        type=click.Path(),
-        help="The log directory to write; it must not exist.",
-    )(function)
-
-
-def partition_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options --topic and --partition, given to the command as `topics` and `partitions`."""
-    topic = click.option(
-        "--topic", "topics", metavar="TOPIC", multiple=True, help="Only this topic; repeatable."
-    )
-    return topic(partition_option("Only this partition of each topic; repeatable.")(function))
-
-
-def partition_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option --partition alone, given to the command as `partitions`."""
-    return click.option(
-        "--partition",
-        "partitions",
-        metavar="N",
-        type=click.IntRange(min=0),
-        multiple=True,
-        help=meaning,
-    )
-
-
-class _Time(click.ParamType[int]):
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return given_time_ms(value, tell)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-def time_option(
-    names: Sequence[str], parameter: str, meaning: str
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """An option that is a time, given to the command in milliseconds."""
-    words = f"{meaning}: such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED}."
-    return click.option(*names, parameter, metavar="TIME", type=_Time(), help=words)
+from kafkalog.words import first_names, names_that_are_there
 
 
 def bytes_in(logs: Sequence[PartitionLog]) -> int:
@@ -89,22 +19,22 @@ def bytes_in(logs: Sequence[PartitionLog]) -> int:
 
 
 def logs_of_topics(
-    log_dirs: Sequence[str], topics: Sequence[str] = (), partitions: Sequence[int] = ()
+    paths: Sequence[str], topics: Sequence[str] = (), partitions: Sequence[int] = ()
 ) -> list[PartitionLog]:
-    """The logs under the paths, internal topics included; of these topics and partitions, if any
-    are given. A checkpoint file that cannot be read is logged and left aside.
+    """Return the logs under the paths, including internal topics; only those of the topics and
+    partitions, if any are given. Logs a checkpoint file that cannot be read, and ignores it.
 
-    Raises LogDirError for paths that hold no log, and for what only checkpoints there know; and
-    OptionError for a topic or a partition that none of them has.
+    Raises LogDirError for paths without a log, and for partitions that only checkpoints name; and
+    OptionError for a topic or a partition that no log has.
     """
-    found = find_partitions(log_dirs, strict=False)
-    with missing_topics_explained(log_dirs, found, topics, partitions):
+    found = find_partitions(paths, strict=False)
+    with missing_topics_explained(paths, found, topics, partitions):
         return with_topics(found, topics, partitions)
 
 
 @contextmanager
 def missing_topics_explained(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     found: Sequence[PartitionLog],
     topics: Sequence[str],
     partitions: Sequence[int],
@@ -116,8 +46,8 @@ def missing_topics_explained(
     except OptionError as error:
         from kafkalog.storage.log_dir.other_entries import absent_lines
 
-        deleted = [*_deleted_lines(log_dirs, set(topics) - {log.topic for log in found})]
-        absent = [*absent_lines(log_dirs, found, topics, partitions)]
+        deleted = [*_deleted_lines(paths, set(topics) - {log.topic for log in found})]
+        absent = [*absent_lines(paths, found, topics, partitions)]
         if absent:
             raise LogDirError("; ".join((*absent, *deleted))) from None
         if deleted:
@@ -126,13 +56,13 @@ def missing_topics_explained(
         raise
 
 
-def _deleted_lines(log_dirs: Sequence[str], topics: Collection[str]) -> Iterator[str]:
+def _deleted_lines(paths: Sequence[str], topics: Collection[str]) -> Iterator[str]:
     """A line for each of the topics that is there in directories which a broker has marked."""
     from kafkalog.storage.log_dir.deleted_logs import deleted_names
     from kafkalog.storage.log_dir.log_dir import input_entries
 
     directories = [
-        entry.path for path in log_dirs for entry in input_entries(path) if entry.is_directory
+        entry.path for path in paths for entry in input_entries(path) if entry.is_directory
     ]
     for directory in directories:
         for topic, names in deleted_names(directory, topics).items():

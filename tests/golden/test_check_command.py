@@ -189,7 +189,7 @@ def test_a_log_directory_without_any_partition_left_is_not_passed_over(tmp_path:
     said = f"not there: {len(told)} partitions that the checkpoints of {tmp_path} name: "
     code, out, err = run(tmp_path)
     assert (code, out) == (3, "")
-    assert f"{tmp_path}: no segment there to check; {said}" in err
+    assert f"{tmp_path}: there is no segment to check; {said}" in err
     code, _, err = run(tmp_path, SHOP, "--no-indexes")
     assert (code, err.startswith(said)) == (0, True)
 
@@ -279,7 +279,7 @@ def test_several_processes_find_the_same(damaged: Path) -> None:
 def test_nothing_to_check_is_not_sound(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     code, out, err = run(tmp_path)
-    assert (code, out, "no segment there to check" in err) == (3, "", True)
+    assert (code, out, "there is no segment to check" in err) == (3, "", True)
 
 
 def test_a_topic_that_is_not_there_is_a_wrong_argument() -> None:

@@ -143,7 +143,7 @@ def test_who_is_behind_since_when() -> None:
 def test_at_a_past_moment_the_group_had_what_it_had_committed() -> None:
     # F312, F324
     before = rows(SHOP, "--group", "reports", "--as-of", "2026-11-13T12:00:00Z")
-    assert before == rows(SHOP, "--group", "reports", "--at", "2026-11-13T12:00:00")
+    assert before == rows(SHOP, "--group", "reports", "--as-of", "2026-11-13T12:00:00")
     now = rows(SHOP, "--group", "reports")
     assert [row["partition"] for row in before] == [0, 1, 2]
     for one, other in zip(before, now, strict=True):
@@ -177,7 +177,10 @@ def test_csv_has_a_header_and_nothing_for_none() -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        (("--group", "nobody"), "option --group: got 'nobody', allowed: groups that are there:"),
+        (
+            ("--group", "nobody"),
+            "option --group: got 'nobody', allowed: groups of the log directories:",
+        ),
         (("--group", "report"), "did you mean reports? There are "),
         (("--group", "reports", "--all-groups"), "--all-groups cannot be used with --group"),
         (("--as-of", "noon"), "'noon' is no time"),
@@ -296,7 +299,7 @@ def test_a_commit_of_a_topic_that_was_deleted_since_is_named(unpacked: Unpacked)
 
 def test_where_groups_are_that_commit_to_zookeeper_is_told(unpacked: Unpacked) -> None:
     where = (
-        "groups that commit to ZooKeeper are in its files: kafkalog job consumer_lag --zookeeper"
+        "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper"
     )
     log_dirs = str(unpacked("kafka08.logs") / "log-dirs")
     found = CliRunner().invoke(kafkalog, ["groups", log_dirs])

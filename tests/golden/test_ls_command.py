@@ -38,7 +38,7 @@ def test_partitions_begin_and_end_where_the_broker_said(unpacked: Unpacked) -> N
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
     found = {
         f"{row['topic']}-{row['partition']}": (row["start_offset"], row["end_offset"])
-        for row in rows(logs / "log-dirs", "--partitions")
+        for row in rows(logs / "log-dirs", "--by", "partition")
     }
     starts, ends = printed_offsets(golden, -2), printed_offsets(golden, -1)
     assert {key: found[key] for key in ends} == {key: (starts[key], ends[key]) for key in ends}
@@ -46,7 +46,7 @@ def test_partitions_begin_and_end_where_the_broker_said(unpacked: Unpacked) -> N
 
 def test_segments_hold_the_batches_that_dump_log_printed(unpacked: Unpacked) -> None:
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
-    found = {row["file"]: row for row in rows(logs / "log-dirs", "--segments")}
+    found = {row["file"]: row for row in rows(logs / "log-dirs", "--by", "segment")}
     compared = 0
     for segment in unique_segments(logs):
         told = dumped_batches(golden, segment)
@@ -69,8 +69,8 @@ def test_segments_hold_the_batches_that_dump_log_printed(unpacked: Unpacked) -> 
 def test_topics_are_the_sum_of_their_partitions_and_segments() -> None:
     by_topic = {row["topic"]: row for row in rows(SHOP)}
     assert list(by_topic) == ["__consumer_offsets", "customers", "orders"]
-    for table in ("--partitions", "--segments"):
-        parts = [row for row in rows(SHOP, table) if row["topic"] == "orders"]
+    for level in ("partition", "segment"):
+        parts = [row for row in rows(SHOP, "--by", level) if row["topic"] == "orders"]
         for name in ("size", "records", "batches"):
             assert sum(row[name] for row in parts) == by_topic["orders"][name]
     files = [path for path in SHOP.rglob("orders-*/*") if path.suffix == ".log"]
@@ -143,7 +143,7 @@ def test_what_is_beside_uploaded_segments_is_known(unpacked: Unpacked) -> None:
 def test_files_of_zookeeper_are_named_and_left_to_others(unpacked: Unpacked) -> None:
     folder = unpacked("kafka39zk.zookeeper") / "zookeeper-live"
     code, _, err = run(folder)
-    assert (code, 'which format("zookeeper") reads' in err) == (3, True)
+    assert (code, 'read them with format("zookeeper")' in err) == (3, True)
     code, out, err = run(folder, SHOP)
     assert (code, "orders" in out, 'format("zookeeper")' in err) == (0, True, True)
 
@@ -153,9 +153,9 @@ def test_damaged_segments_are_listed_as_far_as_headers_tell(tmp_path: Path) -> N
     shutil.copytree(SHOP / "orders-0", copy)
     segment = copy / f"{0:020d}.log"
     segment.write_bytes(segment.read_bytes()[:20_000] + b"\xff" * 5000)
-    row, _ = rows(copy, "--segments", "--deep")
+    row, _ = rows(copy, "--by", "segment", "--deep")
     assert row["size"] == 25_000
-    assert 0 < row["batches"] < rows(SHOP / "orders-0", "--segments")[0]["batches"]
+    assert 0 < row["batches"] < rows(SHOP / "orders-0", "--by", "segment")[0]["batches"]
 
 
 @pytest.mark.parametrize(

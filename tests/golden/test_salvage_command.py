@@ -54,7 +54,7 @@ def test_the_rows_are_those_of_the_jobs_tables(tmp_path: Path) -> None:
     lost = rows(DAMAGED, "--to", tmp_path / "one")
     assert [(row["kind"], row["position"], row["length"]) for row in lost] == DAMAGED_RANGES
     assert [*lost[0]] == [field["name"] for field in table_fields("lost_ranges")]
-    (salvaged,) = rows(DAMAGED, "--to", tmp_path / "two", "--partitions")
+    (salvaged,) = rows(DAMAGED, "--to", tmp_path / "two", "--by", "partition")
     assert [*salvaged] == [field["name"] for field in table_fields("salvage")]
     assert salvaged["directory"] == str(tmp_path / "two" / "e.w-0")
     assert [row["kind"] for row in salvaged["lost_ranges"]] == ["checksum", "zeros", "garbage"]

@@ -120,7 +120,7 @@ def test_what_is_open_began_when_its_coordinator_says(unpacked: Unpacked) -> Non
     golden = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["transactions"]
     paths = log_dirs(unpacked("kafka44.logs"))
     at_ms = 1_795_250_000_000
-    found = rows(*paths, "--at", at_ms)
+    found = rows(*paths, "--as-of", at_ms)
     for row in found:
         told = golden[row["transactional_id"]]["describe"]
         started = re.search(r"transactionStartTimeMs=OptionalLong\[(\d+)\]", told)
@@ -142,7 +142,7 @@ def hung(tmp_path: Path) -> Path:
 
 def test_a_hanging_transaction_is_a_finding(hung: Path) -> None:
     # F216
-    asked = (hung, "--find-hanging", "--max-transaction-timeout", 1, "--at")
+    asked = (hung, "--find-hanging", "--max-transaction-timeout", 1, "--as-of")
     assert rows(*asked, LAST_MS + MINUTE_MS) == []
     assert run(*asked, LAST_MS + MINUTE_MS)[0] == 0
     (row,) = rows(*asked, LAST_MS + MINUTE_MS + 1)
@@ -171,7 +171,7 @@ def test_without_the_coordinators_topic_nothing_hangs(hung: Path) -> None:
     *_, last = rows(hung / "orders-0", "--all")
     assert (last["outcome"], last["reason"]) == ("open", "unknown")
     code, _, err = run(hung / "orders-0", "--list")
-    assert (code, "no partition of __transaction_state there" in err) == (3, True)
+    assert (code, "there is no partition of __transaction_state" in err) == (3, True)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -214,4 +214,4 @@ def test_of_one_topic_only_its_transactions_are_told(unpacked: Unpacked) -> None
 
 def test_an_id_that_nobody_has_is_a_wrong_argument(unpacked: Unpacked) -> None:
     code, _, err = run(*log_dirs(unpacked("kafka44.logs")), "--list", "--transactional-id", "x")
-    assert (code, "ids that are there: shop." in err) == (2, True)
+    assert (code, "ids of the log directories: shop." in err) == (2, True)

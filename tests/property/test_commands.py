@@ -15,7 +15,7 @@ from tests.support.repository import SHOP
 
 MOMENT = "2026-11-12T12:00:00Z"
 COMMANDS = (
-    ("ls", "--deep", "--partitions"),
+    ("ls", "--deep", "--by", "partition"),
     ("check",),
     ("get-offsets", "--time", "max-timestamp"),
     ("get-offsets", "--time", MOMENT),

@@ -15,7 +15,7 @@ from tests.support.repository import EXAMPLES
 
 pytestmark = [*needs_store, pytest.mark.deep]
 COMMANDS = [
-    ("ls", "--segments"),
+    ("ls", "--by", "segment"),
     ("check",),
     ("dump", "--deep"),
     ("dump", "--format", "json", "--raw"),

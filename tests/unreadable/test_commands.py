@@ -68,7 +68,7 @@ def test_a_file_that_cannot_be_opened_costs_a_row_and_not_the_run(
     "arguments",
     [
         ("ls",),
-        ("ls", "--segments"),
+        ("ls", "--by", "segment"),
         ("txns",),
         ("groups", "--all-groups"),
         ("find", "--topic", "orders", "--key", "absent"),

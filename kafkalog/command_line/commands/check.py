@@ -6,27 +6,33 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.findings_table import show_option, write_findings, write_verdict
-from kafkalog.command_line.inputs import (
-    LOG_DIRS_MEANING,
-    bytes_in,
-    log_dirs_argument,
-    logs_of_topics,
-    partition_options,
+from kafkalog.command_line.findings_table import (
+    exit_code,
+    shown_rows_option,
+    write_findings,
+    write_verdict,
 )
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    fail_on_findings_option,
+    partition_option,
+    paths_argument,
+    topic_option,
+)
 
 _SEVERITIES = ("error", "warning", "information")
 _FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
-Checked are checksums, framing, offsets from batch to batch and from segment to segment, every
-record; and the indexes, producer snapshots, leader epochs and ids beside the logs. The kinds of
-findings are explained in docs/format.md.
+{PATHS_MEANING}
+The command checks checksums, framing, offsets from batch to batch and from segment to segment, and
+every record; then the indexes, producer snapshots, leader epochs and ids beside the logs.
+docs/format.md explains the kinds of findings.
 
 \b
 Examples:
@@ -37,52 +43,54 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@log_dirs_argument
-@partition_options
-@click.option("--no-indexes", is_flag=True, help="Only the logs, not the files beside them.")
+@paths_argument
+@topic_option()
+@partition_option()
+@click.option("--no-indexes", is_flag=True, help="Check the logs only, not the files beside them.")
 @click.option(
     "--severity",
     type=click.Choice(_SEVERITIES),
     default="warning",
     show_default=True,
-    help="Findings from this severity on are listed and lead to exit code 1: error, records are "
-    "lost or an index misleads; warning, something beside the records is wrong; information, legal "
-    "oddities.",
+    help="Report findings of this severity and above. error: records are lost, or an index is "
+    "misleading; warning: something other than records is wrong; information: unusual but legal.",
 )
-@show_option("findings")
+@shown_rows_option("findings")
+@fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def check(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     topics: Sequence[str],
     partitions: Sequence[int],
     no_indexes: bool,
     severity: str,
     show: int,
+    fail_on_findings: bool,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Check checksums, framing, offsets, records and indexes; exit with 1 on findings."""
+    """Check checksums, framing, offsets, records and indexes."""
     from kafkalog.command_line.findings import check_logs
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
-    logs = logs_of_topics(log_dirs, topics, partitions)
+    logs = logs_of_topics(paths, topics, partitions)
     size = bytes_in(logs)
-    absent = [*absent_lines(log_dirs, logs, topics, partitions)]
+    absent = [*absent_lines(paths, logs, topics, partitions)]
     if not any(log.segments for log in logs):
-        nothing = f"{', '.join(log_dirs)}: no segment there to check"
+        nothing = f"{', '.join(paths)}: there is no segment to check"
         raise LogDirError("; ".join((nothing, *absent)))
     tiered = next((log for log in logs if log.tiered_topic_id is not None), None)
     if tiered is not None and not no_indexes:
         place = tiered.segments[0].path if tiered.segments else tiered.path
         raise LogDirError(
-            f"{tiered.name} has segments in tiered storage, {place}: the files "
-            "beside these are not checked, their logs are with --no-indexes"
+            f"{tiered.name} has segments in tiered storage, {place}, whose indexes this command "
+            "does not check: use --no-indexes to check the logs"
         )
     passes = 1 if no_indexes else 2
     with progress_bar(size * passes, "checking") as bar:
         checked = check_logs(
-            log_dirs,
+            paths,
             logs,
             with_indexes=not no_indexes,
             processes=processes_for(size, processes),
@@ -93,4 +101,5 @@ def check(
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     found = [finding for finding in checked.findings if finding.severity in listed]
     write_findings(_FINDING_COLUMNS, found, table_format, show=show, noun="finding")
-    return write_verdict(checked.words(), table_format, has_findings=bool(found))
+    write_verdict(checked.words(), table_format, has_findings=bool(found))
+    return exit_code(has_findings=bool(found), fails=fail_on_findings)

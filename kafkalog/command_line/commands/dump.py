@@ -1,13 +1,22 @@
-"""`kafkalog dump`: what stands in Kafka's files."""
+"""`kafkalog dump`: the contents of Kafka's files."""
 
 from __future__ import annotations
 
 import click
 
-from kafkalog.command_line.inputs import partition_options, time_option
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    GivenOffsets,
+    fail_on_findings_option,
+    from_time_option,
+    offsets_option,
+    partition_option,
+    paths_argument,
+    topic_option,
+    until_time_option,
+)
 
 _EPILOG = """\
 \b
@@ -20,45 +29,59 @@ Examples:
   kafkalog dump --follow /data/kafka/orders-0
 
 \b
-A PATH is a log directory, a partition directory, a file of one, or a glob of
-these. Known are .log, .index, .timeindex, .txnindex, .snapshot, .checkpoint
-(of KRaft's metadata) and the checkpoints of log directories and partitions.
+PATH is a log directory, a partition directory, a file of one, or a glob of
+these. The command reads .log, .index, .timeindex, .txnindex, .snapshot and
+.checkpoint files (KRaft metadata), and the checkpoints of log directories and
+partitions.
 
 \b
-Text has kafka-dump-log's lines. A key or a value that is UTF-8 stands as it is,
-what is not, and what a terminal could take for a command, as \\x1b. JSON lines
-and CSV lose nothing: what is no UTF-8 is in base64, in keyBase64, payloadBase64.
+Text output has the lines of kafka-dump-log. Keys and values are UTF-8; other
+bytes, and control characters, are escapes such as \\x1b. JSON lines and CSV
+lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 """
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
-@click.option("--deep", is_flag=True, help="Records too, not batches alone.")
-@click.option("--payloads/--no-payloads", default=True, help="Of records, keys and values too.")
+@paths_argument
+@click.option("--deep", is_flag=True, help="Show records, not only batches.")
+@click.option(
+    "--payloads/--no-payloads",
+    default=True,
+    show_default=True,
+    help="Include the keys and values of records.",
+)
 @click.option("--raw", is_flag=True, help="Do not decode the records of internal topics.")
-@click.option("--show-secrets", is_flag=True, help="Also what schemas of internal topics hide.")
+@click.option(
+    "--show-secrets", is_flag=True, help="Show secrets in the records of internal topics."
+)
 @click.option(
     "--format",
     "output_format",
     type=click.Choice(("text", "json", "csv", "parquet")),
-    help="text, unless --output ends with .json, .jsonl, .csv or .parquet; parquet has the columns "
-    "of views batches and records.",
+    help="Default: by the ending of --output (.json, .jsonl, .csv, .parquet), otherwise text. "
+    "parquet has the columns of views batches and records.",
 )
 @click.option(
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Write to this file instead of stdout; it replaces an older one when it is complete. A "
-    "file that is read is refused.",
+    help="Write to FILE instead of stdout, replacing an older one when complete. FILE must not be "
+    "one of the input files.",
 )
-@partition_options
-@click.option("--offsets", metavar="FROM:UNTIL", help="These offsets, UNTIL not included.")
-@time_option(["--from-time"], "from_ms", "Records of this time or later")
-@time_option(["--until-time"], "until_ms", "Records before this time")
-@click.option("--key", metavar="KEY", help="Records with this key: text, hex:… or base64:….")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="So many, then stop.")
-@click.option("--follow", is_flag=True, help="Go on as logs grow, until Ctrl-C.")
-@click.option("--fail-on-findings", is_flag=True, help="Exit with 1 if there is damage.")
+@topic_option()
+@partition_option()
+@offsets_option(
+    "Only these offsets, UNTIL not included, of all partitions or of one; repeatable for several "
+    "partitions."
+)
+@from_time_option("Only records of this time or later")
+@until_time_option("Only records before this time")
+@click.option("--key", metavar="KEY", help="Only records with this key: text, hex:… or base64:….")
+@click.option(
+    "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after N batches or records."
+)
+@click.option("--follow", is_flag=True, help="Wait for new batches as logs grow, until Ctrl-C.")
+@fail_on_findings_option(default=False)
 @processes_option
 def dump(
     paths: tuple[str, ...],
@@ -70,7 +93,7 @@ def dump(
     output: str | None,
     topics: tuple[str, ...],
     partitions: tuple[int, ...],
-    offsets: str | None,
+    offsets: tuple[GivenOffsets, ...],
     from_ms: int | None,
     until_ms: int | None,
     key: str | None,
@@ -79,27 +102,26 @@ def dump(
     fail_on_findings: bool,
     processes: int | None,
 ) -> ExitCode:
-    """Show the batches of logs, or the records with --deep, and what stands in the files beside.
+    """Show the batches or records of logs, and the contents of the files beside them.
 
-    Damage is told at its place, and reading goes on behind it. --key and times imply --deep.
+    Damage is reported at its position, and reading continues after it. --key, --from-time and
+    --until-time imply --deep.
     """
     from kafkalog.command_line.dump.request import (
         DumpRequest,
+        OffsetBounds,
         bytes_given,
         format_asked,
-        offsets_asked,
         times_asked,
     )
 
-    first_offset, end_offset = offsets_asked(offsets)
     timestamps = times_asked(from_ms, until_ms)
     given_format = format_asked(output_format, output)
     request = DumpRequest(
         paths=paths,
         topics=topics,
         partitions=partitions,
-        first_offset=first_offset,
-        end_offset=end_offset,
+        offsets=OffsetBounds.of(offsets),
         timestamps=timestamps,
         key=bytes_given("--key", key),
         output_format=given_format,
@@ -112,7 +134,7 @@ def dump(
         output=output,
     )
     if given_format == "parquet" and (output is None or follow):
-        raise OptionError("--format", "parquet", "with --output FILE, and not with --follow")
+        raise OptionError("--format", "parquet", "parquet with --output FILE, and without --follow")
     if follow:
         from kafkalog.command_line.dump.follow import run_follow
 

@@ -1,4 +1,4 @@
-"""`kafkalog find`: where a record is, or what was searched without finding it."""
+"""`kafkalog find`: find records by key or value, and show what was searched."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.inputs import LOG_DIRS_MEANING, log_dirs_argument, partition_option
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    partition_option,
+    paths_argument,
+    topic_option,
+)
 from kafkalog.words import time_text
 
 _FOUND = (
@@ -26,10 +31,11 @@ _DAMAGED = ("topic", "partition", "file", "position", "size", "fault", "first_of
 _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
+{PATHS_MEANING}
 \b
-The newest records come first; a value size of - is a tombstone. What was searched
-stands on stderr, in JSON also as lines. Exit codes: 0 found, 1 not found.
+The newest records come first; a value size of - is a tombstone. A summary of what
+was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
+1 not found.
 
 \b
 Examples:
@@ -40,28 +46,28 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@log_dirs_argument
+@paths_argument
+@topic_option("Search this topic; repeatable.", required=True)
+@partition_option()
+@click.option("--key", metavar="KEY", help="Find records with this key: text, hex:… or base64:….")
 @click.option(
-    "--topic",
-    "topics",
-    metavar="TOPIC",
-    multiple=True,
-    required=True,
-    help="Search this topic; repeatable.",
+    "--value-contains",
+    "contained",
+    metavar="BYTES",
+    help="Find records whose value contains these bytes: text, hex:… or base64:….",
 )
-@partition_option("Only this partition; repeatable.")
-@click.option("--key", metavar="KEY", help="Exactly this key: text, hex:… or base64:….")
-@click.option("--value-contains", "contained", metavar="BYTES", help="These bytes in the value.")
 @click.option(
     "--partitioner",
     type=click.Choice(("java",)),
-    help="Search only the partition that Java's default partitioner gives the key.",
+    help="Search only the partition that the default partitioner of Java producers chooses for the "
+    "key.",
 )
 @click.option(
     "--partition-count",
     metavar="N",
     type=click.IntRange(min=1),
-    help="With --partitioner and one --topic: how many partitions it has, where not all are here.",
+    help="With --partitioner and one --topic: the number of its partitions, if some are missing "
+    "here.",
 )
 @click.option(
     "--limit",
@@ -69,12 +75,12 @@ Examples:
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
-    help="So many of the newest.",
+    help="Print the newest N records.",
 )
 @table_format_option
 @processes_option
 def find(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     topics: Sequence[str],
     partitions: Sequence[int],
     key: str | None,
@@ -85,7 +91,7 @@ def find(
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Find records by their key or value, or tell what was searched without finding any."""
+    """Find records by key or value, and show what was searched."""
     from kafkalog.command_line.dump.request import bytes_given
     from kafkalog.command_line.find_search import Asked, asked_logs, search
 
@@ -99,13 +105,13 @@ def find(
         limit=limit,
     )
     if asked.key is None and asked.contained is None:
-        raise click.UsageError("What to find is missing: --key KEY, or --value-contains BYTES.")
+        raise click.UsageError("Missing option '--key' or '--value-contains'.")
     if asked.by_partitioner and asked.key is None:
         raise OptionError("--partitioner", partitioner, "together with --key")
     if partition_count is not None and (len(set(topics)) > 1 or not asked.by_partitioner):
         allowed = "with --partitioner and one --topic"
         raise OptionError("--partition-count", str(partition_count), allowed)
-    result = search(asked_logs(log_dirs, asked), asked, processes=processes)
+    result = search(asked_logs(paths, asked), asked, processes=processes)
     if table_format == "json":
         write_table(("type", *_FOUND), [("found", *row) for row in result.found], "json")
         write_table(("type", *_SEARCHED), [("searched", *row) for row in result.searched], "json")

@@ -1,4 +1,4 @@
-"""`kafkalog get-offsets`: what kafka-get-offsets answers, from disk."""
+"""`kafkalog get-offsets`: offsets of partitions, as kafka-get-offsets prints them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import (
-    LOG_DIRS_MEANING,
-    bytes_in,
-    log_dirs_argument,
-)
+from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    partition_option,
+    paths_argument,
+    topic_option,
+    topic_pattern_option,
+)
 from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
 
 if TYPE_CHECKING:
@@ -37,63 +40,65 @@ _Row = tuple[str | None, int | None, int]
 _Answer = tuple[_Row | None, str | None]
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
-Give the log directories of all brokers for all partitions; of replicas the best one answers.
-A partition without an answer has no line, as with kafka-get-offsets.
+{PATHS_MEANING}
+Give the log directories of all brokers to see all partitions; of several replicas the best one
+counts. A partition without an offset for the time has no line, as with kafka-get-offsets.
 
 \b
 Examples:
   kafkalog get-offsets /var/lib/kafka/data
   kafkalog get-offsets /var/lib/kafka/data --time earliest --exclude-internal-topics
-  kafkalog get-offsets /var/lib/kafka/data --time 2026-11-21T12:00:00Z --topic 'shop.*'
+  kafkalog get-offsets /var/lib/kafka/data --time 2026-11-21T12:00:00Z --topic-pattern 'shop.*'
   kafkalog get-offsets /var/lib/kafka/data --topic-partitions 'orders:0-2,clicks:5'
 """
 
 
 @click.command("get-offsets", epilog=_EPILOG)
-@log_dirs_argument
+@paths_argument
 @click.option(
     "--time",
     "time",
     metavar="TIME",
     default="latest",
     show_default=True,
-    help="latest, earliest, max-timestamp, earliest-local, latest-tiered (of tiered storage that "
-    "is given); or the first record that is as late as a time such as 2026-11-21T12:00:00Z, "
+    help="latest, earliest, max-timestamp, earliest-local, latest-tiered (of the given tiered "
+    "storage), or a time: the first record at or after it, such as 2026-11-21T12:00:00Z, "
     f"{TIMES_ALLOWED}.",
 )
-@click.option("--topic", metavar="REGEX", help="Only topics whose whole name this matches.")
-@click.option("--partitions", metavar="N,…", help="Only these partitions.")
+@topic_option()
+@topic_pattern_option("Only topics whose whole name matches this regular expression.")
+@partition_option()
 @click.option(
     "--topic-partitions",
     metavar="PATTERN,…",
-    help="Only what one of these patterns means: a topic's regular expression and, behind a colon, "
-    "N, N-M (without M), N- or -M; either may be left out.",
+    help="Only partitions that one of these patterns matches: a regular expression for the topic, "
+    "then a colon and N, N-M (without M), N- or -M; either part is optional.",
 )
 @click.option(
-    "--exclude-internal-topics", is_flag=True, help="Without __consumer_offsets and the like."
+    "--exclude-internal-topics", is_flag=True, help="Leave out __consumer_offsets and the like."
 )
 @table_format_option
 @processes_option
 def get_offsets(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     time: str,
-    topic: str | None,
-    partitions: str | None,
+    topics: Sequence[str],
+    topic_pattern: str | None,
+    partitions: Sequence[int],
     topic_partitions: str | None,
     exclude_internal_topics: bool,
     table_format: str,
     processes: int | None,
 ) -> None:
-    """Print offsets of partitions: topic:partition:offset, a line each."""
+    """Print offsets of partitions as lines topic:partition:offset."""
     from kafkalog.inspection.logs.replica_facts import replica_sets
     from kafkalog.storage.log_dir.other_entries import absent_partitions
     from kafkalog.storage.names import INTERNAL_TOPICS
 
     question, is_tiered = _question(time)
-    is_chosen = _choice(topic, partitions, topic_partitions)
+    is_chosen = _choice(topics, topic_pattern, partitions, topic_partitions)
     excluded = INTERNAL_TOPICS if exclude_internal_topics else frozenset()
-    logs = _logs(log_dirs, is_tiered=is_tiered)
+    logs = _logs(paths, is_tiered=is_tiered)
     present = [
         (key, replicas)
         for replicas in replica_sets([log for log in logs if log.is_live])
@@ -102,23 +107,24 @@ def get_offsets(
     if not is_tiered:
         answered = {key for key, _ in present}
         _tell_absent(
-            absent_partitions(log_dirs, logs),
+            absent_partitions(paths, logs),
             lambda key: is_chosen(key) and key[0] not in excluded and key not in answered,
         )
     if not present:
         are_files = logs and not any(log.is_live for log in logs)
         advice = "; give log directories, not files" if are_files else ""
-        raise LogDirError(f"{', '.join(log_dirs)}: no partition there is asked for{advice}")
+        raise LogDirError(f"{', '.join(paths)}: there is no such partition{advice}")
+    _refuse_unknown(topics, {key[0] for key, _ in present})
     found = [replicas for key, replicas in present if is_chosen(key)]
     if not found:
-        asked = {
-            "--topic": topic,
+        given = {
+            "--topic-pattern": topic_pattern,
             "--topic-partitions": topic_partitions,
-            "--partitions": partitions,
+            "--partition": ",".join(map(str, partitions)),
         }
-        option, text = next((name, text) for name, text in asked.items() if text is not None)
+        option, text = next((name, text) for name, text in given.items() if text)
         held = names_that_are_there([text.partition(":")[0]], {key[0] for key, _ in present})
-        raise OptionError(option, text, f"what matches a partition of the topics there: {held}")
+        raise OptionError(option, text, f"what matches a partition of these topics: {held}")
     # In the tool's order: by name, in which 10 comes before 2.
     found.sort(key=lambda replicas: replicas.best.name)
     processes = processes_for(bytes_in([replicas.best for replicas in found]), processes)
@@ -129,6 +135,13 @@ def get_offsets(
         return
     for name, partition, offset in rows:
         say(f"{name}:{partition}:{offset}")
+
+
+def _refuse_unknown(topics: Sequence[str], present: set[str]) -> None:
+    missing = sorted(set(topics) - present)
+    if missing:
+        held = names_that_are_there(missing, present)
+        raise OptionError("--topic", ",".join(missing), f"topics of the log directories: {held}")
 
 
 def _tell_absent(
@@ -216,40 +229,39 @@ def _offset_for_time(replicas: ReplicaSet, timestamp_ms: int) -> int | None:
 
 
 def _choice(
-    topic: str | None, partitions: str | None, topic_partitions: str | None
+    topics: Sequence[str],
+    pattern: str | None,
+    partitions: Sequence[int],
+    topic_partitions: str | None,
 ) -> Callable[[tuple[str, int]], bool]:
     from kafkalog.command_line.topic_partitions import chosen_by_patterns, topic_pattern
+    from kafkalog.storage.partition_log import is_asked
 
+    given = {"--topic": topics, "--topic-pattern": pattern, "--partition": partitions}
+    options = [name for name, value in given.items() if value]
     if topic_partitions is not None:
-        if topic is not None or partitions is not None:
-            allowed = "nothing, where --topic or --partitions are given"
-            raise OptionError("--topic-partitions", topic_partitions, allowed)
+        if options:
+            raise ConflictingOptionsError("--topic-partitions", options[0])
         return chosen_by_patterns("--topic-partitions", topic_partitions)
-    pattern = None if topic is None else topic_pattern("--topic", topic)
-    numbers = None if partitions is None else _numbers(partitions)
+    if topics and pattern:
+        raise ConflictingOptionsError("--topic-pattern", "--topic")
+    matcher = topic_pattern("--topic-pattern", pattern) if pattern else None
 
     def is_chosen(key: tuple[str, int]) -> bool:
-        is_asked = numbers is None or key[1] in numbers
-        return is_asked and (pattern is None or pattern.matches(key[0]))
+        is_matched = matcher is None or matcher.matches(key[0])
+        return is_matched and is_asked(*key, topics, partitions)
 
     return is_chosen
 
 
-def _numbers(text: str) -> set[int]:
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdigit() for part in parts):
-        raise OptionError("--partitions", text, "numbers, separated by commas")
-    return {int(part) for part in parts}
-
-
-def _logs(log_dirs: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
+def _logs(paths: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
     """The logs on disks, or those in tiered storage."""
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.reading.oldest_log import is_oldest_layout
 
     if is_tiered:
         # By itself: a log's own directory goes on where its tiered storage ends.
-        found = [log for path in log_dirs for log in find_partitions([path], strict=False)]
+        found = [log for path in paths for log in find_partitions([path], strict=False)]
         return [log for log in found if log.tiered_topic_id is not None]
-    found = find_partitions(log_dirs, strict=False)
+    found = find_partitions(paths, strict=False)
     return [log for log in found if not is_oldest_layout(log)]

@@ -1,4 +1,4 @@
-"""`kafkalog groups`: what kafka-consumer-groups tells, from disk, and who is behind since when."""
+"""`kafkalog groups`: consumer groups and their lag, as kafka-consumer-groups shows them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kafkalog.command_line.inputs import (
-    LOG_DIRS_MEANING,
-    MOMENT_NAMES,
-    bytes_in,
-    log_dirs_argument,
-    time_option,
-)
+from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
-from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    as_of_option,
+    group_option,
+    isolation_level_option,
+    offsets_retention_option,
+    paths_argument,
+)
+from kafkalog.views.options.options import Isolation
 from kafkalog.words import names_that_are_there
 
 if TYPE_CHECKING:
@@ -28,13 +30,12 @@ if TYPE_CHECKING:
 _DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING = "describe", "list", "state", "members", "lagging"
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
-Give the log directories of all brokers: commits are on some, topics on others. LAG is that of
-kafka-consumer-groups, markers and gaps included; TO-READ is how many records there are to read.
-A partition is behind since the time of the first record, by offset, that the group has yet to read;
-a group since the earliest of these.
-What old consumers commit to ZooKeeper is not there: kafkalog job consumer_lag with
---zookeeper DIR reads it, and tells both.
+{PATHS_MEANING}
+Give the log directories of all brokers: some have the commits, others the topics. LAG is the lag
+of kafka-consumer-groups, which includes markers and gaps; TO-READ is the number of records left to
+read. A group lags in a partition since the time of the first record, by offset, that it has not yet
+read; a group lags since the earliest of these times. Commits of old consumers to ZooKeeper are not
+included: kafkalog job consumer-lag --zookeeper reads both.
 
 \b
 Examples:
@@ -48,46 +49,37 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@log_dirs_argument
-@click.option("--describe", "table", flag_value=_DESCRIBE, default=True, help="Offsets and lag.")
+@paths_argument
+@click.option(
+    "--describe",
+    "table",
+    flag_value=_DESCRIBE,
+    default=True,
+    help="Show offsets and lag by partition; the default.",
+)
 @click.option(
     "--lagging",
     "table",
     flag_value=_LAGGING,
-    help="Who is behind since when, a row per group; with --verbose per partition.",
+    help="Show which groups lag and since when, with --verbose by partition.",
 )
-@click.option("--list", "table", flag_value=_LIST, help="All groups and their types.")
-@click.option("--state", "table", flag_value=_STATE, help="States, coordinators, types.")
-@click.option("--members", "table", flag_value=_MEMBERS, help="Members and what they have.")
-@click.option(
-    "--group", "groups", metavar="GROUP", multiple=True, help="Only this group; repeatable."
-)
-@click.option("--all-groups", is_flag=True, help="All of them, as without --group.")
+@click.option("--list", "table", flag_value=_LIST, help="List all groups and their types.")
+@click.option("--state", "table", flag_value=_STATE, help="Show states, coordinators and types.")
+@click.option("--members", "table", flag_value=_MEMBERS, help="Show members and their partitions.")
+@group_option
+@click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
     "--verbose",
     is_flag=True,
-    help="Per partition also since when it is behind, parts of its lag, its commit's status.",
+    help="Show since when a partition lags, the parts of its lag, and the status of its commit.",
 )
-@time_option(MOMENT_NAMES, "as_of", "What was so at a past moment")
-@click.option(
-    "--isolation-level",
-    type=click.Choice(["read_uncommitted", "read_committed"]),
-    default="read_uncommitted",
-    show_default=True,
-    help="What the consumers read.",
-)
-@click.option(
-    "--offsets-retention",
-    metavar="MINUTES",
-    type=click.IntRange(min=0),
-    default=OFFSETS_RETENTION_MINUTES,
-    show_default=True,
-    help="The brokers' offsets.retention.minutes, for the status of commits.",
-)
+@as_of_option("Show the state at a past time")
+@isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
+@offsets_retention_option
 @table_format_option
 @processes_option
 def groups(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     table: str,
     groups: Sequence[str],
     all_groups: bool,
@@ -98,7 +90,7 @@ def groups(
     table_format: str,
     processes: int | None,
 ) -> None:
-    """Tell consumer groups, their offsets and their lag, now or at a past moment."""
+    """Show consumer groups, their offsets and their lag, now or at a past time."""
     from kafkalog.command_line.groups import group_notes, group_tables
     from kafkalog.command_line.groups.group_sources import (
         Reading,
@@ -114,10 +106,10 @@ def groups(
         raise ConflictingOptionsError("--all-groups", "--group")
     if verbose and table in (_LIST, _STATE):
         raise ConflictingOptionsError("--verbose", f"--{table}")
-    logs = logs_with_groups(log_dirs)
+    logs = logs_with_groups(paths)
     size = bytes_to_read(logs)
     with progress_bar(size, "reading") as bar:
-        reading = Reading(log_dirs, processes_for(size, processes), bar.update)
+        reading = Reading(paths, processes_for(size, processes), bar.update)
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
         complete = complete_logs(reading, logs)
     now_ms = time.time_ns() // 1_000_000
@@ -139,7 +131,7 @@ def groups(
             [place for place in sources.commits.keys() | sources.assigned if place[0] in asked],
             as_of=as_of,
             now_ms=now_ms,
-            read_committed=isolation_level == "read_committed",
+            read_committed=isolation_level == Isolation.READ_COMMITTED.value,
             processes=processes_for(bytes_in(logs), processes),
         )
         found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
@@ -148,15 +140,15 @@ def groups(
         else:
             group_tables.write_offsets(found, table_format, verbose=verbose)
         group_notes.tell_unread(found)
-        group_notes.tell_unknown(found, lambda: deleted_topics(log_dirs, logs), as_of)
+        group_notes.tell_unknown(found, lambda: deleted_topics(paths, logs), as_of)
         group_notes.tell_uncounted(found)
         if verbose or table == _LAGGING:
             group_notes.tell_clocks(found, as_of)
 
 
 def _asked(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> set[GroupKey]:
-    """The groups that are there, those of the names if any are given. Share groups, which commit no
-    offsets, only where they are named or all are listed."""
+    """Return the groups with these names, or all groups if no name is given. Share groups, which
+    commit no offsets, are included only if they are named or all are listed."""
     from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
 
     known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
@@ -166,7 +158,7 @@ def _asked(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> s
         raise OptionError(
             "--group",
             ",".join(sorted(missing)),
-            f"groups that are there: {shown} ({IN_ZOOKEEPER})",
+            f"groups of the log directories: {shown} ({IN_ZOOKEEPER})",
         )
     return {
         key

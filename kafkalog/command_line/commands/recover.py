@@ -1,4 +1,4 @@
-"""`kafkalog recover`: what a broker would do to log directories at its next start."""
+"""`kafkalog recover`: what a broker would do to its log directories at its next start."""
 
 from __future__ import annotations
 
@@ -8,29 +8,31 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.broker_options import index_interval_option
 from kafkalog.command_line.findings_table import (
-    show_option,
+    exit_code,
+    shown_rows_option,
     table_rows,
     write_findings,
     write_verdict,
 )
-from kafkalog.command_line.inputs import (
-    LOG_DIRS_MEANING,
-    bytes_in,
-    log_dirs_argument,
-    logs_of_topics,
-    partition_options,
-)
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    fail_on_findings_option,
+    index_interval_option,
+    partition_option,
+    paths_argument,
+    shutdown_option,
+    topic_option,
+)
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
     from kafkalog.storage.partition_log import PartitionLog
 
-_SHUTDOWNS = ("asFound", "clean", "unclean")
 _PLAN, _SEQUENCES = "recovery_plan", "producer_sequences"
 _TEXT_COLUMNS = {
     _PLAN: (
@@ -46,10 +48,10 @@ _TEXT_COLUMNS = {
 _Row = Mapping[str, Any]
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
-Nothing is changed: the plan says where a broker would cut each log, what would be lost, and what of
-that `kafkalog salvage` could save. What to do then: docs/recovery.md. Exit code 1 says that
-something is or would be lost, that damage would stay, or that a broker would not start.
+{PATHS_MEANING}
+The command changes nothing. Its plan shows where a broker would truncate each log, what would be
+lost, and how much of that `kafkalog salvage` could save. Findings are records that are or would be
+lost, damage that would remain, and a broker that would not start. See docs/recovery.md.
 
 \b
 Examples:
@@ -60,29 +62,27 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@log_dirs_argument
-@partition_options
-@click.option(
-    "--shutdown",
-    type=click.Choice(_SHUTDOWNS),
-    default=_SHUTDOWNS[0],
-    show_default=True,
-    help="The stop before the start: by .kafka_cleanshutdown, or as given.",
-)
+@paths_argument
+@topic_option()
+@partition_option()
+@shutdown_option
 @index_interval_option("the topics")
-@click.option("--all", "with_all", is_flag=True, help="In text, partitions that lose nothing too.")
+@click.option(
+    "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
+)
 @click.option(
     "--sequences",
     "table",
     flag_value=_SEQUENCES,
     default=_PLAN,
-    help="Irregular sequence numbers of idempotent producers, instead of the plan.",
+    help="Show irregular sequence numbers of idempotent producers instead of the plan.",
 )
-@show_option("rows")
+@shown_rows_option("rows")
+@fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def recover(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     topics: Sequence[str],
     partitions: Sequence[int],
     shutdown: str,
@@ -90,22 +90,23 @@ def recover(
     with_all: bool,
     table: str,
     show: int,
+    fail_on_findings: bool,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Tell what a broker would do to LOG_DIR at its next start, and what that would cost."""
+    """Show what a broker would do to its log directories at its next start."""
     from kafkalog.schemas import table_fields
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
-    logs = logs_of_topics(log_dirs, topics, partitions)
+    logs = logs_of_topics(paths, topics, partitions)
     asked = {
         "shutdown": shutdown,
         "indexIntervalBytes": str(index_interval_bytes),
         "nowMs": str(time.time_ns() // 1_000_000),
     }
     names = tuple(field["name"] for field in table_fields(table))
-    rows = _rows(log_dirs, logs, table, names, asked, processes)
-    for line in absent_lines(log_dirs, logs, topics, partitions):
+    rows = _rows(paths, logs, table, names, asked, processes)
+    for line in absent_lines(paths, logs, topics, partitions):
         tell(line)
     is_text = table_format == "text"
     found, verdict = _judged(rows, table)
@@ -113,11 +114,12 @@ def recover(
     columns = _TEXT_COLUMNS[table] if is_text else names
     cells = table_rows(shown, columns, table_format)
     write_findings(columns, cells, table_format, show=show, noun="row")
-    return write_verdict(verdict, table_format, has_findings=bool(found))
+    write_verdict(verdict, table_format, has_findings=bool(found))
+    return exit_code(has_findings=bool(found), fails=fail_on_findings)
 
 
 def _rows(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     logs: list[PartitionLog],
     table: str,
     names: tuple[str, ...],
@@ -129,7 +131,7 @@ def _rows(
     size = bytes_in(logs)
     with progress_bar(size, "reading") as bar:
         found = reduced_view(
-            view_options(log_dirs, table, **asked),
+            view_options(paths, table, **asked),
             names,
             plain_rows,
             processes=processes_for(size, processes),
@@ -140,7 +142,7 @@ def _rows(
 
 
 def _judged(rows: Sequence[_Row], table: str) -> tuple[list[_Row], str]:
-    """The rows that are findings, and the verdict."""
+    """Return the rows that are findings, and the verdict."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
 
     if table == _PLAN:

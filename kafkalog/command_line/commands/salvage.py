@@ -1,4 +1,4 @@
-"""`kafkalog salvage`: a new log directory with all that is sound in a damaged one."""
+"""`kafkalog salvage`: a new log directory with everything that is intact in a damaged one."""
 
 from __future__ import annotations
 
@@ -10,30 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.broker_options import config_options, index_interval_option
 from kafkalog.command_line.findings_table import (
-    show_option,
+    exit_code,
+    shown_rows_option,
     table_rows,
     write_findings,
     write_verdict,
 )
-from kafkalog.command_line.inputs import (
-    LOG_DIRS_MEANING,
-    bytes_in,
-    log_dirs_argument,
-    logs_of_topics,
-    new_log_dir_option,
-    partition_options,
-)
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    config_options,
+    fail_on_findings_option,
+    index_interval_option,
+    new_log_dir_option,
+    partition_option,
+    paths_argument,
+    topic_option,
+)
 
 if TYPE_CHECKING:
     from kafkalog.inspection.partitions.salvage import SalvageSettings
     from kafkalog.storage.partition_log import PartitionLog
 
 _LOST, _SALVAGED = "lost_ranges", "salvage"
+_TABLES = {"range": _LOST, "partition": _SALVAGED}
 _TEXT_COLUMNS = {
     _LOST: (
         *("topic", "partition", "kind", "length", "first_offset", "last_offset"),
@@ -54,11 +58,11 @@ _TEXT_COLUMNS = {
 _Row = Mapping[str, Any]
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
-Give one log directory, or partitions of one. The new directory has every sound batch under its old
-offset, and what a broker needs beside them. It is there when all is written, and not before: what
-is stopped on the way leaves nothing. Exit code 1 says that something was lost. How to put it in
-place: docs/recovery.md.
+{PATHS_MEANING}
+Give one log directory, or partitions of one. The new directory has every intact batch under its old
+offset, and the files that a broker needs beside the logs. It appears when it is complete: an
+interrupted run leaves nothing. Findings are ranges of a log that are not in the new directory. See
+docs/recovery.md.
 
 \b
 Examples:
@@ -69,9 +73,10 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@log_dirs_argument
-@new_log_dir_option
-@partition_options
+@paths_argument
+@new_log_dir_option("--to")
+@topic_option()
+@partition_option()
 @click.option(
     "--compact",
     is_flag=True,
@@ -93,54 +98,58 @@ Examples:
 @config_options
 @index_interval_option("the new indexes")
 @click.option(
-    "--partitions",
-    "table",
-    flag_value=_SALVAGED,
-    default=_LOST,
-    help="A row per partition, instead of one per range that is not in the new directory.",
+    "--by",
+    type=click.Choice(tuple(_TABLES)),
+    default="range",
+    show_default=True,
+    help="Print a row per range that is not in the new directory, or a row per partition.",
 )
-@show_option("rows")
+@shown_rows_option("rows")
+@fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def salvage(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     target: str,
     topics: Sequence[str],
     partitions: Sequence[int],
-    table: str,
+    by: str,
     show: int,
+    fail_on_findings: bool,
     table_format: str,
     processes: int | None,
     **asked: Any,
 ) -> ExitCode:
-    """Write a new log directory with all that is sound in LOG_DIR; a broker opens it."""
+    """Write a new log directory with everything that is intact in a damaged one."""
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
     from kafkalog.schemas import table_fields
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
-    logs = logs_of_topics(log_dirs, topics, partitions)
-    _refuse_inputs(log_dirs, logs, target)
-    absent = [*absent_lines(log_dirs, logs, topics, partitions)]
+    logs = logs_of_topics(paths, topics, partitions)
+    _refuse_inputs(paths, logs, target)
+    absent = [*absent_lines(paths, logs, topics, partitions)]
     chosen = salvageable(logs)
     rows = _salvaged(chosen, target, _settings(chosen, **asked), processes)
     left_out = () if topics or partitions else left_out_lines(logs)
     for line in (*absent, *left_out):
         tell(line)
     totals = SalvageTotals.of(rows)
+    table = _TABLES[by]
     shown = rows if table == _SALVAGED else [lost for row in rows for lost in lost_rows(row)]
     is_text = table_format == "text"
     names = _TEXT_COLUMNS[table] if is_text else [each["name"] for each in table_fields(table)]
     cells = table_rows(shown, names, table_format)
     write_findings(names, cells, table_format, show=show, noun="row")
-    return write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)
+    write_verdict(totals.words(target), table_format, has_findings=totals.has_findings)
+    return exit_code(has_findings=totals.has_findings, fails=fail_on_findings)
 
 
-def _refuse_inputs(log_dirs: Sequence[str], logs: list[PartitionLog], target: str) -> None:
+def _refuse_inputs(paths: Sequence[str], logs: list[PartitionLog], target: str) -> None:
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
 
-    inputs = [entry for log_dir in log_dirs for entry in input_entries(log_dir)]
+    inputs = [entry for path in paths for entry in input_entries(path)]
     refuse_inside("--to", target, directories_read(inputs, logs))
 
 

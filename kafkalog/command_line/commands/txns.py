@@ -1,4 +1,4 @@
-"""`kafkalog txns`: transactions, who holds readers back, and what kafka-transactions tells."""
+"""`kafkalog txns`: transactions and last stable offsets, as kafka-transactions shows them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.inputs import (
-    LOG_DIRS_MEANING,
-    MOMENT_NAMES,
-    bytes_in,
-    log_dirs_argument,
-    logs_of_topics,
-    partition_options,
-    time_option,
-)
+from kafkalog.command_line.findings_table import exit_code
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    as_of_option,
+    fail_on_findings_option,
+    max_transaction_timeout_option,
+    partition_option,
+    paths_argument,
+    topic_option,
+)
 from kafkalog.words import duration_text, names_that_are_there, time_text
 
 if TYPE_CHECKING:
@@ -52,21 +54,21 @@ _STABLE_OFFSETS = (
 )
 
 _EPILOG = f"""\
-{LOG_DIRS_MEANING}
-Readers of committed records wait at the last stable offset, the first of an open transaction. One
-is hanging if no coordinator will end it; that is known where the log directories hold
-__transaction_state. Exit code 1 says that there are hanging ones.
+{PATHS_MEANING}
+Consumers with read_committed wait at the last stable offset, the first offset of an open
+transaction. A transaction is hanging if no coordinator will end it, which the command can tell if
+the log directories contain __transaction_state. Findings are hanging transactions.
 
-STARTED is when a transaction began by its coordinator's clock, FIRST-TIMESTAMP its first record's
-time by the producer's. DURATION goes by the one that is known, STARTED before the other.
+STARTED is the start of a transaction by its coordinator's clock, FIRST-TIMESTAMP the time of its
+first record by the producer's clock. DURATION counts from STARTED, or else from FIRST-TIMESTAMP.
 
 \b
-REASON says why an open transaction is hanging or not:
-  known                its coordinator has it: not hanging
-  recent               it was written to within --max-transaction-timeout
-  unknown              no __transaction_state here, or not all of it: not called hanging
-  not_in_transaction   hanging: the coordinator does not have this partition in it
-  no_transactional_id  hanging: the coordinator has no such producer
+REASON explains why an open transaction is hanging or not:
+  known                not hanging: the coordinator has it
+  recent               not hanging: written to within --max-transaction-timeout
+  unknown              not called hanging: __transaction_state is missing here, or incomplete
+  not_in_transaction   hanging: the coordinator's transaction lacks this partition
+  no_transactional_id  hanging: the coordinator does not know the producer
 
 \b
 Examples:
@@ -78,57 +80,72 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@log_dirs_argument
-@partition_options
-@click.option("--open", "table", flag_value=_OPEN, default=True, help="What has not ended.")
-@click.option("--all", "table", flag_value=_ALL, help="All transactions, by partition.")
-@click.option("--stable-offsets", "table", flag_value=_STABLE, help="Who holds which partition.")
-@click.option("--find-hanging", "table", flag_value=_HANGING, help="What nobody will end.")
-@click.option("--list", "table", flag_value=_LIST, help="Transactional ids and their states.")
-@click.option("--describe", "table", flag_value=_DESCRIBE, help="The same with their partitions.")
+@paths_argument
+@topic_option()
+@partition_option()
 @click.option(
-    "--transactional-id", "ids", metavar="ID", multiple=True, help="Only this id; repeatable."
+    "--open",
+    "table",
+    flag_value=_OPEN,
+    default=True,
+    help="List open and hanging transactions; the default.",
+)
+@click.option("--all", "table", flag_value=_ALL, help="List all transactions, by partition.")
+@click.option(
+    "--stable-offsets",
+    "table",
+    flag_value=_STABLE,
+    help="List last stable offsets, and the transactions that block them.",
+)
+@click.option("--find-hanging", "table", flag_value=_HANGING, help="List hanging transactions.")
+@click.option("--list", "table", flag_value=_LIST, help="List transactional ids and their states.")
+@click.option(
+    "--describe",
+    "table",
+    flag_value=_DESCRIBE,
+    help="List transactional ids with the partitions of their transactions.",
 )
 @click.option(
-    "--max-transaction-timeout",
-    metavar="MINUTES",
-    type=click.IntRange(min=0),
-    default=15,
-    show_default=True,
-    help="The brokers' transaction.max.timeout.ms, in minutes: what was written to more lately "
-    "is not called hanging.",
+    "--transactional-id",
+    "ids",
+    metavar="ID",
+    multiple=True,
+    help="Only this transactional id; repeatable.",
 )
-@time_option(MOMENT_NAMES, "at", "Judge as of a time, instead of now")
+@max_transaction_timeout_option
+@as_of_option("Show open transactions as of this time instead of now")
+@fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def txns(
-    log_dirs: Sequence[str],
+    paths: Sequence[str],
     topics: Sequence[str],
     partitions: Sequence[int],
     table: str,
     ids: Sequence[str],
     max_transaction_timeout: int,
-    at: int | None,
+    as_of: int | None,
+    fail_on_findings: bool,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Tell transactions that are open or hanging, and what they hold back."""
+    """List transactions: open, hanging, and what they block."""
     from kafkalog.command_line.transaction_rows import transaction_rows
     from kafkalog.storage.names import TRANSACTION_STATE
 
-    found = logs_of_topics(log_dirs)
+    found = logs_of_topics(paths)
     is_about_ids = table in (_LIST, _DESCRIBE)
     if is_about_ids and not any(log.topic == TRANSACTION_STATE for log in found):
         raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {TRANSACTION_STATE} there, which tells of "
-            "transactional ids; give the log directories of all brokers"
+            f"{', '.join(paths)}: there is no partition of {TRANSACTION_STATE}, which has the "
+            "transactional ids: give the log directories of all brokers"
         )
-    asked = found if not topics and not partitions else logs_of_topics(log_dirs, topics, partitions)
+    asked = found if not topics and not partitions else logs_of_topics(paths, topics, partitions)
     rows = transaction_rows(
-        log_dirs,
+        paths,
         [] if is_about_ids else asked,
         found,
-        at_ms=time.time_ns() // 1_000_000 if at is None else at,
+        at_ms=time.time_ns() // 1_000_000 if as_of is None else as_of,
         longest_ms=max_transaction_timeout * 60_000,
         processes=processes_for(bytes_in(found), processes),
     )
@@ -141,7 +158,7 @@ def txns(
     if not is_about_ids:
         (say if is_text else tell)(rows.words())
     is_hanging = any(row["outcome"] == "hanging" for row in rows.transactions)
-    return ExitCode.FINDINGS if is_hanging else ExitCode.DONE
+    return exit_code(has_findings=is_hanging, fails=fail_on_findings)
 
 
 def _id(row: Mapping[str, Any]) -> object:
@@ -153,7 +170,11 @@ def _refuse_unknown(rows: TransactionRows, ids: Sequence[str]) -> None:
     unknown = sorted(set(ids) - known)
     if unknown:
         shown = names_that_are_there(unknown, [str(each) for each in known - {None}])
-        raise OptionError("--transactional-id", ",".join(unknown), f"ids that are there: {shown}")
+        raise OptionError(
+            "--transactional-id",
+            ",".join(unknown),
+            f"transactional ids of the log directories: {shown}",
+        )
 
 
 _Table = tuple[tuple[str, ...], Iterable[dict[str, Any]]]

@@ -1,20 +1,26 @@
-"""`kafkalog undelete`: what a broker has deleted and not removed yet, under its own name."""
+"""`kafkalog undelete`: restore what a broker has deleted but not yet removed."""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.findings_table import table_rows, write_verdict
-from kafkalog.command_line.inputs import new_log_dir_option, partition_option
+from kafkalog.command_line.findings_table import exit_code, table_rows, write_verdict
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option, write_table
-from kafkalog.errors import OptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import (
+    fail_on_findings_option,
+    new_log_dir_option,
+    partition_option,
+    topic_option,
+)
 from kafkalog.words import counted, names_that_are_there, size_text
 
 if TYPE_CHECKING:
@@ -29,14 +35,15 @@ _Row = Mapping[str, Any]
 
 _EPILOG = """\
 \b
-DIR is a broker's log directory, or one of its directories that end in -delete
-or -stray. Stop the broker first, by kill -9, and do not start it: it removes
-.deleted files when it starts, and all of them a minute after they were renamed.
+PATH is a broker's log directory, or one of its directories that end in -delete
+or -stray. Stop the broker first, with kill -9, and do not start it: a broker
+removes .deleted files when it starts, and all of them a minute after it
+renamed them.
 
-Partitions' directories that end in -delete or -stray are copied to NEW_LOG_DIR under their plain
-names, and so are segments that end in .deleted, also those of a topic that is in use, together with
-its other segments; those whose offsets are in another segment are left out and named, with exit
-code 1. What is read is not changed. What to do then: docs/undelete.md.
+The command copies partition directories that end in -delete or -stray to NEW_LOG_DIR under their
+plain names, and segments that end in .deleted together with the partition's other segments. It
+leaves out, and names, segments whose offsets another segment has: these are findings. It does not
+change PATH. See docs/undelete.md.
 
 \b
 Examples:
@@ -46,39 +53,50 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("directory", metavar="DIR", type=click.Path(exists=True, file_okay=False))
-@click.option("--topic", metavar="TOPIC", required=True, help="The topic's whole name.")
-@new_log_dir_option
-@partition_option("Only this partition; repeatable.")
+@click.argument("path", metavar="PATH", type=click.Path(exists=True, file_okay=False))
+@topic_option("Restore this topic; repeatable.", required=True)
+@new_log_dir_option("--to")
+@partition_option()
 @click.option(
-    "--topic-id", metavar="ID", help="Of several topics that had this name, the one with this id."
+    "--topic-id",
+    metavar="ID",
+    help="With one --topic: restore the topic with this id, of several that had the name.",
 )
 @click.option(
     "--new-topic-id",
     metavar="ID",
-    help="Write this id into partition.metadata: that of a topic that was created anew.",
+    help="With one --topic: write this id into partition.metadata, if the topic was created anew.",
 )
+@fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def undelete(
-    directory: str,
-    topic: str,
+    path: str,
+    topics: Sequence[str],
     target: str,
     partitions: Sequence[int],
     topic_id: str | None,
     new_topic_id: str | None,
+    fail_on_findings: bool,
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Bring back what a broker has deleted of a topic in DIR and not removed yet."""
+    """Restore what a broker has deleted in PATH but not yet removed."""
     from kafkalog.storage.log_dir.deleted_logs import deleted_logs, one_incarnation
     from kafkalog.storage.log_dir.read_directories import refuse_inside
 
-    refuse_inside("--to", target, [directory])
+    refuse_inside("--to", target, [path])
     _refuse_no_id("--new-topic-id", new_topic_id)
-    source = os.path.abspath(directory)
-    logs = _of_partitions(deleted_logs(source, topic), partitions)
-    chosen = one_incarnation(logs, topic_id)
+    given = {"--topic-id": topic_id, "--new-topic-id": new_topic_id}
+    of_one = next((option for option, value in given.items() if value is not None), None)
+    if of_one is not None and len(set(topics)) > 1:
+        raise ConflictingOptionsError(of_one, "several --topic")
+    source = os.path.abspath(path)
+    logs = [log for topic in dict.fromkeys(topics) for log in deleted_logs(source, topic)]
+    by_topic: dict[str, list[DeletedLog]] = defaultdict(list)
+    for log in _of_partitions(logs, partitions):
+        by_topic[log.topic].append(log)
+    chosen = [log for found in by_topic.values() for log in one_incarnation(found, topic_id)]
     rows = _undeleted(chosen, target, new_topic_id, processes)
     columns = _COLUMNS if table_format == "text" else _ALL_COLUMNS
     write_table(columns, table_rows(rows, columns, table_format), table_format)
@@ -86,7 +104,9 @@ def undelete(
         for line in (line for row in rows for line in row["left_out"]):
             click.echo(f"left out: {line}")
     has_findings = any(row["left_out"] or row["unreadable_bytes"] for row in rows)
-    return write_verdict(_verdict(rows, topic, target), table_format, has_findings=has_findings)
+    words = _verdict(rows, ", ".join(dict.fromkeys(topics)), target)
+    write_verdict(words, table_format, has_findings=has_findings)
+    return exit_code(has_findings=has_findings, fails=fail_on_findings)
 
 
 def _refuse_no_id(option: str, topic_id: str | None) -> None:
@@ -138,10 +158,10 @@ def _undeleted(
     return rows
 
 
-def _verdict(rows: Sequence[_Row], topic: str, target: str) -> str:
+def _verdict(rows: Sequence[_Row], topics: str, target: str) -> str:
     segments = sum(row["segments"] for row in rows)
     words = (
-        f"{counted(len(rows), 'partition')} of {topic} with {counted(segments, 'segment')}, "
+        f"{counted(len(rows), 'partition')} of {topics} with {counted(segments, 'segment')}, "
         f"{size_text(sum(row['bytes'] for row in rows))}, in {target}"
     )
     unreadable = sum(row["unreadable_bytes"] for row in rows)

@@ -15,6 +15,7 @@ from kafkalog.command_line.inputs import missing_topics_explained, those_of, wit
 from kafkalog.command_line.parallel import processes_for
 from kafkalog.errors import LogDirError, OptionError, UnsupportedFormatError
 from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import list_directory, matching_entries
 from kafkalog.storage.files.uris import absolute_path
@@ -23,7 +24,6 @@ from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_insi
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
 from kafkalog.storage.partition_log import PartitionLog, is_asked
 from kafkalog.storage.reading.index_lookup import start_position
-from kafkalog.storage.reading.offset_ranges import OffsetRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
 
@@ -128,8 +128,16 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     asked = request.topics, request.partitions
     with missing_topics_explained([*directories], all_logs, *asked):
         chosen = with_topics(all_logs, *asked)
+    _refuse_unknown(request.offsets.by_partition, all_logs)
     paths = {log.path for log in chosen}
     return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
+
+
+def _refuse_unknown(partitions: Iterable[TopicPartition], logs: Iterable[PartitionLog]) -> None:
+    missing = sorted(set(partitions) - {log.topic_partition for log in logs})
+    if missing:
+        names = ", ".join(f"{topic}-{partition}" for topic, partition in missing)
+        raise OptionError("--offsets", names, "partitions that the paths have")
 
 
 def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -> Iterator[Item]:
@@ -240,8 +248,8 @@ def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
             f"{log.path} has files of Kafka 0.7's layout, which kafka-dump-log does not know "
             "either: view records of the Spark source reads them"
         )
-    asked = OffsetRange(request.first_offset, request.end_offset)
-    for read in segment_reads(log, asked):
+    offsets = request.offsets.of_partition((log.topic, log.partition))
+    for read in segment_reads(log, offsets) if offsets is not None else ():
         begins = start_position(read.path, read.first_offset) if read.first_offset else 0
         yield replace(read, start_position=begins)
 

@@ -1,31 +1,65 @@
-"""What a user asks `kafkalog dump` for, and how the options are read."""
+"""What a user requests of `kafkalog dump`, and how its options are read."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kafkalog.errors import OptionError
 from kafkalog.format.offsets import LARGEST_OFFSET
-from kafkalog.storage.reading.offset_ranges import TimestampRange
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.storage.reading.offset_ranges import OffsetRange, TimestampRange
+from kafkalog.views.options.click_options import GivenOffsets
 
 DUMP_FORMATS = ("text", "json", "csv", "parquet")
 
 _BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
 
 
+_ALL = OffsetRange(0, LARGEST_OFFSET)
+
+
+@dataclass(frozen=True)
+class OffsetBounds:
+    """The offsets to dump: of all partitions, or of those in `by_partition` alone."""
+
+    everywhere: OffsetRange = _ALL
+    by_partition: Mapping[TopicPartition, OffsetRange] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Sequence[GivenOffsets]) -> OffsetBounds:
+        """Read the values of --offsets. Raises OptionError for two ranges of a partition."""
+        ranges: dict[TopicPartition | None, OffsetRange] = {}
+        for each in given:
+            end = LARGEST_OFFSET if each.end is None else each.end
+            ranges[each.topic_partition] = OffsetRange(each.first or 0, end)
+        if len(ranges) < len(given) or (None in ranges and len(ranges) > 1):
+            raise OptionError("--offsets", "several ranges", "one, or one for each partition")
+        everywhere = ranges.pop(None, _ALL)
+        return cls(everywhere, {key: each for key, each in ranges.items() if key is not None})
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether all offsets of all partitions are requested."""
+        return self == OffsetBounds()
+
+    def of_partition(self, key: tuple[str | None, int | None]) -> OffsetRange | None:
+        """Return the range of a partition, None where nothing of it is requested."""
+        if not self.by_partition:
+            return self.everywhere
+        return next((each for place, each in self.by_partition.items() if place == key), None)
+
+
 @dataclass(frozen=True)
 class DumpRequest:
-    """The command's arguments. Offsets are from `first_offset` up to, not including, `end_offset`;
-    `limit` counts records or, without `is_deep`, batches."""
+    """The command's arguments. `limit` counts records or, without `is_deep`, batches."""
 
     paths: tuple[str, ...]
     topics: tuple[str, ...] = ()
     partitions: tuple[int, ...] = ()
-    first_offset: int = 0
-    end_offset: int = LARGEST_OFFSET
+    offsets: OffsetBounds = OffsetBounds()
     timestamps: TimestampRange | None = None
     key: bytes | None = None
     output_format: str = "text"
@@ -39,38 +73,23 @@ class DumpRequest:
 
     @property
     def asks_for_some(self) -> bool:
-        """Whether only certain offsets or records are asked for, which only logs have."""
-        is_some = (self.first_offset, self.end_offset) != (0, LARGEST_OFFSET)
-        return is_some or self.timestamps is not None or self.key is not None
+        """Whether only certain offsets or records are requested, which only logs have."""
+        return not self.offsets.is_everything or self.timestamps is not None or self.key is not None
 
     @property
     def is_table(self) -> bool:
-        """Whether the format has a row for each batch or record, and none for other files."""
+        """Whether the format has rows for batches or records, and none for other files."""
         return self.output_format in ("csv", "parquet")
 
 
 def format_asked(output_format: str | None, output: str | None) -> str:
-    """The format that was asked for, or that the output's name ends with; text if neither says."""
+    """Return the requested format, otherwise that of the output's ending, otherwise text."""
     ending = "" if output is None else output.rpartition(".")[2].lower()
     return output_format or _BY_ENDING.get(ending, "text")
 
 
-def offsets_asked(text: str | None) -> tuple[int, int]:
-    """`FROM:UNTIL`, either of which can be missing, or one offset. Raises OptionError."""
-    if text is None:
-        return 0, LARGEST_OFFSET
-    match = re.fullmatch(r"([0-9]{0,19})(:?)([0-9]{0,19})", text)
-    if match is None or text in ("", ":"):
-        raise OptionError("--offsets", text, "FROM:UNTIL, FROM:, :UNTIL, or one offset")
-    first = int(match[1] or 0)
-    end = int(match[3]) if match[3] else (LARGEST_OFFSET if match[2] else first + 1)
-    if not first < end <= LARGEST_OFFSET:
-        raise OptionError("--offsets", text, "FROM below UNTIL, which is not included")
-    return first, end
-
-
 def times_asked(first_ms: int | None, end_ms: int | None) -> TimestampRange | None:
-    """The times that records shall have, None for all. Raises OptionError."""
+    """Return the range of record times, None for all. Raises OptionError."""
     if first_ms is None and end_ms is None:
         return None
     everything = TimestampRange()
@@ -84,7 +103,7 @@ def times_asked(first_ms: int | None, end_ms: int | None) -> TimestampRange | No
 
 
 def bytes_given(option: str, text: str | None) -> bytes | None:
-    """The bytes that an option means: text, `hex:` or `base64:`. Raises OptionError."""
+    """Return the bytes of an option's value: text, `hex:` or `base64:`. Raises OptionError."""
     if text is None:
         return None
     prefix, _, rest = text.partition(":")
@@ -94,5 +113,5 @@ def bytes_given(option: str, text: str | None) -> bytes | None:
         if prefix == "base64":
             return base64.b64decode(rest, validate=True)
     except (ValueError, binascii.Error):
-        raise OptionError(option, text, f"text, or {prefix}: with {prefix} behind it") from None
+        raise OptionError(option, text, f"text, or {prefix}: followed by {prefix}") from None
     return text.encode("utf-8", "surrogateescape")

@@ -35,7 +35,7 @@ from kafkalog.storage.partition_log import PartitionLog
 
 # Where the rest is, of clusters with old consumers.
 IN_ZOOKEEPER = (
-    "groups that commit to ZooKeeper are in its files: kafkalog job consumer_lag --zookeeper DIR"
+    "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
 _Result = TypeVar("_Result")
 _RECORD_COLUMNS = (

@@ -21,15 +21,15 @@ _HELD = (
     "codecs",
 )
 _NAMES = {
-    "topics": ("topic", "partitions", "segments", "size", "side_bytes"),
-    "partitions": (
+    "topic": ("topic", "partitions", "segments", "size", "side_bytes"),
+    "partition": (
         *("topic", "partition", "broker_id", "segments", "size", "side_bytes"),
         *("start_offset", "end_offset"),
     ),
-    "segments": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
+    "segment": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
 }
-_PLACE = {"topics": (), "partitions": ("directory",), "segments": ("file",)}
-# What only headers tell.
+_PLACE = {"topic": (), "partition": ("directory",), "segment": ("file",)}
+# Columns that need the batch headers.
 _BY_HEADERS = ("end_offset", "first_offset", "last_offset", *_HELD)
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "size": size_text,
@@ -43,13 +43,13 @@ _Row = dict[str, object]
 
 
 def write_storage(
-    logs: Sequence[StoredLog], table: str, table_format: str, *, is_quick: bool, is_deep: bool
+    logs: Sequence[StoredLog], by: str, table_format: str, *, is_quick: bool, is_deep: bool
 ) -> None:
-    """Write one of the tables: topics, partitions or segments."""
-    names = (*_NAMES[table], *_HELD, *(("ratio",) if is_deep else ()), *_PLACE[table])
+    """Write the table with a row per topic, partition or segment."""
+    names = (*_NAMES[by], *_HELD, *(("ratio",) if is_deep else ()), *_PLACE[by])
     if is_quick:
         names = tuple(name for name in names if name not in _BY_HEADERS)
-    rows = list(_ROWS[table](logs))
+    rows = list(_ROWS[by](logs))
     for row in rows:
         codecs = row["codecs"]
         if table_format != "json" and isinstance(codecs, dict):
@@ -58,7 +58,7 @@ def write_storage(
 
 
 def _codecs_text(codecs: dict[str, int]) -> str | None:
-    """The codecs by the bytes they have, with their shares if there are several."""
+    """Return the codecs by their bytes, with their shares if there are several."""
     total = sum(codecs.values())
     ordered = sorted(codecs, key=lambda name: -codecs[name])
     if len(ordered) < 2:
@@ -126,4 +126,4 @@ def _segments(logs: Sequence[StoredLog]) -> Iterator[_Row]:
             }
 
 
-_ROWS = {"topics": _topics, "partitions": _partitions, "segments": _segments}
+_ROWS = {"topic": _topics, "partition": _partitions, "segment": _segments}

@@ -42,8 +42,8 @@ _MOMENT = "2024-11-12T12:00:00Z"
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("check",),
     ("check", "--severity", "information"),
-    ("ls", "--partitions"),
-    ("ls", "--segments"),
+    ("ls", "--by", "partition"),
+    ("ls", "--by", "segment"),
     ("ls", "--deep"),
     ("dump",),
     ("dump",),

@@ -52,8 +52,8 @@ def test_a_file_whose_name_is_no_text_is_named_all_the_same(
 
 
 COMMANDS = (
-    ("ls", "--partitions"),
-    ("ls", "--segments"),
+    ("ls", "--by", "partition"),
+    ("ls", "--by", "segment"),
     ("check",),
     ("dump",),
     ("dump", "--deep"),

@@ -122,14 +122,14 @@ def test_bash_completes_a_command_and_an_option() -> None:
     ("arguments", "said"),
     [
         ("find logs --topic t --key a --key b", "option --key: got 'two values', allowed: one"),
-        ("get-offsets logs --topic a --topic b", "option --topic: got 'two values', allowed: one"),
+        ("ls logs --by topic --by topic", "option --by: got 'two values', allowed: one"),
         (
             "groups --list logs --state",
             "--state cannot be used with --list",
         ),
         (
-            "ls logs --topics --segments",
-            "--segments cannot be used with --topics",
+            "txns logs --open --all",
+            "--all cannot be used with --open",
         ),
     ],
 )

@@ -22,6 +22,7 @@ from kafkalog.messages.record_writer import write_record_value
 from tests.support.repository import ROOT
 
 EXAMPLES = ROOT / "examples/log-dirs"
+SHOP = ROOT / "examples/shop-week"
 SEGMENT = EXAMPLES / f"kafka-4.4/shop.codec-zstd-0/{0:020d}.log"
 FIRST_MS = 1_700_000_000_000
 
@@ -364,10 +365,10 @@ def test_a_topic_is_chosen_among_files_too() -> None:
     ("arguments", "code", "said"),
     [
         (["--topic", "nowhere", EXAMPLES / "kafka-4.4"], 2, "option --topic: got 'nowhere'"),
-        (["--offsets", "5:1", EXAMPLES / "kafka-4.4"], 2, "FROM below UNTIL"),
-        (["--offsets", "x", EXAMPLES / "kafka-4.4"], 2, "FROM:UNTIL"),
+        (["--offsets", "orders-7=5:9", SHOP], 2, "--offsets: got 'orders-7', allowed: partitions"),
+        (["--offsets", "1", "--offsets", "2", SHOP], 2, "--offsets: got 'several ranges'"),
         (["--from-time", "5", "--until-time", "4", EXAMPLES / "kafka-4.4"], 2, "not before"),
-        (["--key", "hex:zz", EXAMPLES / "kafka-4.4"], 2, "hex: with hex behind it"),
+        (["--key", "hex:zz", EXAMPLES / "kafka-4.4"], 2, "hex: followed by hex"),
         (["--format", "parquet", EXAMPLES / "kafka-4.4"], 2, "with --output FILE"),
         (["--output", EXAMPLES / "kafka-4.4/x", EXAMPLES / "kafka-4.4"], 2, "a file outside of"),
         (
@@ -386,3 +387,20 @@ def test_what_cannot_be_done_is_said_in_a_line(
     result = dump(*arguments)
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("offsets", "said"),
+    [("5:1", "FROM is not below UNTIL"), ("x", "FROM:UNTIL"), ("orders=1:2", "TOPIC-PARTITION=")],
+)
+def test_offsets_that_are_no_range_are_an_error_with_the_usage(offsets: str, said: str) -> None:
+    result = dump("--offsets", offsets, SHOP)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_offsets_of_a_partition_leave_the_others_out() -> None:
+    given = ("--offsets", "orders-0=3:5", "--offsets", "orders-2=7", "--format", "json", "--deep")
+    rows = [json.loads(line) for line in dump(*given, SHOP).stdout.splitlines()]
+    found = [(row["partition"], row["offset"]) for row in rows if row["type"] == "record"]
+    assert found == [(0, 3), (0, 4), (2, 7)]

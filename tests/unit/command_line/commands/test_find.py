@@ -200,7 +200,7 @@ def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir
         (["--value-contains", "x", "--partitioner", "java"], "together with --key"),
         (["--key", "a", "--partition-count", "2"], "--partition-count: got '2', allowed: with --p"),
         (["--key", "a", "--partition", "7"], "option --partition: got '7'"),
-        (["--key", "hex:f"], "hex: with hex behind it"),
+        (["--key", "hex:f"], "hex: followed by hex"),
     ],
 )
 def test_what_cannot_be_searched_is_said_in_a_line(
@@ -214,7 +214,7 @@ def test_what_cannot_be_searched_is_said_in_a_line(
 def test_without_a_key_or_bytes_it_is_said_what_is_missing(log_dir: Path) -> None:
     result = find(log_dir, "--topic", "orders")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "What to find is missing: --key KEY, or --value-contains BYTES." in result.stderr
+    assert "Missing option '--key' or '--value-contains'." in result.stderr
 
 
 def test_visible_are_those_that_a_consumer_of_committed_records_received(

@@ -54,18 +54,18 @@ def test_java_is_looked_for_where_spark_does(
     java.parent.mkdir()
     java.touch(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert run("/logs", "/more", "--at", "5", "--show-keys") == (ExitCode.DONE, "")
-    given = ["report", "--at", "5", "--output", ".", "--show-keys", "--", "/logs", "/more"]
+    assert run("/logs", "/more", "--as-of", "5", "--show-keys") == (ExitCode.DONE, "")
+    given = ["report", "--output", ".", "--at", "5", "--show-keys", "--", "/logs", "/more"]
     assert started == [given]
 
 
 def test_an_argument_that_is_none_is_told_with_the_usage_of_what_was_typed(
     started: list[list[str]],
 ) -> None:
-    result = CliRunner().invoke(kafkalog, ["report", "/logs", "--at", "nonsense"])
+    result = CliRunner().invoke(kafkalog, ["report", "/logs", "--as-of", "nonsense"])
     assert result.exit_code == ExitCode.WRONG_ARGUMENTS
     assert "Usage: kafkalog report " in result.stderr
-    assert "'--at': 'nonsense' is no time: milliseconds since 1970, or a time" in result.stderr
+    assert "'--as-of': 'nonsense' is no time: milliseconds since 1970, or a time" in result.stderr
     assert started == []
 
 

@@ -121,7 +121,7 @@ def test_check_finds_what_is_no_regular_file_and_checks_the_rest(
 def test_ls_lists_the_rest_and_names_what_is_left_out(kind: str, log_dir: Path) -> None:
     put_special(log_dir / PARTITION / NAMES[0], kind)
     put_special(log_dir / "orders-7", kind)
-    for arguments in (["ls"], ["ls", "--partitions"], ["ls", "--segments"]):
+    for arguments in (["ls"], ["ls", "--by", "partition"], ["ls", "--by", "segment"]):
         result = run(*arguments, log_dir)
         assert result.exit_code == ExitCode.DONE
         assert "shop.codec-zstd" in result.stdout

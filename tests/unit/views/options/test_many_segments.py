@@ -57,7 +57,7 @@ def assert_linear(work: Callable[[str], object], log_dirs: Path) -> None:
     "arguments",
     [
         ["ls"],
-        ["ls", "--segments", "--format", "json"],
+        ["ls", "--by", "segment", "--format", "json"],
         ["ls", "--quick"],
         ["check"],
         ["dump"],
