@@ -14,9 +14,9 @@ from kafkalog.analysis.partitions.transactions import (
     open_transactions,
     outcome_totals,
     stable_offset_table,
-    transaction_report,
+    transactions_with_states,
 )
-from kafkalog.coordination.groups.transactional_ids import transaction_words
+from kafkalog.coordination.groups.transactional_ids import OpenTransactionRule, transaction_words
 from kafkalog.spark.jobs.job import (
     ExitCode,
     add_time_argument,
@@ -25,6 +25,7 @@ from kafkalog.spark.jobs.job import (
     job_parser,
     run_job,
 )
+from kafkalog.spark.jobs.transaction_judgement import judged_transactions
 from kafkalog.spark.jobs.transaction_views import transaction_views
 from kafkalog.spark.session import job_session
 from kafkalog.spark.tables import replace_rows
@@ -37,14 +38,9 @@ def run(args: Namespace) -> ExitCode:
         views = transaction_views(spark, inputs, mode=args.mode, at_ms=args.at)
         stable = stable_offset_table(views.stable_offsets).persist()
         timeout_ms = args.max_transaction_timeout * 60_000
-        report = transaction_report(
-            views.transactions,
-            stable,
-            views.states,
-            at_ms=args.at,
-            longest_transaction_ms=timeout_ms,
-            incomplete=views.incomplete,
-        ).persist()
+        rule = OpenTransactionRule(args.at, timeout_ms, views.incomplete)
+        found = transactions_with_states(views.transactions, stable, views.states)
+        report = judged_transactions(found, rule).persist()
         paths = [
             replace_rows(report, args.output, "transaction_report", args.format, inputs),
             replace_rows(stable, args.output, "stable_offsets", args.format, inputs),

@@ -14,11 +14,9 @@ from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.terminal import tell
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.coordination.groups.transactional_ids import (
-    NO_TRANSACTIONAL_ID,
+    OpenTransactionRule,
     State,
     TransactionalIds,
-    coordinator_says,
-    open_outcome,
     transaction_words,
 )
 from kafkalog.storage.log_dir.absent_coordinators import (
@@ -96,26 +94,16 @@ def transaction_rows(
     for row in stable_offsets:
         holder = by_producer.get((row["cluster_id"], row["holder_producer_id"]))
         row["holder_transactional_id"] = holder and holder["transactional_id"]
-    incomplete = clusters_without_all_coordinators(others)
+    rule = OpenTransactionRule(at_ms, longest_ms, clusters_without_all_coordinators(others))
     holders = {_log(row): row["holder_producer_id"] for row in stable_offsets}
     transactions = rows("transactions", _TRANSACTION_COLUMNS, logs)
     for row in transactions:
         state = by_producer.get((row["cluster_id"], row["producer_id"]))
-        is_open = row["outcome"] == "open"
         row["transactional_id"] = state and state["transactional_id"]
         row["transaction_state"] = state and state["state"]
-        row["is_stable_offset_holder"] = is_open and holders.get(_log(row)) == row["producer_id"]
-        row["reason"] = row["started_ms"] = None
-        if is_open:
-            said = coordinator_says(state, row["producer_id"], row["topic"], row["partition"])
-            if said == NO_TRANSACTIONAL_ID and row["cluster_id"] in incomplete:
-                said = "unknown"
-            if state and said == "known" and state["started_ms"] is not None:
-                row["started_ms"] = state["started_ms"]
-                row["duration_ms"] = at_ms - state["started_ms"]
-            last_ms = row["last_timestamp_ms"]
-            silent_ms = None if last_ms is None else at_ms - last_ms
-            row["outcome"], row["reason"] = open_outcome(said, silent_ms, longest_ms)
+        row["reason"], row["started_ms"], row["is_stable_offset_holder"] = None, None, False
+        if row["outcome"] == "open":
+            row |= rule.judge(row, state, holders.get(_log(row)))._asdict()
     if logs:
         _tell_absent(absent_coordinators(others))
     metadata = cluster_metadata(log_dirs, others, None)

@@ -30,7 +30,8 @@ from kafkalog.analysis.partitions.storage_totals import (
     unserved_storage,
 )
 from kafkalog.analysis.partitions.transaction_totals import outcomes_by_topic, stable_offset_holders
-from kafkalog.analysis.partitions.transactions import stable_offset_table, transaction_report
+from kafkalog.analysis.partitions.transactions import stable_offset_table, transactions_with_states
+from kafkalog.coordination.groups.transactional_ids import OpenTransactionRule
 from kafkalog.errors import OptionError
 from kafkalog.report.contents import (
     BatchesSection,
@@ -43,6 +44,7 @@ from kafkalog.report.contents import (
 )
 from kafkalog.report.group_reading import read_groups
 from kafkalog.report.time_grid import grid_over
+from kafkalog.spark.jobs.transaction_judgement import judged_transactions
 from kafkalog.spark.jobs.transaction_views import transaction_views
 
 # What a page has room for; others are told in sums.
@@ -175,14 +177,9 @@ def _transactions(
 ) -> TransactionsSection:
     views = transaction_views(spark, asked.log_dirs, mode=asked.mode, at_ms=asked.at_ms)
     stable = stable_offset_table(views.stable_offsets).persist()
-    report = transaction_report(
-        views.transactions,
-        stable,
-        views.states,
-        at_ms=asked.at_ms,
-        longest_transaction_ms=LONGEST_TRANSACTION_MS,
-        incomplete=views.incomplete,
-    ).persist()
+    rule = OpenTransactionRule(asked.at_ms, LONGEST_TRANSACTION_MS, views.incomplete)
+    found = transactions_with_states(views.transactions, stable, views.states)
+    report = judged_transactions(found, rule).persist()
     return TransactionsSection(
         outcomes_by_topic(report, topics).collect(),
         stable_offset_holders(report, stable).limit(HOLDERS).collect(),

@@ -1,15 +1,12 @@
-"""What transaction coordinators know, by plain values: rows of view `transaction_states`. Rule:
-docs/format.md F216.
-
-`kafkalog.analysis.partitions.transactions` does the same for DataFrames; a test holds both against
-each other.
+"""What transaction coordinators know of open transactions, from rows of view
+`transaction_states`. Rule: docs/format.md F216.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkalog.words import counted
 
@@ -63,26 +60,54 @@ class TransactionalIds:
         return found
 
 
-def coordinator_says(
-    state: State | None, producer_id: int, topic: str | None, partition: int | None
-) -> str:
-    """Whether the coordinator has the partition in the producer's transaction: known,
+class OpenTransaction(NamedTuple):
+    """What a report says of a transaction that has not ended."""
+
+    outcome: str
+    reason: str
+    started_ms: int | None
+    duration_ms: int | None
+    is_stable_offset_holder: bool
+
+
+@dataclass(frozen=True)
+class OpenTransactionRule:
+    """Decides at a time which transactions hang, from what coordinators know. `incomplete` are the
+    clusters without all partitions of `__transaction_state`: there a missing transactional id
+    proves nothing."""
+
+    at_ms: int
+    longest_ms: int
+    incomplete: Collection[str | None]
+
+    def judge(self, row: State, state: State | None, holder: int | None) -> OpenTransaction:
+        """Judge an open transaction, a row of view `transactions`, by the last record about its
+        producer's transactional id. `holder` is the producer that holds the last stable offset."""
+        says = _coordinator_says(state, row)
+        if says == NO_TRANSACTIONAL_ID and row["cluster_id"] in self.incomplete:
+            says = "unknown"
+        started_ms = state["started_ms"] if state and says == "known" else None
+        # The coordinator's time comes before that of the first record.
+        duration_ms = row["duration_ms"] if started_ms is None else self.at_ms - started_ms
+        last_ms = row["last_timestamp_ms"]
+        if last_ms is not None and self.at_ms - last_ms <= self.longest_ms:
+            outcome, reason = "open", RECENT
+        else:
+            outcome, reason = "hanging" if says in _HANGING else "open", says
+        is_holder = holder == row["producer_id"]
+        return OpenTransaction(outcome, reason, started_ms, duration_ms, is_holder)
+
+
+def _coordinator_says(state: State | None, row: State) -> str:
+    """Return whether the coordinator has the partition in the producer's transaction: known,
     not_in_transaction, or no_transactional_id where no id has the producer id now."""
-    if state is None or state["producer_id"] != producer_id:
+    if state is None or state["producer_id"] != row["producer_id"]:
         return NO_TRANSACTIONAL_ID
     takes_part = any(
-        each["topic"] == topic and partition in each["partitions"]
+        each["topic"] == row["topic"] and row["partition"] in each["partitions"]
         for each in state["partitions"] or ()
     )
     return "known" if takes_part else "not_in_transaction"
-
-
-def open_outcome(said: str, silent_ms: int | None, longest_ms: int) -> tuple[str, str]:
-    """The outcome of a transaction that has not ended and whose producer wrote last so long ago,
-    and why, given what the coordinator said, or `unknown`."""
-    if silent_ms is not None and silent_ms <= longest_ms:
-        return "open", RECENT
-    return ("hanging" if said in _HANGING else "open"), said
 
 
 def transaction_words(totals: Mapping[str, int], held_back: int) -> str:
