@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.analysis.partitions.checksums import checksum_report, checksum_totals, faults
-from kafkalog.columns.batches.check_totals import CheckTotals
+from kafkalog.columns.batches.byte_ranges import CheckTotals
 from kafkalog.errors import KafkaLogError, LogDirError
 from kafkalog.spark.jobs.job import ExitCode, announced_logs, job_parser, run_job, tell_absent
 from kafkalog.spark.session import job_session

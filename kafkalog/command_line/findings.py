@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kafkalog.columns.batches.check_totals import CheckTotals
+from kafkalog.columns.batches.byte_ranges import CheckTotals
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name

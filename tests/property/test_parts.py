@@ -17,7 +17,7 @@ from kafkalog.columns.batches.batch_table import FAULT, POSITION
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
-from kafkalog.columns.batches.walk_start import may_begin_at
+from kafkalog.columns.batches.segment_walk import may_begin_at
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.format.batch_header import read_header

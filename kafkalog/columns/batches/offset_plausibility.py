@@ -1,7 +1,7 @@
-"""Kernels that judge which offsets and leader epochs can be believed.
+"""Kernels that decide which offsets and leader epochs are right.
 
-The rules are those of `kafkalog.format.segment`: docs/format.md F70 to F72. Rows of the batch table
-stand for batches; what is remembered from row to row is an array of 64-bit integers.
+The rules are those of `kafkalog.format.segment`: docs/format.md F70 to F72. A row of the
+batch table is a batch; the state that goes from row to row is an array of 64-bit integers.
 """
 
 from __future__ import annotations
@@ -26,199 +26,199 @@ _TOO_LARGE = int(Fault.TOO_LARGE)
 _OFFSET_RANGE = int(Fault.OFFSET_RANGE)
 _OFFSET_ORDER = int(Fault.OFFSET_ORDER)
 
-# The segment's own bounds; the least offset that can follow, by what is believed beyond doubt; the
-# rows that wait and those that contradict them, for offsets and for epochs; the highest epoch that
-# is believed; the first row whose EXPECTED_OFFSET is not set.
+# The segment's own bounds; the least offset that can follow the confirmed batches; the row that is
+# pending and the one in conflict with it, for offsets and for epochs; the highest confirmed epoch;
+# the first row whose EXPECTED_OFFSET is not set.
 (
     FIRST,
     LIMIT,
     EXPECTED,
-    WAITING,
-    RIVAL,
-    EPOCH_WAITING,
-    EPOCH_RIVAL,
+    PENDING,
+    CONFLICTING,
+    PENDING_EPOCH,
+    CONFLICTING_EPOCH,
     HIGHEST_EPOCH,
     UNASSIGNED,
 ) = range(9)
-_ROWS = (WAITING, RIVAL, EPOCH_WAITING, EPOCH_RIVAL)
+_ROWS = (PENDING, CONFLICTING, PENDING_EPOCH, CONFLICTING_EPOCH)
 NONE = -1
 
 
-def new_belief(bounds: Bounds) -> LongArray:
-    """What is believed at the start of a segment."""
-    belief = np.full(9, NONE, dtype=np.int64)
-    belief[FIRST] = belief[EXPECTED] = bounds.expected
-    belief[LIMIT] = bounds.limit
-    belief[UNASSIGNED] = 0
-    return belief
+def new_state(bounds: Bounds) -> LongArray:
+    """Return the state at the start of a segment."""
+    state = np.full(9, NONE, dtype=np.int64)
+    state[FIRST] = state[EXPECTED] = bounds.expected
+    state[LIMIT] = bounds.limit
+    state[UNASSIGNED] = 0
+    return state
 
 
-def forget_rows(belief: LongArray, rows: int) -> None:
-    """The first rows of the table are gone, the others have moved up."""
+def forget_rows(state: LongArray, rows: int) -> None:
+    """Forget the first rows of the table: the others have moved up."""
     for index in _ROWS:
-        if belief[index] >= 0:
-            belief[index] -= rows
-    belief[UNASSIGNED] -= rows
+        if state[index] >= 0:
+            state[index] -= rows
+    state[UNASSIGNED] -= rows
 
 
 @kernel
-def _decide_epochs(table: LongArray, belief: LongArray, for_rival: bool) -> None:
-    if belief[EPOCH_WAITING] < 0 or belief[EPOCH_RIVAL] < 0:
+def _decide_epochs(table: LongArray, state: LongArray, for_conflicting: bool) -> None:
+    if state[PENDING_EPOCH] < 0 or state[CONFLICTING_EPOCH] < 0:
         return
-    wrong = belief[EPOCH_WAITING] if for_rival else belief[EPOCH_RIVAL]
-    right = belief[EPOCH_RIVAL] if for_rival else belief[EPOCH_WAITING]
+    wrong = state[PENDING_EPOCH] if for_conflicting else state[CONFLICTING_EPOCH]
+    right = state[CONFLICTING_EPOCH] if for_conflicting else state[PENDING_EPOCH]
     table[wrong, LEADER_EPOCH_FAULT] = 1
-    belief[EPOCH_WAITING] = right
-    belief[EPOCH_RIVAL] = NONE
+    state[PENDING_EPOCH] = right
+    state[CONFLICTING_EPOCH] = NONE
 
 
 @kernel
-def _believe_epoch(table: LongArray, belief: LongArray) -> None:
-    if belief[EPOCH_WAITING] >= 0:
-        epoch = table[belief[EPOCH_WAITING], LEADER_EPOCH]
-        belief[HIGHEST_EPOCH] = max(belief[HIGHEST_EPOCH], epoch)
-    belief[EPOCH_WAITING] = NONE
+def _confirm_epoch(table: LongArray, state: LongArray) -> None:
+    if state[PENDING_EPOCH] >= 0:
+        epoch = table[state[PENDING_EPOCH], LEADER_EPOCH]
+        state[HIGHEST_EPOCH] = max(state[HIGHEST_EPOCH], epoch)
+    state[PENDING_EPOCH] = NONE
 
 
 @kernel
-def _settle_epochs(table: LongArray, belief: LongArray) -> None:
-    _decide_epochs(table, belief, True)
-    _believe_epoch(table, belief)
+def _decide_all_epochs(table: LongArray, state: LongArray) -> None:
+    _decide_epochs(table, state, True)
+    _confirm_epoch(table, state)
 
 
 @kernel
-def _add_epoch(table: LongArray, row: int, belief: LongArray) -> None:
+def _add_epoch(table: LongArray, row: int, state: LongArray) -> None:
     epoch = table[row, LEADER_EPOCH]
     if epoch < 0:
-        _settle_epochs(table, belief)
+        _decide_all_epochs(table, state)
         return
-    if belief[EPOCH_RIVAL] >= 0:
-        _decide_epochs(table, belief, epoch < table[belief[EPOCH_WAITING], LEADER_EPOCH])
-    if epoch < belief[HIGHEST_EPOCH]:
+    if state[CONFLICTING_EPOCH] >= 0:
+        _decide_epochs(table, state, epoch < table[state[PENDING_EPOCH], LEADER_EPOCH])
+    if epoch < state[HIGHEST_EPOCH]:
         table[row, LEADER_EPOCH_FAULT] = 1
-    elif belief[EPOCH_WAITING] < 0 or epoch >= table[belief[EPOCH_WAITING], LEADER_EPOCH]:
-        _believe_epoch(table, belief)
-        belief[EPOCH_WAITING] = row
+    elif state[PENDING_EPOCH] < 0 or epoch >= table[state[PENDING_EPOCH], LEADER_EPOCH]:
+        _confirm_epoch(table, state)
+        state[PENDING_EPOCH] = row
     else:
-        belief[EPOCH_RIVAL] = row
+        state[CONFLICTING_EPOCH] = row
 
 
 @kernel
-def _forget_epoch(row: int, belief: LongArray) -> None:
-    if belief[EPOCH_RIVAL] == row:
-        belief[EPOCH_RIVAL] = NONE
-    elif belief[EPOCH_WAITING] == row:
-        belief[EPOCH_WAITING] = belief[EPOCH_RIVAL]
-        belief[EPOCH_RIVAL] = NONE
+def _forget_epoch(row: int, state: LongArray) -> None:
+    if state[CONFLICTING_EPOCH] == row:
+        state[CONFLICTING_EPOCH] = NONE
+    elif state[PENDING_EPOCH] == row:
+        state[PENDING_EPOCH] = state[CONFLICTING_EPOCH]
+        state[CONFLICTING_EPOCH] = NONE
 
 
 @kernel
-def _assign_expected(table: LongArray, end_row: int, belief: LongArray) -> None:
-    for row in range(belief[UNASSIGNED], end_row):
-        table[row, EXPECTED_OFFSET] = belief[EXPECTED]
-    belief[UNASSIGNED] = max(belief[UNASSIGNED], end_row)
+def _assign_expected(table: LongArray, end_row: int, state: LongArray) -> None:
+    for row in range(state[UNASSIGNED], end_row):
+        table[row, EXPECTED_OFFSET] = state[EXPECTED]
+    state[UNASSIGNED] = max(state[UNASSIGNED], end_row)
 
 
 @kernel
-def _accept(table: LongArray, row: int, belief: LongArray) -> None:
-    _assign_expected(table, row + 1, belief)
-    belief[WAITING] = row
-    _add_epoch(table, row, belief)
+def _accept(table: LongArray, row: int, state: LongArray) -> None:
+    _assign_expected(table, row + 1, state)
+    state[PENDING] = row
+    _add_epoch(table, row, state)
 
 
 @kernel
-def _rival_is_right(table: LongArray, belief: LongArray, following: int) -> bool:
-    waiting_last = table[belief[WAITING], LAST_OFFSET]
-    rival_last = table[belief[RIVAL], LAST_OFFSET]
+def _conflicting_is_right(table: LongArray, state: LongArray, following: int) -> bool:
+    pending_last = table[state[PENDING], LAST_OFFSET]
+    conflicting_last = table[state[CONFLICTING], LAST_OFFSET]
     if following != NONE:
-        if (following > waiting_last) != (following > rival_last):
-            return bool(following > rival_last)
-        if (following == waiting_last + 1) != (following == rival_last + 1):
-            return bool(following == rival_last + 1)
-    waiting_base = table[belief[WAITING], BASE_OFFSET]
-    if waiting_base == belief[EXPECTED]:
+        if (following > pending_last) != (following > conflicting_last):
+            return bool(following > conflicting_last)
+        if (following == pending_last + 1) != (following == conflicting_last + 1):
+            return bool(following == conflicting_last + 1)
+    pending_base = table[state[PENDING], BASE_OFFSET]
+    if pending_base == state[EXPECTED]:
         return False
-    room = table[belief[RIVAL], BASE_OFFSET] - belief[EXPECTED]
-    fills_the_room = room == waiting_last - waiting_base + 1
-    return bool(room == 0 or fills_the_room or rival_last < waiting_base)
+    room = table[state[CONFLICTING], BASE_OFFSET] - state[EXPECTED]
+    fills_the_room = room == pending_last - pending_base + 1
+    return bool(room == 0 or fills_the_room or conflicting_last < pending_base)
 
 
 @kernel
-def _decide(table: LongArray, belief: LongArray, following: int) -> None:
-    waiting = belief[WAITING]
-    rival = belief[RIVAL]
-    if waiting < 0 or rival < 0:
+def _decide(table: LongArray, state: LongArray, following: int) -> None:
+    pending = state[PENDING]
+    conflicting = state[CONFLICTING]
+    if pending < 0 or conflicting < 0:
         return
-    for_rival = _rival_is_right(table, belief, following)
-    belief[RIVAL] = NONE
-    if for_rival:
-        table[waiting, FAULT] = _OFFSET_ORDER
-        _forget_epoch(waiting, belief)
-        _accept(table, rival, belief)
+    for_conflicting = _conflicting_is_right(table, state, following)
+    state[CONFLICTING] = NONE
+    if for_conflicting:
+        table[pending, FAULT] = _OFFSET_ORDER
+        _forget_epoch(pending, state)
+        _accept(table, conflicting, state)
     else:
-        table[rival, FAULT] = _OFFSET_ORDER
+        table[conflicting, FAULT] = _OFFSET_ORDER
 
 
 @kernel
-def _believe_waiting(table: LongArray, belief: LongArray) -> None:
-    if belief[WAITING] >= 0:
-        belief[EXPECTED] = table[belief[WAITING], LAST_OFFSET] + 1
-    belief[WAITING] = NONE
+def _confirm_pending(table: LongArray, state: LongArray) -> None:
+    if state[PENDING] >= 0:
+        state[EXPECTED] = table[state[PENDING], LAST_OFFSET] + 1
+    state[PENDING] = NONE
 
 
 @kernel
-def settle(table: LongArray, end_row: int, belief: LongArray) -> None:
-    """Judge all rows by what is known, waiting for no more."""
-    _decide(table, belief, NONE)
-    _believe_waiting(table, belief)
-    _settle_epochs(table, belief)
-    _assign_expected(table, end_row, belief)
+def decide_all(table: LongArray, end_row: int, state: LongArray) -> None:
+    """Decide about all rows now."""
+    _decide(table, state, NONE)
+    _confirm_pending(table, state)
+    _decide_all_epochs(table, state)
+    _assign_expected(table, end_row, state)
 
 
 @kernel
-def _judge(table: LongArray, row: int, belief: LongArray) -> None:
+def _check(table: LongArray, row: int, state: LongArray) -> None:
     base = table[row, BASE_OFFSET]
-    # A contradiction is decided at most once for each batch, then the batch is judged again.
+    # A contradiction is decided at most once for each batch, then the batch is checked again.
     for _ in range(2):
-        if base < belief[EXPECTED]:
+        if base < state[EXPECTED]:
             table[row, FAULT] = _OFFSET_ORDER
-        elif belief[WAITING] < 0:
-            _accept(table, row, belief)
-        elif belief[RIVAL] >= 0:
-            _decide(table, belief, base)
+        elif state[PENDING] < 0:
+            _accept(table, row, state)
+        elif state[CONFLICTING] >= 0:
+            _decide(table, state, base)
             continue
-        elif base > table[belief[WAITING], LAST_OFFSET]:
-            _believe_waiting(table, belief)
-            _accept(table, row, belief)
+        elif base > table[state[PENDING], LAST_OFFSET]:
+            _confirm_pending(table, state)
+            _accept(table, row, state)
         else:
-            belief[RIVAL] = row
+            state[CONFLICTING] = row
         return
 
 
 @kernel
-def judge_rows(table: LongArray, first_row: int, end_row: int, belief: LongArray) -> None:
-    """Judge the offsets and leader epochs of rows that are sound otherwise."""
+def check_rows(table: LongArray, first_row: int, end_row: int, state: LongArray) -> None:
+    """Check the offsets and leader epochs of rows that are sound otherwise."""
     for row in range(first_row, end_row):
         sound = table[row, FAULT] == 0 or table[row, FAULT] == _TOO_LARGE
         if table[row, IS_BATCH] == 1 and sound:
             base = table[row, BASE_OFFSET]
-            if belief[FIRST] <= base <= table[row, LAST_OFFSET] < belief[LIMIT]:
-                _judge(table, row, belief)
+            if state[FIRST] <= base <= table[row, LAST_OFFSET] < state[LIMIT]:
+                _check(table, row, state)
             else:
                 table[row, FAULT] = _OFFSET_RANGE
-        first_open = undecided_row(row + 1, belief)
+        first_open = undecided_row(row + 1, state)
         if row + 1 - first_open > PATIENCE:
-            settle(table, row + 1, belief)
-        elif belief[WAITING] < 0:
-            _assign_expected(table, row + 1, belief)
+            decide_all(table, row + 1, state)
+        elif state[PENDING] < 0:
+            _assign_expected(table, row + 1, state)
 
 
 @kernel
-def undecided_row(end_row: int, belief: LongArray) -> int:
-    """The first row on which there is no judgement yet; `end_row` if there is on all."""
+def undecided_row(end_row: int, state: LongArray) -> int:
+    """Return the first row that is not decided yet, `end_row` if all are."""
     first = end_row
-    if belief[WAITING] >= 0:
-        first = belief[WAITING]
-    if 0 <= belief[EPOCH_WAITING] < first:
-        first = belief[EPOCH_WAITING]
+    if state[PENDING] >= 0:
+        first = state[PENDING]
+    if 0 <= state[PENDING_EPOCH] < first:
+        first = state[PENDING_EPOCH]
     return first

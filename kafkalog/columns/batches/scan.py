@@ -6,6 +6,8 @@ elsewhere. Rules: docs/format.md F60, F61, F63.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kafkalog.columns.batches.batch_table import (
     ATTRIBUTES,
     BASE_OFFSET,
@@ -68,6 +70,15 @@ DONE = 0
 MORE_BYTES = -1
 
 
+class Stretch(NamedTuple):
+    """data[begin:end], where data[0] is the byte at `data_position` of a file of `file_size`."""
+
+    begin: int
+    end: int
+    data_position: int
+    file_size: int
+
+
 @kernel
 def _read_header(data: ByteArray, index: int, row: LongArray) -> None:
     base_offset = signed_64(data, index + BASE_OFFSET_POSITION)
@@ -106,26 +117,22 @@ def _read_header(data: ByteArray, index: int, row: LongArray) -> None:
 @kernel
 def scan_batches(
     data: ByteArray,
-    begin: int,
-    end: int,
-    data_position: int,
-    file_size: int,
+    stretch: Stretch,
     table: LongArray,
     first_row: int,
     max_batch_bytes: int,
     headers_only: bool,
 ) -> tuple[int, int, int, int]:
-    """Frame batches in data[begin:end] into table rows from `first_row` on.
+    """Frame the batches of a stretch into table rows from `first_row` on.
 
-    data[0] is the file's byte `data_position`. Gives the row and the index behind the last batch,
-    DONE, MORE_BYTES or the Fault met there, and how many bytes the next batch needs. With
-    `headers_only` a batch counts as given when its header is.
+    Return the row and the index after the last batch, DONE, MORE_BYTES or the Fault met there, and
+    how many bytes the next batch needs. With `headers_only`, the header of a batch is enough.
     """
     row = first_row
-    index = begin
+    index, end = stretch.begin, stretch.end
     while row < table.shape[0]:
-        position = data_position + index
-        left = file_size - position
+        position = stretch.data_position + index
+        left = stretch.file_size - position
         if left == 0 or index >= end:
             return row, index, DONE, 0
         if left < FIRST_BYTES:

@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from kafkalog.columns.arrays import Constant, integers, one_binary, record_batch
 from kafkalog.columns.batches.batch_table import FAULT, RECORDS_COUNT, SIZE, UNCOMPRESSED_SIZE
-from kafkalog.columns.batches.segment_batches import TABLE_ROWS, Chunk
+from kafkalog.columns.batches.segment_batches import Chunk
 from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.segment_walk import TABLE_ROWS
 from kafkalog.columns.jit.compiled import ByteArray, IntArray, LongArray
 from kafkalog.columns.records.message_kernels import inner_messages
 from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end

@@ -20,7 +20,7 @@ from kafkalog.columns.batches.byte_ranges import ByteRange, ByteRanges, SegmentF
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.batches.walk_start import may_begin_at
+from kafkalog.columns.batches.segment_walk import may_begin_at
 from kafkalog.columns.batches.window import Window
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import CHECKSUM_COLUMNS, DEEP_COLUMNS, BatchColumns

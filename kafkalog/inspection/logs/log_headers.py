@@ -74,25 +74,31 @@ class LogHeaders:
         """The batches of the segments with these numbers, which rise, up to an offset."""
         for number in numbers:
             segment = self._log.segments[number]
-            base_offset, follower = offsets_of(segment)
+            base_offset, next_base_offset = offsets_of(segment)
             if base_offset >= end_offset:
                 return
+            is_last = next_base_offset == LARGEST_OFFSET
             options = SegmentOptions(base_offset, segment.next_base_offset, end_offset=end_offset)
             with opened(segment.path) as file:
                 is_whole = number in self._read_whole
-                walk_class = SegmentBatches if is_whole else SegmentHeaders
-                batches = walk_class(FileWindow(file), options)
-                chunks = checked_chunks(batches, options) if is_whole else batches.chunks()
+                window = FileWindow(file)
+                batches: SegmentBatches | SegmentHeaders
+                if is_whole:
+                    batches = SegmentBatches(window, options)
+                    chunks = checked_chunks(batches, options)
+                else:
+                    batches = SegmentHeaders(window, options)
+                    chunks = batches.chunks()
                 for chunk in chunks:
-                    if not is_whole and self._is_odd(chunk, is_last=follower == LARGEST_OFFSET):
+                    if not is_whole and self._is_odd(chunk, is_last=is_last):
                         self.doubtful.add(number)
                     yield SegmentTable(number, file, chunk.table)
                     # Now, for who walks may have set faults of its own.
                     self.damaged.note(chunk.table, self._first_offsets(file, chunk.table))
-            self.damaged.end_at(follower)
-            is_hole = follower == LARGEST_OFFSET or not self._is_cleaned
+            self.damaged.end_at(next_base_offset)
+            is_hole = is_last or not self._is_cleaned
             if is_hole and batches.next_offset < end_offset:
-                self.damaged.add(batches.next_offset, follower)
+                self.damaged.add(batches.next_offset, next_base_offset)
 
     def _first_offsets(self, file: InputFile, table: LongArray) -> LongArray:
         """Of each batch. The expected one is not that of a compressed message behind damage."""

@@ -14,7 +14,7 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, Window
 from kafkalog.format.faults import Fault
 from kafkalog.format.message_set import write_old_message
-from kafkalog.format.resync import Damage
+from kafkalog.format.resync import Damage, Finder
 from kafkalog.storage.files.files import InputFile
 from tests.support.logs.both_readers import memory_window
 from tests.support.logs.samples import batch, joined
@@ -70,7 +70,9 @@ def test_a_length_is_signed_however_large_the_file_is(
     os.truncate(path, size)
     # To look for batches in the rest takes long, and is not what this is about.
     monkeypatch.setattr(
-        SegmentHeaders, "_damages", lambda _, position, fault: [Damage(position, size, fault)]
+        Finder,
+        "damaged_stretch",
+        lambda _, position, fault, bounds: [Damage(position, size, fault)],
     )
     with InputFile(str(path)) as file:
         rows = walked(FileWindow(file))

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalog.columns.batches.segment_batches import CHUNK_BYTES, SegmentBatches
+from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
+from kafkalog.columns.batches.segment_walk import CHUNK_BYTES
 from kafkalog.columns.batches.window import SEARCH_BYTES, FileWindow, MemoryWindow, WindowBytes
 from kafkalog.columns.records.segment_reader import SegmentBatchRows
 from tests.support.logs.both_readers import BytesSource, memory_window
