@@ -19,6 +19,19 @@ if TYPE_CHECKING:
         member_partitions,
     )
     from kafkalog.analysis.readable import readable
+    from kafkalog.coordination.zookeeper.partition_assignment import (
+        BrokerPartition,
+        ConsumedPartition,
+        ThreadId,
+    )
+    from kafkalog.coordination.zookeeper.rebalancing import (
+        GroupRegistry,
+        Rebalance,
+        rebalance,
+        rebalanced_owners,
+    )
+    from kafkalog.coordination.zookeeper.registration import registration_steps
+    from kafkalog.coordination.zookeeper.topic_filters import Subscription, SubscriptionPattern
     from kafkalog.errors import (
         CorruptDataError,
         DataLossError,
@@ -28,7 +41,16 @@ if TYPE_CHECKING:
         OptionError,
         SchemaError,
     )
+    from kafkalog.format.fetch_response import (
+        MessageSetSend,
+        MultiMessageSetSend,
+        read_message_set_send,
+        read_multi_message_set_send,
+        write_message_set_send,
+        write_multi_message_set_send,
+    )
     from kafkalog.inspection.logs.log_offsets import earliest_offset, latest_offset, log_end_offset
+    from kafkalog.messages.confluent_wire import read_schema_prefix
     from kafkalog.messages.consumer_protocol import read_assignment, read_subscription
     from kafkalog.messages.internal_records import read_control_record, read_internal_record
     from kafkalog.messages.record_writer import write_record_key, write_record_value
@@ -37,22 +59,34 @@ if TYPE_CHECKING:
     from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
     from kafkalog.spark.session import job_session, notebook_session
     from kafkalog.spark.tables import described
+    from kafkalog.storage.files.files import InputFile
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.reading.log_reader import LogReader
+    from kafkalog.storage.recovery.side_files import rebuild_side_files
     from kafkalog.storage.writing.log_writer import LogWriter
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BrokerPartition",
+    "ConsumedPartition",
     "CorruptDataError",
     "DataLossError",
+    "GroupRegistry",
+    "InputFile",
     "KafkaLogError",
     "LogDirError",
     "LogReader",
     "LogWriter",
+    "MessageSetSend",
+    "MultiMessageSetSend",
     "OffsetOutOfRangeError",
     "OptionError",
+    "Rebalance",
     "SchemaError",
+    "Subscription",
+    "SubscriptionPattern",
+    "ThreadId",
     "commits_complete_from",
     "commits_in_effect",
     "described",
@@ -72,12 +106,21 @@ __all__ = [
     "read_assignment",
     "read_control_record",
     "read_internal_record",
+    "read_message_set_send",
+    "read_multi_message_set_send",
+    "read_schema_prefix",
     "read_subscription",
     "readable",
+    "rebalance",
+    "rebalanced_owners",
+    "rebuild_side_files",
     "register",
+    "registration_steps",
     "with_commit_status",
     "with_lag",
     "write",
+    "write_message_set_send",
+    "write_multi_message_set_send",
     "write_record_key",
     "write_record_value",
 ]
@@ -90,11 +133,25 @@ _PUBLIC_NAMES = {
         *("group_members", "groups", "latest_group_records", "member_partitions"),
     ),
     "analysis.readable": ("readable",),
+    "coordination.zookeeper.partition_assignment": (
+        *("BrokerPartition", "ConsumedPartition", "ThreadId"),
+    ),
+    "coordination.zookeeper.rebalancing": (
+        *("GroupRegistry", "Rebalance", "rebalance", "rebalanced_owners"),
+    ),
+    "coordination.zookeeper.registration": ("registration_steps",),
+    "coordination.zookeeper.topic_filters": ("Subscription", "SubscriptionPattern"),
     "errors": (
         *("CorruptDataError", "DataLossError", "KafkaLogError", "LogDirError"),
         *("OffsetOutOfRangeError", "OptionError", "SchemaError"),
     ),
+    "format.fetch_response": (
+        *("MessageSetSend", "MultiMessageSetSend"),
+        *("read_message_set_send", "read_multi_message_set_send"),
+        *("write_message_set_send", "write_multi_message_set_send"),
+    ),
     "inspection.logs.log_offsets": ("earliest_offset", "latest_offset", "log_end_offset"),
+    "messages.confluent_wire": ("read_schema_prefix",),
     "messages.consumer_protocol": ("read_assignment", "read_subscription"),
     "messages.internal_records": ("read_control_record", "read_internal_record"),
     "messages.record_writer": ("write_record_key", "write_record_value"),
@@ -103,8 +160,10 @@ _PUBLIC_NAMES = {
     "spark.jobs.lag.offsets_topic": ("commits_complete_from",),
     "spark.session": ("job_session", "notebook_session"),
     "spark.tables": ("described",),
+    "storage.files.files": ("InputFile",),
     "storage.log_dir.log_dir": ("find_partitions",),
     "storage.reading.log_reader": ("LogReader",),
+    "storage.recovery.side_files": ("rebuild_side_files",),
     "storage.writing.log_writer": ("LogWriter",),
 }
 _MODULES = {name: module for module, names in _PUBLIC_NAMES.items() for name in names}

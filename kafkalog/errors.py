@@ -168,19 +168,3 @@ class OffsetOutOfRangeError(DataLossError):
 
 class StatePositionError(KafkaLogError):
     """A table of state that cannot go on with the logs that are given."""
-
-
-class NodeExistsError(KafkaLogError):
-    """A name to be registered in ZooKeeper that another has."""
-
-    def __init__(self, name: str, registered: str, given: str) -> None:
-        self.name = name
-        self.registered = registered
-        self.given = given
-        super().__init__(
-            f"{name} is registered as {registered!r} and cannot be as {given!r}: two with the same "
-            "id; give one of them another"
-        )
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (NodeExistsError, (self.name, self.registered, self.given))

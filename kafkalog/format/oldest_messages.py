@@ -9,7 +9,7 @@ that 0.7 documents. Rules: docs/format.md F154 to F157.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -23,7 +23,6 @@ from kafkalog.wire.compression import (
     CompressionError,
     CompressionType,
     OutputTooSmallError,
-    compress,
     decompress_into,
 )
 
@@ -178,9 +177,3 @@ def write_entry(
     attributes = bytes([compression]) if magic else b""
     message = bytes([magic]) + attributes + _CRC.pack(crc32(payload)) + payload
     return _LENGTH.pack(len(message)) + message
-
-
-def write_compressed(payloads: Sequence[bytes], compression: CompressionType) -> bytes:
-    """One entry of magic 1 that holds the payloads' entries compressed."""
-    inner = b"".join(write_entry(payload) for payload in payloads)
-    return write_entry(compress(compression, 1, inner), 1, compression)

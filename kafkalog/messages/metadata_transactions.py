@@ -9,7 +9,6 @@ from kafkalog.messages.internal_records import InternalRecord
 _BEGIN = "BeginTransactionRecord"
 _END = "EndTransactionRecord"
 _ABORT = "AbortTransactionRecord"
-_FOOTER = "SNAPSHOT_FOOTER"
 
 
 def records_in_force(records: Iterable[InternalRecord]) -> Iterator[InternalRecord]:
@@ -30,11 +29,3 @@ def records_in_force(records: Iterable[InternalRecord]) -> Iterator[InternalReco
             pending.append(record)
         else:
             yield record
-
-
-def is_whole_snapshot(records: Iterable[InternalRecord]) -> bool:
-    """Whether the records of a snapshot end with its footer: one that was not finished has none."""
-    last = None
-    for record in records:
-        last = record
-    return last is not None and last.is_control and last.name == _FOOTER

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.coordination.zookeeper.consumer_audit import group_audit
-from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, found_cluster
+from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode
 from kafkalog.coordination.zookeeper.ownership_history import (
     CREATE,
     DELETE,
@@ -29,6 +29,7 @@ from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from tests.support.golden.znodes import data_of, listing
+from tests.support.zookeeper.clusters import found_cluster
 
 SETS = ("kafka08", "kafka010")
 _LINE = re.compile(r".*? session 0x([0-9a-f]+) cxid 0x\w+ zxid 0x([0-9a-f]+) (\w+) ?'?(.*)")

@@ -20,7 +20,7 @@ from kafkalog.messages.internal_records import (
     read_control_record,
     read_internal_record,
 )
-from kafkalog.messages.metadata_transactions import is_whole_snapshot, records_in_force
+from kafkalog.messages.metadata_transactions import records_in_force
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from tests.support.messages.printed_messages import LINE, as_printed
@@ -69,8 +69,7 @@ def test_snapshots_of_the_metadata_are_whole_and_all_of_them_is_in_force(
     for path in snapshots:
         offsets, held = zip(*records(path), strict=True)
         assert offsets == tuple(range(len(offsets)))
-        assert is_whole_snapshot(held)
-        assert not is_whole_snapshot(held[:-1])
+        assert held[-1].is_control and held[-1].name == "SNAPSHOT_FOOTER"
         in_force = list(records_in_force(held))
         assert [r for r in held if r not in in_force] == [
             r for r in held if r.name in ("BeginTransactionRecord", "EndTransactionRecord")

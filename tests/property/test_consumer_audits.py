@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafkalog.coordination.zookeeper.consumer_audit import group_audit
 from kafkalog.coordination.zookeeper.disk_audit import Disk, DiskPartition, disk_findings
-from kafkalog.coordination.zookeeper.found_cluster import FoundZnode, found_cluster
+from kafkalog.coordination.zookeeper.found_cluster import FoundZnode
 from kafkalog.coordination.zookeeper.ownership_history import (
     CREATE,
     DELETE,
@@ -20,6 +20,7 @@ from kafkalog.coordination.zookeeper.ownership_history import (
     OwnershipReplay,
     ZnodeChange,
 )
+from tests.support.zookeeper.clusters import found_cluster
 
 NAMES = st.sampled_from(["t", "u", "t-x", "0", "1", "0-1", "ids", "a", "partitions", "é", "x y"])
 PATHS = st.one_of(

@@ -1,15 +1,6 @@
-"""Where a cluster gets its id, and whether ids found in different places agree.
-
-Rules: docs/zookeeper.md F443 and F469.
-"""
+"""Whether cluster ids found in different places agree. Rule: docs/zookeeper.md F469."""
 
 from __future__ import annotations
-
-
-def started_cluster_id(found: str | None, generated: str) -> str:
-    """The id that a broker goes on with when it starts: that of /cluster/id, or if there is none
-    the one that it creates it with."""
-    return generated if found is None else found
 
 
 def is_own(cluster_id: str | None, log_dir_id: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -94,14 +94,6 @@ def found_consumer(data: bytes | None, session_id: int) -> FoundConsumer:
         return FoundConsumer(None, error.detail, session_id)
     fault = readable_filter(subscription)
     return FoundConsumer(subscription if fault is None else None, fault, session_id)
-
-
-def found_cluster(znodes: Iterable[FoundZnode]) -> FoundCluster:
-    """What the znodes below a cluster's root tell."""
-    cluster = FoundCluster()
-    for znode in znodes:
-        add_znode(cluster, znode)
-    return cluster
 
 
 def add_znode(cluster: FoundCluster, znode: FoundZnode) -> None:

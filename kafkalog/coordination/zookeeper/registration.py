@@ -9,7 +9,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kafkalog.coordination.zookeeper.topic_filters import Subscription
-from kafkalog.errors import NodeExistsError, UnsupportedFormatError
+from kafkalog.errors import UnsupportedFormatError
 
 BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
@@ -101,14 +101,3 @@ def _consumes(subscription: Subscription, topic: str) -> bool:
         return subscription.streams_of(topic) > 0
     except UnsupportedFormatError:
         return False
-
-
-def registered(registry: Mapping[str, str], name: str, value: str) -> dict[str, str]:
-    """A registry of ephemeral znodes with one more: a broker under its id, a consumer under its.
-
-    Raises NodeExistsError where another has the name. The same value there is taken for the
-    caller's own, whose answer was lost with its connection.
-    """
-    if registry.get(name, value) != value:
-        raise NodeExistsError(name, registry[name], value)
-    return {**registry, name: value}

@@ -20,7 +20,6 @@ from kafkalog.format.oldest_messages import (
 )
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.records import Record
-from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.index_lookup import is_zero_filled
@@ -46,20 +45,6 @@ def is_oldest_layout(log: PartitionLog) -> bool:
     """Whether a log's files are of the oldest layout: then all are."""
     first = next(iter(log.segments), None)
     return first is not None and oldest_base_offset(os.path.basename(first.path)) is not None
-
-
-def read_oldest_log(log: PartitionLog) -> Iterator[Record]:
-    """All records of a log. Raises CorruptDataError at the first damage; a message that is not
-    whole at the end of the last file, or zeros there, is none."""
-    for segment in log.segments:
-        with InputFile(segment.path) as file:
-            for found in read_oldest_file(file, segment.base_offset or 0):
-                is_last = segment.next_base_offset is None
-                if found.fault is not Fault.NONE and not (is_last and is_unfinished(found)):
-                    raise CorruptDataError(
-                        found.fault.label, found.detail, position=found.position, path=segment.path
-                    )
-                yield from found.records
 
 
 def is_unfinished(found: OldestRange) -> bool:

@@ -59,12 +59,6 @@ class OpenTransactions:
             if entry.transaction_first_offset != NO_VALUE
         }
 
-    @property
-    def least_offset(self) -> int | None:
-        """Where the oldest of them begins."""
-        firsts = [found.first_offset for found in self.by_producer.values()]
-        return min((first for first in firsts if first is not None), default=None)
-
     def of(self, producer_id: int, producer_epoch: int) -> PartitionTransaction:
         """The producer's open transaction, a new one if there is none."""
         found = self.by_producer.get(producer_id)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, found_cluster
+from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, add_znode
 
 SESSION = 0x1000
 Tree = Mapping[str, str | None]
@@ -20,6 +20,14 @@ def consumer(*topics: str, pattern: str = "static") -> str:
     """The data of a consumer with one stream for each topic, or expression."""
     listed = ",".join(f'"{name}":1' for name in topics)
     return f'{{"version":1,"subscription":{{{listed}}},"pattern":"{pattern}","timestamp":"1"}}'
+
+
+def found_cluster(znodes: Iterable[FoundZnode]) -> FoundCluster:
+    """Return the cluster that these znodes describe, in whatever order they come."""
+    cluster = FoundCluster()
+    for znode in znodes:
+        add_znode(cluster, znode)
+    return cluster
 
 
 def cluster_of(tree: Tree, session: int = SESSION) -> FoundCluster:

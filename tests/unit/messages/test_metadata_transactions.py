@@ -9,7 +9,7 @@ from kafkalog.messages.internal_records import (
     read_control_record,
     read_internal_record,
 )
-from kafkalog.messages.metadata_transactions import is_whole_snapshot, records_in_force
+from kafkalog.messages.metadata_transactions import records_in_force
 from kafkalog.messages.record_writer import write_record_value
 
 METADATA = "__cluster_metadata"
@@ -45,12 +45,3 @@ def test_records_of_a_transaction_count_once_it_has_ended(words: str, in_force: 
     # T40
     found = list(records_in_force(map(record, words.split())))
     assert found == list(map(record, in_force.split()))
-
-
-@pytest.mark.parametrize(
-    ("words", "is_whole"),
-    [("header a footer", True), ("header a", False), ("", False), ("header footer a", False)],
-)
-def test_a_snapshot_without_footer_is_not_whole(words: str, is_whole: bool) -> None:
-    # T40
-    assert is_whole_snapshot(map(record, words.split())) is is_whole

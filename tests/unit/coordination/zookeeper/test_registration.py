@@ -3,8 +3,6 @@ F450 to F456."""
 
 from __future__ import annotations
 
-import pickle
-
 import pytest
 
 from kafkalog.coordination.zookeeper.registration import (
@@ -13,11 +11,9 @@ from kafkalog.coordination.zookeeper.registration import (
     RegistryChange,
     Step,
     groups_set_off,
-    registered,
     registration_steps,
 )
 from kafkalog.coordination.zookeeper.topic_filters import Subscription, SubscriptionPattern
-from kafkalog.errors import NodeExistsError
 
 NAMED = Subscription(SubscriptionPattern.STATIC, {"orders": 2})
 FILTER = Subscription(SubscriptionPattern.WHITE_LIST, {"ord.*": 1})
@@ -67,21 +63,6 @@ def test_new_partitions_set_off_groups_that_consume_the_topic() -> None:
     # F455
     change = RegistryChange(Cause.PARTITIONS_CHANGED, "orders")
     assert groups_set_off(change, GROUPS) == {"named", "filter"}
-
-
-def test_an_id_in_use_is_an_error() -> None:
-    # F438, F450
-    first = registered({}, "0", "localhost:9092")
-    assert registered(first, "0", "localhost:9092") == first
-    with pytest.raises(NodeExistsError) as caught:
-        registered(first, "0", "elsewhere:9092")
-    assert "0 is registered as 'localhost:9092'" in str(caught.value)
-    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
-
-
-def test_a_broker_may_come_back_elsewhere() -> None:
-    # F437, F438: its id is what consumers know it by
-    assert registered({"1": "b:9092"}, "0", "new:9092") == {"1": "b:9092", "0": "new:9092"}
 
 
 @pytest.mark.parametrize(
