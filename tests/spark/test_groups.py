@@ -1,154 +1,57 @@
-"""States of groups that no fixture is in, and groups at a past moment. Rules: F320 to F322."""
+"""Groups and members in DataFrames: what tasks compute reaches the right rows.
+
+The rules are tested in tests/unit/coordination/groups/test_group_records.py. Rules: F320 to F322.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
-from kafkalog.analysis.lag.commits import commits_in_effect
-from kafkalog.analysis.lag.groups import group_members, groups, latest_group_records
+from kafkalog.analysis.lag.groups import (
+    group_members,
+    groups,
+    latest_group_records,
+    member_partitions,
+)
 from tests.support.messages.group_records import commit, frame, group_record
-from tests.support.spark.plain_groups import plain_commits, plain_groups
 
 pytestmark = pytest.mark.spark
 
-CLASSIC_MEMBER = {"member_id": "m", "client_id": "c", "client_host": "/h", "session_timeout_ms": 1}
 
-
-def described(
-    spark: SparkSession,
-    *records: dict[str, Any],
-    commits: tuple[Any, ...] = (),
-    at_ms: int | None = None,
-) -> Row:
-    latest = latest_group_records(frame(spark, "group_metadata", *records), at_ms)
-    in_effect = commits_in_effect(frame(spark, "offset_commits", *commits), at_ms)
-    (row,) = groups(latest, in_effect).collect()
-    plain, _ = plain_groups(records, plain_commits(commits, at_ms), at_ms)
-    (group,) = plain.values()
-    names = [name for name in group._fields if name != "key"]
-    assert group._asdict() == {"key": group.key, **{name: row[name] for name in names}}
-    return row
-
-
-def consumer_group(epoch: int, target: int, *members: tuple[int, int]) -> list[dict[str, Any]]:
-    """The records of a group whose members are at these epochs, in these states."""
-    records = [group_record(3, 0, epoch=epoch), group_record(6, 1, epoch=target)]
-    for number, (member_epoch, state) in enumerate(members):
-        name = {"member_id": f"m{number}"}
-        records.append(group_record(5, 2, client_id="c", **name))
-        records.append(group_record(8, 3, epoch=member_epoch, member_state=state, **name))
-    return records
-
-
-@pytest.mark.parametrize(
-    ("records", "state"),
-    [
-        # By ConsumerGroup.maybeUpdateGroupState and ConsumerGroupMember.isReconciledTo.
-        (consumer_group(5, 5), "Empty"),
-        (consumer_group(6, 5, (5, 0)), "Assigning"),
-        (consumer_group(5, 5, (5, 0), (5, 0)), "Stable"),
-        (consumer_group(5, 5, (5, 0), (4, 0)), "Reconciling"),
-        (consumer_group(5, 5, (5, 0), (5, 1)), "Reconciling"),
-        (consumer_group(5, 5, (5, 2)), "Reconciling"),
-        # A member that has not been given anything yet.
-        ([*consumer_group(5, 5), group_record(5, 4, member_id="m")], "Reconciling"),
-        # A group that was never assigned.
-        ([group_record(3, 0, epoch=1), group_record(5, 1, member_id="m")], "Assigning"),
-    ],
-)
-def test_states_of_consumer_groups(
-    spark: SparkSession, records: list[dict[str, Any]], state: str
-) -> None:
-    # F321
-    assert described(spark, *records).state == state
-
-
-@pytest.mark.deep
-def test_states_of_streams_groups(spark: SparkSession) -> None:
-    # F321: by StreamsGroup.maybeUpdateGroupState; its members' code of stable is 1.
-    group = group_record(17, 0, epoch=3, validated_topology_epoch=2)
-    member = group_record(19, 1, member_id="m", client_id="c")
-    has = group_record(22, 2, member_id="m", epoch=3, member_state=1)
-    target, topology = group_record(20, 3, epoch=3), group_record(23, 4, epoch=2)
-    assert described(spark, group, target, topology).state == "Empty"
-    assert described(spark, group, member, has, target).state == "NotReady"
-    newer = group_record(23, 5, epoch=4)
-    assert described(spark, group, member, has, target, topology, newer).state == "NotReady"
-    assert described(spark, group, member, has, target, topology).state == "Stable"
-    waiting = group_record(22, 5, member_id="m", epoch=3, member_state=3)
-    assert described(spark, group, member, waiting, target, topology).state == "Reconciling"
-
-
-@pytest.mark.deep
-def test_a_group_that_became_another_type_and_one_that_is_gone(spark: SparkSession) -> None:
-    # F320: what is deleted of the one type says nothing of the other.
-    classic = group_record(2, 0, epoch=8, protocol_type="consumer", members=[])
-    gone = group_record(2, 1, is_tombstone=True)
-    row = described(spark, classic, gone, *consumer_group(9, 9))
-    assert (row.group_type, row.state, row.epoch) == ("consumer", "Empty", 9)
-    assert described(spark, classic, gone).state == "Dead"
-    # Commits make a group of it again: a simple one.
-    row = described(spark, classic, gone, commits=(commit(2, 5),))
-    assert (row.group_type, row.state, row.is_simple) == ("classic", "Empty", True)
-    assert described(spark, gone, commits=(commit(2, 5), commit(3, None))).state == "Dead"
-
-
-def test_a_group_without_a_protocol_type_is_simple(spark: SparkSession) -> None:
-    # F320: as brokers write it when such a group is deleted or expires in parts.
-    row = described(spark, group_record(2, 0, epoch=0, protocol_type="", members=[]))
-    assert (row.state, row.protocol_type, row.is_simple) == ("Empty", None, True)
-    row = described(spark, group_record(2, 0, epoch=1, protocol_type="consumer", members=[]))
-    assert (row.state, row.protocol_type, row.is_simple) == ("Empty", "consumer", False)
-
-
-def test_what_cannot_be_read_is_not_known(spark: SparkSession) -> None:
-    # T37: types that are not known name no group; of a version that is not known only the key is.
-    newer = group_record(2, 5, reason="unknown_version", version=9)
-    unknown = group_record(9, 6, group_id=None, group_type=None, reason="unknown_type")
-    row = described(spark, newer, unknown, commits=(commit(7, 1),))
-    found = (row.group_id, row.group_type, row.state, row.is_simple, row.members)
-    assert found == ("g", "classic", None, False, 0)
-    member = group_record(5, 7, member_id="m", reason="unknown_version", version=9)
-    latest = latest_group_records(frame(spark, "group_metadata", *consumer_group(5, 5), member))
-    (row,) = group_members(latest).collect()
-    assert (row.member_id, row.subscribed_topics, row.assigned) == ("m", None, None)
-
-
-def test_a_group_at_a_past_moment(spark: SparkSession) -> None:
-    # F320: records up to that moment count, the moment included.
+def test_groups_members_and_their_partitions(spark: SparkSession) -> None:
+    # F320 to F322: the records of a partition may come from several tasks.
+    assigned = [{"topic": None, "topic_id": "id-1", "partitions": [0, 1]}]
+    who = {"member_id": "m", "client_id": "c", "client_host": "/h"}
     records = [
-        group_record(2, 1, protocol_type="consumer", protocol="range", members=[CLASSIC_MEMBER]),
-        group_record(2, 2, protocol_type="consumer", members=[]),
-        group_record(2, 3, is_tombstone=True),
+        group_record(3, 0, epoch=4),
+        group_record(3, 1, epoch=5),
+        group_record(6, 2, epoch=5),
+        group_record(5, 3, rack_id="r", subscribed_topics=["b", "a"], **who),
+        group_record(8, 4, member_id="m", epoch=5, member_state=0, assigned=assigned),
+        {**group_record(2, 5, is_tombstone=True), "group_id": "deleted"},
+        {**group_record(3, 9, epoch=1), "group_id": "later"},
     ]
-    states = [described(spark, *records, at_ms=at).state for at in (1000, 1999, 2000, 2999, 3000)]
-    assert states == ["Stable", "Stable", "Empty", "Empty", "Dead"]
-    metadata = frame(spark, "group_metadata", *records)
-    assert latest_group_records(metadata, 999).count() == 0
-    (member,) = group_members(latest_group_records(metadata, 1000)).collect()
-    assert (member.member_id, member.client_host) == ("m", "/h")
-
-
-def test_topics_of_a_member_with_a_regular_expression(spark: SparkSession) -> None:
-    # F322: the record of the expression tells which topics it matches.
-    records = [
-        group_record(5, 1, member_id="m", subscribed_topics=["a"], subscribed_topic_regex="b.*"),
-        group_record(16, 2, subscribed_topics=["b1", "a"], subscribed_topic_regex="b.*"),
-        group_record(16, 3, subscribed_topics=["c1"], subscribed_topic_regex="c.*"),
-    ]
-    latest = latest_group_records(frame(spark, "group_metadata", *records))
-    assert latest.count() == 3
-    (member,) = group_members(latest).collect()
-    assert sorted(member.subscribed_topics) == ["a", "b1"]
-
-
-def test_the_assignor_of_a_consumer_group(spark: SparkSession) -> None:
-    # F321: most members decide; where none asks, the broker's default.
-    records = consumer_group(5, 5, (5, 0), (5, 0), (5, 0))
-    assert described(spark, *records).assignor == "uniform"
-    for record, asked in zip(records[2::2], ("range", "range", "uniform"), strict=True):
-        record["server_assignor"] = asked
-    assert described(spark, *records).assignor == "range"
+    metadata = frame(spark, "group_metadata", *records).repartition(len(records))
+    latest = latest_group_records(metadata, 5000).persist()
+    commits = frame(spark, "offset_commits", {**commit(1, 5), "group_id": "commits"})
+    found = {row.group_id: row for row in groups(latest, commits).collect()}
+    assert {
+        name: (row.group_type, row.state, row.epoch, row.target_epoch, row.members, row.is_simple)
+        for name, row in found.items()
+    } == {
+        "g": ("consumer", "Stable", 5, 5, 1, False),
+        "deleted": ("classic", "Dead", None, None, 0, False),
+        "commits": ("classic", "Empty", None, None, 0, True),
+    }
+    assert {(row.cluster_id, row.internal_partition) for row in found.values()} == {("c", 7)}
+    members = group_members(latest)
+    (member,) = members.collect()
+    assert (member.member_id, member.client_host, member.rack_id) == ("m", "/h", "r")
+    assert (member.member_epoch, member.subscribed_topics) == (5, ["a", "b"])
+    topics = spark.createDataFrame([("t", "id-1")], "topic string, topic_id string")
+    rows = member_partitions(members, topics).collect()
+    assert {(row.group_id, row.topic, row.partition) for row in rows} == {
+        ("g", "t", 0),
+        ("g", "t", 1),
+    }

@@ -8,15 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.analysis.lag.lag_history import group_totals, newest_statuses, status_totals
-from kafkalog.coordination.groups.burrow import (
-    BurrowRule,
-    BurrowSettings,
-    BurrowStatus,
-    PartitionStatus,
-    group_status,
-)
-from kafkalog.coordination.groups.lag_status import LagStatus, group_lag_status
+from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings, BurrowStatus
+from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.spark.tables import spark_schema
+from tests.support.lag.burrow_oracle import PartitionStatus, group_status
+from tests.support.lag.lag_oracle import group_lag_status
 
 pytestmark = pytest.mark.spark
 

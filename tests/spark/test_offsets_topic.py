@@ -16,7 +16,7 @@ from kafkalog.analysis.cluster_metadata import (
     partition_leaders,
     records_in_force,
 )
-from kafkalog.analysis.lag.offsets_partitions import absolute_hash, with_offsets_partition
+from kafkalog.analysis.lag.offsets_partitions import offsets_partition, with_offsets_partition
 from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -33,13 +33,13 @@ PARTITIONS = "cluster_id string, partition int"
 Unpacked = Callable[[str], Path]
 
 
-def test_the_hash_is_the_one_that_java_computes(spark: SparkSession) -> None:
+def test_the_partition_is_that_of_javas_hash(spark: SparkSession) -> None:
     # F323, T41; Kafka takes the absolute value, and 0 for that of the least number.
     java = cast(JVMView, spark._jvm)
-    told = {name: abs(java.java.util.Objects.hashCode(name)) % 2**31 for name in NAMES}
+    expected = {name: abs(java.java.util.Objects.hashCode(name)) % 2**31 % 50 for name in NAMES}
     names = spark.createDataFrame([(name,) for name in NAMES], "name string")
-    found = names.select("name", absolute_hash(F.col("name")).alias("code")).collect()
-    assert {row.name: row.code for row in found} == told
+    found = names.select("name", offsets_partition(F.col("name"), 50).alias("place")).collect()
+    assert {row.name: row.place for row in found} == expected
 
 
 @pytest.mark.parametrize("name", ["kafka44", "kafka39zk", "kafka010"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.cluster_metadata import metadata_topics, partition_leaders, records_in_force
@@ -21,9 +21,9 @@ from kafkalog.analysis.lag.groups import (
     member_partitions,
     offset_storage,
 )
-from kafkalog.analysis.lag.lag_times import lag_times
 from kafkalog.analysis.lag.offsets_partitions import with_offsets_partition
 from kafkalog.analysis.sentences import age_text
+from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
 from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
@@ -176,11 +176,8 @@ def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None
         F.col("members").alias("member_count"),
     )
     rows = joined_by_group(counted, described)
-    is_committed = F.col("committed_offset").isNotNull()
-    status = F.when(is_committed, F.col("commit_status")).otherwise("no_commit")
     found = _with_coordinators(rows, leaders).withColumns(
         {
-            "commit_status": status,
             "offset_storage": offset_storage(),
             **lag_times(F.col("at_ms")),
         }
@@ -202,14 +199,24 @@ def _with_coordinators(rows: DataFrame, leaders: DataFrame | None) -> DataFrame:
     return rows.join(F.broadcast(of_groups), same, "left")
 
 
+def lag_times(at_ms: Column) -> dict[str, Column]:
+    """Return the columns time_lag_ms, at a time, freshness_ms and wait_before_commit_ms. F315"""
+    left = F.col("readable_records") + F.col("in_tiered_storage") + F.col("damaged")
+    age = F.when(left == 0, F.lit(0)).otherwise(at_ms - F.col("next_timestamp_ms"))
+    return {
+        "time_lag_ms": age.cast("long"),
+        "freshness_ms": F.col("newest_timestamp_ms") - F.col("next_timestamp_ms"),
+        "wait_before_commit_ms": F.col("commit_timestamp_ms") - F.col("consumed_timestamp_ms"),
+    }
+
+
 def lag_totals(lag: DataFrame) -> DataFrame:
     """One row: groups and partitions; of those whose commit counts how many are behind, the records
     left to read, in one partition at most, and the greatest lag in time; how many commits are
     stale, have expired, and of how many the lag is not known; in how many partitions a log's end
     at a past moment is told by producers' clocks or by what was consumed, and in how many offsets
     were deleted unread, or are hidden by damage."""
-    # A running broker's disk has next to none that expired: it is a copy, and they counted in it.
-    counts = F.col("commit_status").isin("current", "unconfirmed", "expired")
+    counts = F.col("commit_status").isin(*COUNTED)
     is_behind = counts & (F.col("readable_records") > 0)
     return lag.agg(
         # Not of the columns: where one is null they would not count.
@@ -219,7 +226,7 @@ def lag_totals(lag: DataFrame) -> DataFrame:
         F.coalesce(F.sum(F.when(counts, F.col("readable_records"))), F.lit(0)).alias("records"),
         F.max(F.when(is_behind, F.col("readable_records"))).alias("most_records"),
         F.max(F.when(is_behind, F.col("time_lag_ms"))).alias("time_lag_ms"),
-        F.count_if(~counts & (F.col("commit_status") != "no_commit")).alias("stale"),
+        F.count_if(~counts & (F.col("commit_status") != NO_COMMIT)).alias("stale"),
         F.count_if(F.col("commit_status") == "expired").alias("expired"),
         F.count_if(F.col("committed_offset").isNotNull() & F.col("lag").isNull()).alias("unknown"),
         F.count_if(F.col("high_watermark_from").isin("create_time", "consumed")).alias("by_clocks"),

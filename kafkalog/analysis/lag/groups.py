@@ -1,224 +1,123 @@
-"""Groups and their members as their coordinators have them, now or at a moment, from view
-`group_metadata`. Rules: docs/format.md F320 to F323.
+"""Groups and their members as their coordinators have them, now or at a past time, from view
+`group_metadata`. Rules: docs/format.md F320 to F322.
 
-A group is known by cluster_id, internal_partition and group_id, the columns that view
-`offset_commits` has as well; null is a cluster like others.
+cluster_id, internal_partition and group_id identify a group, as in view `offset_commits`; null is a
+cluster like others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from kafkalog.coordination.groups.group_records import (
-    CLASSIC_RECORD,
-    CURRENT_ASSIGNMENT_RECORDS,
     DEFAULT_ASSIGNOR,
-    GROUP_RECORDS,
-    MEMBER_RECORDS,
-    REGEX_RECORD,
-    TARGET_RECORDS,
-    TOPOLOGY_RECORD,
+    GROUP_RECORD_COLUMNS,
+    GroupKey,
+    LatestRecords,
+    group_key,
+    known_groups,
 )
+from kafkalog.coordination.groups.group_records import group_members as members_of
 
-GROUP_KEY = ("cluster_id", "internal_partition", "group_id")
+GROUP_KEY = GroupKey._fields
+# One task has all records of a partition of `__consumer_offsets`, and with it of its groups.
+_OFFSETS_PARTITION = ("cluster_id", "internal_partition")
+_KEY_SCHEMA = "cluster_id string, internal_partition int, group_id string, group_type string"
+_Rows = list[dict[str, Any]]
 
 
 def latest_group_records(group_metadata: DataFrame, at_ms: int | None = None) -> DataFrame:
-    """Of each key the record that counts, tombstones among them: the rows of view `group_metadata`
-    with the highest offset, of those written up to `at_ms`."""
-    records = group_metadata.where("group_id IS NOT NULL AND record_type IS NOT NULL")
-    if at_ms is not None:
-        records = records.where(F.col("record_timestamp_ms") <= at_ms)
-    expression = F.when(F.col("record_type") == REGEX_RECORD, F.col("subscribed_topic_regex"))
-    keys = (*GROUP_KEY, "group_type", "record_type", "member_id")
-    rest = [name for name in records.columns if name not in keys]
-    latest = records.groupBy(*keys, expression.alias("expression")).agg(
-        F.max_by(F.struct(*rest), "record_offset").alias("latest")
-    )
-    return latest.select(*keys, "latest.*")
+    """Return the rows of view `group_metadata` that count, tombstones among them: of each key the
+    last record, of those written up to `at_ms`. The columns are GROUP_RECORD_COLUMNS and
+    input_path."""
+    records = group_metadata.select(*GROUP_RECORD_COLUMNS, "input_path")
+
+    def latest(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        kept = LatestRecords(at_ms)
+        schema = None
+        for batch in batches:
+            schema = batch.schema
+            for row in batch.to_pylist():
+                kept.add(row)
+        if schema is not None:
+            yield pa.RecordBatch.from_pylist(kept.records(), schema=schema)
+
+    # Several tasks may have read the records of a partition.
+    in_order = records.mapInArrow(latest, records.schema).repartition(*_OFFSETS_PARTITION)
+    return in_order.mapInArrow(latest, records.schema)
 
 
 def group_members(latest: DataFrame) -> DataFrame:
-    """A row per member: the key of its group, group_type, member_id, instance_id, client_id,
-    client_host, rack_id, member_epoch, member_state, server_assignor, subscribed_topics, and
-    assigned, topics by name or id with their partitions.
+    """Return a row for each member: the key of its group, group_type, member_id, instance_id,
+    client_id, client_host, rack_id, member_epoch, member_state, server_assignor, subscribed_topics,
+    and assigned, topics by name or id with their partitions.
 
-    `latest` is what latest_group_records gives. Members of classic groups are those of the last
+    `latest` are rows of latest_group_records. Members of classic groups are those of the last
     generation. Tasks of streams groups are in view `messages` only: assigned is null.
     """
-    return _classic_members(latest).unionByName(_other_members(latest))
-
-
-def _classic_members(latest: DataFrame) -> DataFrame:
-    generations = latest.where((F.col("record_type") == CLASSIC_RECORD) & ~F.col("is_tombstone"))
-    members = generations.select(*GROUP_KEY, "group_type", F.explode("members").alias("member"))
-    nothing = F.lit(None)
-    return members.select(
-        *GROUP_KEY,
-        "group_type",
-        "member.member_id",
-        F.col("member.group_instance_id").alias("instance_id"),
-        "member.client_id",
-        "member.client_host",
-        nothing.cast("string").alias("rack_id"),
-        nothing.cast("int").alias("member_epoch"),
-        nothing.cast("int").alias("member_state"),
-        nothing.cast("string").alias("server_assignor"),
-        "member.subscribed_topics",
-        "member.assigned",
+    assigned = latest.schema["assigned"].dataType.simpleString()
+    schema = _schema(
+        f"{_KEY_SCHEMA}, member_id string, instance_id string, client_id string, "
+        "client_host string, rack_id string, member_epoch int, member_state int, "
+        f"server_assignor string, subscribed_topics array<string>, assigned {assigned}",
     )
 
+    def rows(records: _Rows) -> Iterator[dict[str, Any]]:
+        for member in members_of(records):
+            topics = member.subscribed_topics
+            row = {**member.group._asdict(), **member._asdict()}
+            yield row | {"subscribed_topics": None if topics is None else sorted(topics)}
 
-def _other_members(latest: DataFrame) -> DataFrame:
-    """Of consumer, share and streams groups, from a record of who a member is and one of what it
-    has."""
-    who = ("instance_id", "client_id", "client_host", "rack_id", "server_assignor")
-    expressions = latest.where(
-        (F.col("record_type") == REGEX_RECORD) & ~F.col("is_tombstone")
-    ).select(
-        *GROUP_KEY,
-        F.col("subscribed_topic_regex").alias("expression"),
-        F.col("subscribed_topics").alias("matched"),
-    )
-    is_member = F.col("record_type").isin(*MEMBER_RECORDS)
-    has_assignment = F.col("record_type").isin(*CURRENT_ASSIGNMENT_RECORDS)
-    described = F.struct(*who, "subscribed_topics", "subscribed_topic_regex")
-    members = (
-        latest.where((is_member | has_assignment) & ~F.col("is_tombstone"))
-        .groupBy(*GROUP_KEY, "group_type", "member_id")
-        .agg(
-            F.max(F.when(is_member, described)).alias("who"),
-            F.max(F.when(has_assignment, F.struct("epoch", "member_state", "assigned"))).alias(
-                "has"
-            ),
-        )
-        .where("who IS NOT NULL")
-    )
-    is_matched = F.col("expression") == F.col("who.subscribed_topic_regex")
-    # By name null where the record cannot be read, and in streams groups.
-    topics = F.array_distinct(
-        F.concat("who.subscribed_topics", F.coalesce("matched", F.array().cast("array<string>")))
-    )
-    return joined_by_group(members, expressions, "left", is_matched).select(
-        *GROUP_KEY,
-        "group_type",
-        "member_id",
-        *(f"who.{name}" for name in who),
-        F.col("has.epoch").alias("member_epoch"),
-        "has.member_state",
-        topics.alias("subscribed_topics"),
-        "has.assigned",
-    )
+    return latest.groupBy(*_OFFSETS_PARTITION).applyInArrow(_by_rows(rows, schema), schema)
 
 
 def groups(
     latest: DataFrame, commits: DataFrame, default_assignor: str = DEFAULT_ASSIGNOR
 ) -> DataFrame:
-    """A row per group: its key, group_type, state, protocol_type, assignor, epoch, target_epoch,
-    state_timestamp_ms, members (how many) and is_simple.
+    """Return a row for each group: its key, group_type, state, protocol_type, assignor, epoch,
+    target_epoch, state_timestamp_ms, members (how many) and is_simple.
 
-    `latest` is what latest_group_records gives; `commits` are rows of view `offset_commits` that
-    are in effect or wait for the end of their transactions: a group that only commits is known by
-    nothing else. Groups of which nothing but tombstones is left are Dead. The state is null where
-    the group's record cannot be read.
+    `latest` are rows of latest_group_records; `commits` are rows of view `offset_commits` that are
+    in effect or wait for the end of their transactions: some groups only commit. Groups of which
+    only tombstones are left are Dead. The state is null where the group's record cannot be read.
     """
-    known = _with_member_counts(_known_groups(latest), group_members(latest))
-    found = joined_by_group(known, commits.select(*GROUP_KEY).distinct(), "full")
-    has_commits = F.col("of_group_id").isNotNull()
-    only_commits = F.col("kind").isNull() & has_commits
-    state = F.when(only_commits, "Empty").when(F.col("kind").isNull(), "Dead").otherwise(_state())
-    key = [F.coalesce(F.col(name), F.col(f"of_{name}")).alias(name) for name in GROUP_KEY]
-    group_type = F.when(only_commits, "classic").otherwise(
-        F.coalesce("kind.group_type", "last_group_type")
-    )
-    # What has committed but never joined has a record with an empty protocol type at times.
-    protocol_type = F.nullif("kind.protocol_type", F.lit(""))
-    is_classic = F.coalesce(F.col("kind.group_type") == "classic", F.lit(False))
-    is_classic = is_classic & F.col("kind.reason").isNull()
-    has_no_protocol = is_classic & protocol_type.isNull()
-    return found.select(
-        *key,
-        group_type.alias("group_type"),
-        state.alias("state"),
-        protocol_type.alias("protocol_type"),
-        _assignor(default_assignor).alias("assignor"),
-        "kind.epoch",
-        "target_epoch",
-        "kind.state_timestamp_ms",
-        F.coalesce("members", F.lit(0)).cast("int").alias("members"),
-        (only_commits | has_no_protocol).alias("is_simple"),
+    schema = _schema(
+        f"{_KEY_SCHEMA}, state string, protocol_type string, assignor string, epoch int, "
+        "target_epoch int, state_timestamp_ms bigint, members int, is_simple boolean",
     )
 
+    def rows(found: _Rows) -> Iterator[dict[str, Any]]:
+        records = [row for row in found if row["record_type"] is not None]
+        committing = {group_key(row) for row in found if row["record_type"] is None}
+        for key, group in known_groups(records, committing, default_assignor).items():
+            yield {**key._asdict(), **group._asdict()}
 
-def _known_groups(latest: DataFrame) -> DataFrame:
-    """What the records say of groups as wholes; `kind` is null where they are deleted."""
-    described = F.struct(
-        "record_offset",
-        "group_type",
-        "epoch",
-        "protocol_type",
-        "protocol",
-        "state_timestamp_ms",
-        "reason",
-    )
-
-    def live(*types: int) -> Column:
-        return F.col("record_type").isin(*types) & ~F.col("is_tombstone")
-
-    return latest.groupBy(*GROUP_KEY).agg(
-        F.max(F.when(live(*GROUP_RECORDS), described)).alias("kind"),
-        F.max(F.when(live(*TARGET_RECORDS), F.col("epoch"))).alias("target_epoch"),
-        F.max(F.when(live(TOPOLOGY_RECORD), F.col("epoch"))).alias("topology_epoch"),
-        F.max(F.when(live(*GROUP_RECORDS), F.col("validated_topology_epoch"))).alias(
-            "validated_epoch"
-        ),
-        F.max_by("group_type", "record_offset").alias("last_group_type"),
-    )
+    committing = commits.select(*GROUP_KEY).distinct()
+    known = latest.unionByName(committing, allowMissingColumns=True)
+    return known.groupBy(*_OFFSETS_PARTITION).applyInArrow(_by_rows(rows, schema), schema)
 
 
-def _with_member_counts(known: DataFrame, members: DataFrame) -> DataFrame:
-    """With how many members there are, how many have not come to which epoch, and the assignor that
-    most of them ask for (of several the first by its name: which one a broker takes is open)."""
-    stable_code = F.when(F.col("group_type") == "streams", 1).otherwise(0)
-    is_stable = F.coalesce(F.col("member_state") == stable_code, F.lit(False))
-    epoch = F.when(is_stable, F.col("member_epoch")).otherwise(-1)
-    counts = members.groupBy(*GROUP_KEY).agg(
-        F.count("*").alias("members"),
-        F.collect_set(epoch).alias("epochs"),
-        F.mode("server_assignor", deterministic=True).alias("asked_assignor"),
-    )
-    return joined_by_group(known, counts).drop(*(f"of_{name}" for name in GROUP_KEY))
+def _schema(columns: str) -> StructType:
+    return cast(StructType, StructType.fromDDL(columns))
 
 
-def _state() -> Column:
-    """The state by the rules of the group's type, F321 and F322."""
-    is_ready = F.col("topology_epoch") == F.col("validated_epoch")
-    in_assignment = F.col("epochs") == F.array(F.col("target_epoch"))
-    rebalancing = (
-        F.when(
-            (F.col("kind.group_type") == "streams") & ~F.coalesce(is_ready, F.lit(False)),
-            "NotReady",
-        )
-        .when(F.col("kind.epoch") > F.coalesce("target_epoch", F.lit(0)), "Assigning")
-        .when(in_assignment, "Stable")
-        .otherwise("Reconciling")
-    )
-    return (
-        F.when(F.col("kind.reason").isNotNull(), F.lit(None))
-        .when(F.col("members").isNull(), "Empty")
-        .when(F.col("kind.group_type").isin("classic", "share", "zookeeper"), "Stable")
-        .otherwise(rebalancing)
-    )
+def _by_rows(
+    make: Callable[[list[dict[str, Any]]], Iterator[dict[str, Any]]], schema: StructType
+) -> Callable[[pa.Table], pa.Table]:
+    """Return a function of Arrow tables that makes rows of rows."""
+    arrow_schema = to_arrow_schema(schema)
 
+    def made(table: pa.Table) -> pa.Table:
+        return pa.Table.from_pylist(list(make(table.to_pylist())), schema=arrow_schema)
 
-def _assignor(default: str) -> Column:
-    is_stable_classic = (F.col("kind.group_type") == "classic") & F.col("members").isNotNull()
-    return F.when(is_stable_classic, F.col("kind.protocol")).when(
-        F.col("kind.group_type") == "consumer", F.coalesce("asked_assignor", F.lit(default))
-    )
+    return made
 
 
 def member_partitions(members: DataFrame, topic_ids: DataFrame) -> DataFrame:

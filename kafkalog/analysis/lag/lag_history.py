@@ -4,25 +4,36 @@ F338.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import TypeVar
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from kafkalog.analysis.lag.consumer_lag import lag_times
 from kafkalog.analysis.lag.groups import GROUP_KEY, offset_storage
-from kafkalog.analysis.lag.lag_times import lag_times
 from kafkalog.analysis.readable import moment
 from kafkalog.analysis.sentences import sentence
 from kafkalog.coordination.groups.burrow import (
-    BURROW_ERRORS,
+    BURROW_GROUP_RANKS,
+    BURROW_GROUP_STATUSES,
     MS_PER_SECOND,
     BurrowRule,
     BurrowSettings,
     BurrowStatus,
 )
 from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
-from kafkalog.coordination.groups.lag_status import LAG_ERRORS, LagStatus
+from kafkalog.coordination.groups.lag_status import (
+    GROUP_RANKS,
+    GROUP_STATUSES,
+    LAG_ERRORS,
+    LagStatus,
+)
 from kafkalog.schemas import table_fields
 
 _KEY = (*GROUP_KEY, "topic", "partition")
+_Status = TypeVar("_Status", bound=Enum)
 _COMMIT, _TICK, _END = "commit", "tick", "end"
 
 
@@ -155,13 +166,16 @@ def newest_statuses(history: DataFrame) -> DataFrame:
     is_error = F.col("status").isin([status.value for status in LAG_ERRORS])
     worst = F.max_by(
         F.struct("topic", "partition", "reason"),
-        F.struct(_severity("status"), F.coalesce("readable_records", F.lit(-1))),
+        F.struct(_rank("status", GROUP_RANKS), F.coalesce("readable_records", F.lit(-1))),
     )
     next_record = moment(F.col("next_timestamp_ms"))
     by_group = history.where(F.col("event") == _END).groupBy(*GROUP_KEY)
     found = by_group.agg(
-        _worst("status", [status.value for status in LAG_ERRORS]).alias("status"),
-        _worst("burrow_status", [status.value for status in BURROW_ERRORS]).alias("burrow_status"),
+        _worst("status", GROUP_STATUSES, _rank("status", GROUP_RANKS)),
+        _worst(
+            *("burrow_status", BURROW_GROUP_STATUSES),
+            _rank("burrow_status", BURROW_GROUP_RANKS),
+        ),
         F.count("*").alias("partitions"),
         F.count_if(is_error).alias("errors"),
         F.sum("readable_records").alias("readable_records"),
@@ -169,7 +183,9 @@ def newest_statuses(history: DataFrame) -> DataFrame:
         F.max(moment(F.col("commit_timestamp_ms"))).alias("last_commit"),
         worst.alias("worst"),
     )
-    return found.orderBy(_severity("status").desc(), F.desc("readable_records"), "group_id").select(
+    return found.orderBy(
+        _rank("status", GROUP_RANKS).desc(), F.desc("readable_records"), "group_id"
+    ).select(
         *("group_id", "status", "burrow_status", "partitions", "errors", "readable_records"),
         *("behind_since", "last_commit", "worst.topic", "worst.partition", "worst.reason"),
     )
@@ -186,24 +202,15 @@ def group_totals(statuses: DataFrame) -> DataFrame:
     )
 
 
-def _severity(status: str) -> Column:
-    """How bad a status is."""
-    order = (LagStatus.UNKNOWN.value, LagStatus.WARN.value)
-    places = F.when(F.col(status) == order[0], 1).when(F.col(status) == order[1], 2)
-    return places.when(F.col(status) == LagStatus.OK.value, 0).otherwise(3)
+def _rank(status: str, ranks: Mapping[_Status, int]) -> Column:
+    """Return the place of a column's status among the statuses of groups."""
+    return F.coalesce(*(F.when(F.col(status) == each.value, rank) for each, rank in ranks.items()))
 
 
-def _worst(status: str, errors: list[str]) -> Column:
-    """A group's status by those of its partitions."""
-
-    def has(*values: str) -> Column:
-        return F.bool_or(F.col(status).isin(*values))
-
-    found = F.when(has(BurrowStatus.NOTFOUND.value), BurrowStatus.NOTFOUND.value)
-    found = found.when(has(*errors), LagStatus.ERR.value)
-    for value in (LagStatus.WARN.value, LagStatus.UNKNOWN.value):
-        found = found.when(has(value), value)
-    return found.when(F.bool_or(F.col(status).isNotNull()), LagStatus.OK.value)
+def _worst(status: str, statuses: Sequence[Enum], rank: Column) -> Column:
+    """Return a group's status, given the ranks of those of its partitions."""
+    names = F.array(*(F.lit(each.value) for each in statuses))
+    return F.get(names, F.max(rank)).alias(status)
 
 
 def status_totals(statuses: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.commits import commits_in_effect
 from kafkalog.analysis.lag.groups import group_members, latest_group_records
-from kafkalog.analysis.lag.offsets_partitions import absolute_hash
+from kafkalog.analysis.lag.offsets_partitions import offsets_partition
 from kafkalog.coordination.zookeeper.offset_migration import REFUSALS, Move, StoreComparison
 from kafkalog.schemas import table_fields
 
@@ -60,7 +60,7 @@ def offset_pairs(
     """
     place = F.lit(None).cast("int")
     if offsets_partitions is not None:
-        place = (absolute_hash(F.col("group_id")) % offsets_partitions).cast("int")
+        place = offsets_partition(F.col("group_id"), offsets_partitions)
         commits = commits.where(F.col("internal_partition") == place)
     detail = F.when(F.col("broker_id").isNotNull(), _OF_OLDEST).otherwise(F.col("detail"))
     in_zookeeper = zookeeper_offsets.select(

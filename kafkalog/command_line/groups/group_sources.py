@@ -11,8 +11,9 @@ import pyarrow as pa
 from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.views import Reduction, reduced_view, view_options
-from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic, offsets_partitions
+from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic
 from kafkalog.coordination.groups.group_records import (
+    GROUP_RECORD_COLUMNS,
     Group,
     GroupKey,
     GroupMember,
@@ -24,8 +25,13 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
+from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.errors import LogDirError
-from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
+from kafkalog.inspection.groups.commits_in_effect import (
+    COMMIT_COLUMNS,
+    CommitsInEffect,
+    commits_that_count,
+)
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -38,13 +44,6 @@ IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
 _Result = TypeVar("_Result")
-_RECORD_COLUMNS = (
-    *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
-    *("record_offset", "record_timestamp_ms", "is_tombstone", "reason", "epoch"),
-    *("validated_topology_epoch", "protocol_type", "protocol", "state_timestamp_ms"),
-    *("member_state", "instance_id", "client_id", "client_host", "subscribed_topics"),
-    *("subscribed_topic_regex", "server_assignor", "assigned", "members"),
-)
 
 
 class CompleteLog(NamedTuple):
@@ -171,7 +170,8 @@ def _commits(
         kept = CommitsInEffect(at_ms)
         for batch in batches:
             kept.add(batch)
-        yield list(kept.rows())
+        rows = kept.rows()
+        yield [] if rows is None else commits_that_count(rows).to_pylist()
 
     found = _read(reading, logs, "offset_commits", COMMIT_COLUMNS, in_effect)
     return {
@@ -190,7 +190,7 @@ def _latest_records(
         yield kept.records()
 
     kept = LatestRecords(at_ms)
-    for records in _read(reading, logs, "group_metadata", _RECORD_COLUMNS, latest):
+    for records in _read(reading, logs, "group_metadata", GROUP_RECORD_COLUMNS, latest):
         for record in records:
             kept.add(record)
     return kept.records()

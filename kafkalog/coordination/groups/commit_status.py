@@ -1,19 +1,15 @@
-"""Which commits nobody will go on from, by plain values. Rules: docs/format.md F323, F325 to F327.
-
-`kafkalog.analysis.lag.commits` does the same for DataFrames; a test holds both against each other.
-"""
+"""Which commits are stale, and when brokers drop them. Rules: docs/format.md F325 to F327."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember
-from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 
-# Those whose lag counts: a running broker's disk has next to none that expired, so that these tell
-# of a copy, and counted in it.
+# Statuses of commits whose lag counts. A running broker's disk has hardly any expired commit: those
+# are in copies, and counted when the copy was made.
 COUNTED = ("current", "unconfirmed", "expired")
 NO_COMMIT = "no_commit"
 # Kafka's default of `offsets.retention.minutes`: a week.
@@ -21,45 +17,102 @@ OFFSETS_RETENTION_MINUTES = 7 * 24 * 60
 
 
 class KnownTopic(NamedTuple):
-    """A topic that anything tells of; the id is None where nothing tells."""
+    """A topic that a directory, the metadata or ZooKeeper names. The id is None if it is not known,
+    `created_ms` is a time by ZooKeeper's clock."""
 
     cluster_id: str | None
     topic: str
     topic_id: str | None
     is_deleted: bool
+    created_ms: int | None = None
 
 
 class GroupFacts(NamedTuple):
-    """What a commit's status goes by: its group, the topics that all members subscribe, None where
-    one member's are not known, and the partition that the group belongs to, if that is known."""
+    """What the status of a group's commits depends on. `topics` are those that its members
+    subscribe to, None if those of a member are not known; `offsets_partition` is the partition of
+    `__consumer_offsets` that the group belongs to, None if it is not known."""
 
-    group: Group
-    topics: frozenset[str] | None
-    offsets_partition: int | None
+    group_type: str | None
+    state: str | None
+    protocol_type: str | None
+    state_timestamp_ms: int | None
+    topics: frozenset[str] | None = None
+    offsets_partition: int | None = None
+
+    @classmethod
+    def of(
+        cls, group: Group, topics: frozenset[str] | None, offsets_partition: int | None
+    ) -> GroupFacts:
+        """Return the facts about a group."""
+        return cls(
+            *(group.group_type, group.state, group.protocol_type, group.state_timestamp_ms),
+            topics,
+            offsets_partition,
+        )
 
 
-def offsets_partitions(
-    groups: Collection[GroupKey], partitions: Mapping[str | None, Collection[int]]
-) -> dict[GroupKey, int]:
-    """Which partition of `__consumer_offsets` groups belong to, where that can be told.
+def subscribed_by_all(subscriptions: Iterable[Collection[str] | None]) -> frozenset[str] | None:
+    """Return the topics that a group's members subscribe to, None if those of a member are not
+    known, or if there is no member."""
+    topics: set[str] = set()
+    has_members = False
+    for subscription in subscriptions:
+        if subscription is None:
+            return None
+        topics.update(subscription)
+        has_members = True
+    return frozenset(topics) if has_members else None
 
-    `partitions` are those that anything tells of, by cluster: there are as many as the highest
-    says, if none below is missing and most groups lie where that number puts them. F323
+
+def expires_ms(
+    commit: Mapping[str, Any], group: GroupFacts | None, retention_ms: int
+) -> int | None:
+    """Return when the broker drops a commit, as far as is known now; None for never.
+
+    `commit` is a row of view `offset_commits` that is in effect, with has_open_commit.
     """
-    found: dict[GroupKey, int] = {}
-    for cluster_id, numbers in partitions.items():
-        count = max(numbers, default=-1) + 1
-        if not count or count != len(set(numbers)):
-            continue
-        own = [key for key in groups if key.cluster_id == cluster_id]
-        places = {key: offsets_partition_of(key.group_id, count) for key in own}
-        if sum(place == key.internal_partition for key, place in places.items()) * 2 > len(own):
-            found |= places
-    return found
+    base_ms = None if group is None else _base_ms(commit, group)
+    if base_ms is None or commit["has_open_commit"]:
+        return None
+    own_ms: int | None = commit["expire_timestamp_ms"]
+    return base_ms + retention_ms if own_ms is None else own_ms
+
+
+def commit_status(
+    commit: Mapping[str, Any],
+    group: GroupFacts | None,
+    topics: Sequence[KnownTopic],
+    high_watermark: int | None,
+    *,
+    at_ms: int,
+    retention_ms: int,
+) -> str:
+    """Return the first status in docs/lag.md that a commit has at a time.
+
+    `commit` is a row of view `offset_commits` that is in effect, with has_open_commit; `topics`
+    are all known topics of its cluster and of its topic's name.
+    """
+    if commit["committed_offset"] is None:
+        return NO_COMMIT
+    place = None if group is None else group.offsets_partition
+    if place is not None and place != commit["internal_partition"]:
+        return "other_partition"
+    if not topics:
+        return "unknown_topic"
+    if all(topic.is_deleted for topic in topics):
+        return "deleted_topic"
+    if _is_of_earlier_topic(commit, topics):
+        return "recreated_topic"
+    if high_watermark is not None and commit["committed_offset"] > high_watermark:
+        return "beyond_log_end"
+    expiry_ms = expires_ms(commit, group, retention_ms)
+    if expiry_ms is not None and expiry_ms <= at_ms:
+        return "expired"
+    return "unconfirmed" if commit["is_confirmed"] is False else "current"
 
 
 class CommitJudge:
-    """Knows all groups and topics, and tells what becomes of their commits."""
+    """Computes the status of commits of many groups and topics."""
 
     def __init__(
         self,
@@ -69,16 +122,12 @@ class CommitJudge:
         belongs_to: Mapping[GroupKey, int],
         retention_ms: int,
     ) -> None:
-        """`belongs_to` is what `offsets_partitions` tells of the groups."""
-        of_groups: dict[GroupKey, list[GroupMember]] = defaultdict(list)
+        """`belongs_to` is what `offsets_partitions` returns for the groups."""
+        subscriptions: dict[GroupKey, list[frozenset[str] | None]] = defaultdict(list)
         for member in members:
-            of_groups[member.group].append(member)
-        self._facts = {
-            key: GroupFacts(
-                group,
-                _subscribed(of_groups[key]) if key in of_groups else None,
-                belongs_to.get(key),
-            )
+            subscriptions[member.group].append(member.subscribed_topics)
+        self._groups = {
+            key: GroupFacts.of(group, subscribed_by_all(subscriptions[key]), belongs_to.get(key))
             for key, group in groups.items()
         }
         self._topics: dict[tuple[str | None, str], list[KnownTopic]] = defaultdict(list)
@@ -86,58 +135,37 @@ class CommitJudge:
             self._topics[topic.cluster_id, topic.topic].append(topic)
         self._retention_ms = retention_ms
 
-    def expires_ms(self, commit: Mapping[str, Any], key: GroupKey) -> int | None:
-        """When the broker drops the commit, by what is known now; None for never."""
-        base_ms = _base_ms(commit, self._facts[key]) if key in self._facts else None
-        if base_ms is None or commit["has_open_commit"]:
-            return None
-        own_ms: int | None = commit["expire_timestamp_ms"]
-        return base_ms + self._retention_ms if own_ms is None else own_ms
-
     def status(
         self, commit: Mapping[str, Any], key: GroupKey, high_watermark: int | None, at_ms: int
     ) -> str:
-        """The first of the statuses in docs/lag.md that holds for a row of view `offset_commits`
-        that is in effect."""
-        if commit["committed_offset"] is None:
-            return NO_COMMIT
-        facts = self._facts.get(key)
-        place = None if facts is None else facts.offsets_partition
-        if place is not None and place != key.internal_partition:
-            return "other_partition"
-        known = self._topics.get((key.cluster_id, commit["topic"]), [])
-        if not known:
-            return "unknown_topic"
-        if all(topic.is_deleted for topic in known):
-            return "deleted_topic"
-        ids = {topic.topic_id for topic in known if not topic.is_deleted} - {None}
-        if ids and commit["topic_id"] is not None and commit["topic_id"] not in ids:
-            return "recreated_topic"
-        if high_watermark is not None and commit["committed_offset"] > high_watermark:
-            return "beyond_log_end"
-        expires_ms = self.expires_ms(commit, key)
-        if expires_ms is not None and expires_ms <= at_ms:
-            return "expired"
-        return "unconfirmed" if commit["is_confirmed"] is False else "current"
+        """Return the status of a group's commit, as `commit_status` does."""
+        topics = self._topics.get((key.cluster_id, commit["topic"]), ())
+        return commit_status(
+            *(commit, self._groups.get(key), topics, high_watermark),
+            at_ms=at_ms,
+            retention_ms=self._retention_ms,
+        )
 
 
-def _subscribed(members: Iterable[GroupMember]) -> frozenset[str] | None:
-    topics: set[str] = set()
-    for member in members:
-        if member.subscribed_topics is None:
-            return None
-        topics |= member.subscribed_topics
-    return frozenset(topics)
+def _is_of_earlier_topic(commit: Mapping[str, Any], topics: Sequence[KnownTopic]) -> bool:
+    """Return whether the commit names another topic id, or is in ZooKeeper and older than the
+    topic."""
+    ids = {topic.topic_id for topic in topics if not topic.is_deleted} - {None}
+    if ids and commit["topic_id"] is not None and commit["topic_id"] not in ids:
+        return True
+    committed_ms: int | None = commit["commit_timestamp_ms"]
+    if commit["internal_partition"] is not None or committed_ms is None:
+        return False
+    return any(topic.created_ms is not None and committed_ms < topic.created_ms for topic in topics)
 
 
-def _base_ms(commit: Mapping[str, Any], facts: GroupFacts) -> int | None:
-    """From when on the retention of a commit counts, None if it does not: F325."""
-    group = facts.group
-    if group.state is None or group.group_type == "share":
+def _base_ms(commit: Mapping[str, Any], group: GroupFacts) -> int | None:
+    """Return the time from which the retention of a commit counts, None if it does not. F325"""
+    if group.state is None or group.group_type in ("share", "zookeeper"):
         return None
     committed_ms: int | None = commit["commit_timestamp_ms"]
     is_empty = group.state == "Empty"
-    is_unread = facts.topics is not None and commit["topic"] not in facts.topics
+    is_unread = group.topics is not None and commit["topic"] not in group.topics
     if group.group_type == "streams":
         return committed_ms if is_empty else None
     if group.group_type == "consumer":

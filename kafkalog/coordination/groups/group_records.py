@@ -1,9 +1,6 @@
-"""Groups and their members as their coordinators have them, by plain values: rows of view
-`group_metadata`, of all partitions of `__consumer_offsets` at once or of one. Rules: docs/format.md
-F320 to F322.
-
-`kafkalog.analysis.lag.groups` does the same for DataFrames; the tests hold both against what
-brokers said.
+"""Groups and their members as their coordinators have them, now or at a past time, from rows of
+view `group_metadata` of one or more partitions of `__consumer_offsets`. Rules: docs/format.md F320
+to F322.
 """
 
 from __future__ import annotations
@@ -12,7 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-# Record types that tell the same of classic, consumer, share and streams groups.
+# The columns of view `group_metadata` that these rules read.
+GROUP_RECORD_COLUMNS = (
+    *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
+    *("record_offset", "record_timestamp_ms", "is_tombstone", "reason", "epoch"),
+    *("validated_topology_epoch", "protocol_type", "protocol", "state_timestamp_ms"),
+    *("member_state", "instance_id", "rack_id", "client_id", "client_host", "subscribed_topics"),
+    *("subscribed_topic_regex", "server_assignor", "assigned", "members"),
+)
+# Record types with the same meaning in classic, consumer, share and streams groups.
 GROUP_RECORDS = (2, 3, 11, 17)
 MEMBER_RECORDS = (5, 10, 19)
 TARGET_RECORDS = (6, 12, 20)
@@ -45,6 +50,7 @@ class GroupMember(NamedTuple):
     instance_id: str | None
     client_id: str | None
     client_host: str | None
+    rack_id: str | None = None
     member_epoch: int | None = None
     member_state: int | None = None
     server_assignor: str | None = None
@@ -60,6 +66,8 @@ class Group(NamedTuple):
     state: str | None
     protocol_type: str | None
     assignor: str | None
+    epoch: int | None
+    target_epoch: int | None
     state_timestamp_ms: int | None
     members: int
     is_simple: bool
@@ -148,6 +156,7 @@ def _other_members(live: Sequence[GroupRecord]) -> Iterator[GroupMember]:
             instance_id=who["instance_id"],
             client_id=who["client_id"],
             client_host=who["client_host"],
+            rack_id=who["rack_id"],
             member_epoch=current.get("epoch"),
             member_state=current.get("member_state"),
             server_assignor=who["server_assignor"],
@@ -185,12 +194,13 @@ def _group(
 ) -> Group:
     live = [record for record in records if not record["is_tombstone"]]
     kinds = [record for record in live if record["record_type"] in GROUP_RECORDS]
+    target = _largest(live, TARGET_RECORDS, "epoch")
     if not kinds:
         last = max(records, key=lambda record: int(record["record_offset"]), default=None)
         last_type = None if last is None else last["group_type"]
-        if is_committing:
-            return Group(key, "classic", "Empty", None, None, None, len(members), is_simple=True)
-        return Group(key, last_type, "Dead", None, None, None, len(members), is_simple=False)
+        group_type, state = ("classic", "Empty") if is_committing else (last_type, "Dead")
+        nothing = (None, None, None, target, None)
+        return Group(key, group_type, state, *nothing, len(members), is_simple=is_committing)
     kind = max(kinds, key=lambda record: int(record["record_offset"]))
     # What has committed but never joined has a record with an empty protocol type at times.
     protocol_type = kind["protocol_type"] or None
@@ -198,9 +208,11 @@ def _group(
     return Group(
         key,
         kind["group_type"],
-        _state(kind, live, members),
+        _state(kind, live, members, target),
         protocol_type,
         _assignor(kind, members, default_assignor),
+        kind["epoch"],
+        target,
         kind["state_timestamp_ms"],
         len(members),
         is_simple=is_classic and protocol_type is None,
@@ -208,9 +220,12 @@ def _group(
 
 
 def _state(
-    kind: GroupRecord, live: Sequence[GroupRecord], members: Sequence[GroupMember]
+    kind: GroupRecord,
+    live: Sequence[GroupRecord],
+    members: Sequence[GroupMember],
+    target: int | None,
 ) -> str | None:
-    """The state by the rules of the group's type, F321 and F322."""
+    """Return the state by the rules of the group's type, F321 and F322."""
     if kind["reason"] is not None:
         return None
     if not members:
@@ -222,7 +237,6 @@ def _state(
     validated = _largest(live, GROUP_RECORDS, "validated_topology_epoch")
     if is_streams and (topology is None or topology != validated):
         return "NotReady"
-    target = _largest(live, TARGET_RECORDS, "epoch")
     if kind["epoch"] is not None and kind["epoch"] > (target or 0):
         return "Assigning"
     stable = _STREAMS_STABLE if is_streams else _STABLE

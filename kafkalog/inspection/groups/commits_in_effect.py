@@ -1,13 +1,9 @@
-"""Of each group, topic and partition the commit that counts, from batches of view
-`offset_commits`. Rules: docs/format.md F300 to F303 and F324.
+"""The commit in effect for each group, topic and partition, from batches of view `offset_commits`.
 
-`kafkalog.analysis.lag.commits` does the same for DataFrames; a test holds both against each other.
+Rules: docs/format.md F300 to F303 and F324.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,69 +26,85 @@ COMMIT_COLUMNS = (
     "is_transactional",
     "is_confirmed",
 )
-# So many rows are held beside those that count.
+# The number of rows that may be held beside those that count.
 _MOST_ROWS = 1 << 17
-_RANK, _WAITS, _ROW = "rank", "waits", "row"
+# Columns of kept rows: the effective offset of a commit that has an effect, else -1, and whether
+# the commit waits for the end of its transaction.
+RANK, WAITS = "rank", "waits"
+_ROW = "row"
+HAS_OPEN_COMMIT = "has_open_commit"
 
 
 class CommitsInEffect:
-    """Takes batches with COMMIT_COLUMNS in any order. Holds a row for each key, and some more."""
+    """Takes batches with COMMIT_COLUMNS in any order. Holds a row for each key, and a bounded
+    number of others."""
 
     def __init__(self, at_ms: int | None = None) -> None:
-        """`at_ms` is the moment, in milliseconds; None for now."""
+        """`at_ms` is a past time, in milliseconds; None is now."""
         self._at_ms = at_ms
         self._kept: list[pa.Table] = []
         self._added = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take rows of the view."""
-        self._kept.append(self._ranked(pa.Table.from_batches([batch])))
+        self._kept.append(_ranked(pa.Table.from_batches([batch]), self._at_ms))
         self._added += len(batch)
         if self._added > _MOST_ROWS:
-            self._reduce()
+            self._kept = [last_commits(pa.concat_tables(self._kept))]
+            self._added = 0
 
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """The commits that count, with has_open_commit: whether another waits for the end of a
-        transaction. One that only waits has nothing but its key; a committed offset below 0 is
-        None, and there is none for a commit that was deleted."""
-        self._reduce()
-        for table in self._kept:
-            for row in table.to_pylist():
-                is_there = row.pop(_RANK) >= 0 and not row["is_tombstone"]
-                row["has_open_commit"] = row.pop(_WAITS)
-                if is_there and row["committed_offset"] < 0:
-                    row["committed_offset"] = None
-                if is_there:
-                    yield row
-                elif row["has_open_commit"]:
-                    kept = (*COMMIT_KEY, "input_path", "has_open_commit")
-                    yield {name: value if name in kept else None for name, value in row.items()}
+    def rows(self) -> pa.Table | None:
+        """Return a row for each key with RANK and WAITS, None if no batch was added."""
+        return last_commits(pa.concat_tables(self._kept)) if self._kept else None
 
-    def _ranked(self, table: pa.Table) -> pa.Table:
-        """The rows that count or wait, with the effective offset of those that count, else -1."""
-        moment = pc.coalesce(table["effective_timestamp_ms"], table["commit_timestamp_ms"])
-        written = pc.coalesce(table["record_timestamp_ms"], table["commit_timestamp_ms"])
-        counts = pc.fill_null(pc.equal(table["effect"], "applied"), False)
-        waits = pc.fill_null(pc.equal(table["effect"], "open"), False)
-        if self._at_ms is not None:
-            is_later = pc.and_(counts, pc.fill_null(pc.greater(moment, self._at_ms), False))
-            is_written = pc.fill_null(pc.less_equal(written, self._at_ms), False)
-            in_transaction = pc.fill_null(table["is_transactional"], False)
-            waits = pc.and_(pc.and_(pc.or_(waits, is_later), is_written), in_transaction)
-            counts = pc.and_(counts, pc.fill_null(pc.less_equal(moment, self._at_ms), False))
-        rank = pc.if_else(counts, table["effective_offset"], pa.scalar(-1, pa.int64()))
-        table = table.append_column(_RANK, rank).append_column(_WAITS, waits)
-        return table.filter(pc.or_(counts, waits))
 
-    def _reduce(self) -> None:
-        """Keep of each key the row of the highest rank, and whether any waits."""
-        self._added = 0
-        if not self._kept:
-            return
-        table = pa.concat_tables(self._kept).sort_by(_RANK)
-        numbered = table.append_column(_ROW, pa.array(range(len(table)), pa.int64()))
-        last = numbered.group_by(list(COMMIT_KEY), use_threads=False).aggregate(
-            [(_ROW, "max"), (_WAITS, "any")]
-        )
-        kept = table.drop_columns([_WAITS]).take(last[f"{_ROW}_max"])
-        self._kept = [kept.append_column(_WAITS, last[f"{_WAITS}_any"])]
+def last_commits(kept: pa.Table) -> pa.Table:
+    """Return for each key the row of the highest rank, and whether any waits."""
+    table = kept.sort_by(RANK)
+    numbered = table.append_column(_ROW, pa.array(range(len(table)), pa.int64()))
+    last = numbered.group_by(list(COMMIT_KEY), use_threads=False).aggregate(
+        [(_ROW, "max"), (WAITS, "any")]
+    )
+    found = table.drop_columns([WAITS]).take(last[f"{_ROW}_max"])
+    return found.append_column(WAITS, last[f"{WAITS}_any"])
+
+
+def commits_that_count(kept: pa.Table) -> pa.Table:
+    """Return the commits in effect with COMMIT_COLUMNS and has_open_commit, which says whether
+    another commit waits for the end of a transaction.
+
+    `kept` are rows of CommitsInEffect, of one or more of them. A commit that only waits has its
+    key and input_path alone. A committed offset below 0 is null. Deleted commits are left out.
+    """
+    rows = last_commits(kept)
+    is_deleted = pc.fill_null(rows["is_tombstone"], False)
+    is_set = pc.and_(pc.greater_equal(rows[RANK], 0), pc.invert(is_deleted))
+    has_offset = pc.and_(is_set, pc.greater_equal(rows["committed_offset"], 0))
+    columns = {}
+    for name in COMMIT_COLUMNS:
+        is_known = has_offset if name == "committed_offset" else is_set
+        is_key = name in COMMIT_KEY or name == "input_path"
+        columns[name] = rows[name] if is_key else _where(is_known, rows[name])
+    columns[HAS_OPEN_COMMIT] = rows[WAITS]
+    return pa.table(columns).filter(pc.or_(is_set, rows[WAITS]))
+
+
+def _where(is_known: pa.ChunkedArray, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(is_known, column, pa.scalar(None, column.type))
+
+
+def _ranked(table: pa.Table, at_ms: int | None) -> pa.Table:
+    """Return the rows that count or wait, with RANK and WAITS."""
+    moment = pc.coalesce(table["effective_timestamp_ms"], table["commit_timestamp_ms"])
+    written = pc.coalesce(table["record_timestamp_ms"], table["commit_timestamp_ms"])
+    counts = pc.fill_null(pc.equal(table["effect"], "applied"), False)
+    waits = pc.fill_null(pc.equal(table["effect"], "open"), False)
+    if at_ms is not None:
+        is_later = pc.and_(counts, pc.fill_null(pc.greater(moment, at_ms), False))
+        is_written = pc.fill_null(pc.less_equal(written, at_ms), False)
+        in_transaction = pc.fill_null(table["is_transactional"], False)
+        waits = pc.and_(pc.and_(pc.or_(waits, is_later), is_written), in_transaction)
+        counts = pc.and_(counts, pc.fill_null(pc.less_equal(moment, at_ms), False))
+    rank = pc.if_else(counts, table["effective_offset"], pa.scalar(-1, pa.int64()))
+    table = table.append_column(RANK, rank).append_column(WAITS, waits)
+    return table.filter(pc.or_(counts, waits))

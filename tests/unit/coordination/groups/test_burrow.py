@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkalog.coordination.groups.burrow import (
-    BurrowRule,
-    BurrowSettings,
-    BurrowStatus,
+from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings, BurrowStatus
+from tests.support.lag.burrow_oracle import (
     CommitWindow,
     GroupStatus,
     HeldCommit,
@@ -149,7 +147,7 @@ def test_one_bad_partition_makes_a_bad_group() -> None:
         (PartitionStatus(BurrowRule.STOPPED, (500_000, 5, 400_000), 200, 1.0),
          "no commit for 8 min, and the 5 held span 7 min"),
         (PartitionStatus(BurrowRule.REWOUND, (3000, 2000), 300, 1.0),
-         "went back from offset 3000 to 2000, and not to 3000 again"),
+         "rewound from offset 3000 to 2000 and has not caught up again"),
         (PartitionStatus(BurrowRule.LAG_WAS_ALLOWED, (200, 0, 5), 200, 1.0),
          "lag is 200, but was 0 at one of the 5 commits held"),
     ],

