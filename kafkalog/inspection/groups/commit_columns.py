@@ -42,6 +42,7 @@ from kafkalog.inspection.groups.commit_kernels import (
     TOPIC_ID,
     TOPIC_SIZE,
     VERSION,
+    ByteStrings,
     gather_parts,
     scan_commits,
 )
@@ -55,18 +56,16 @@ _BASE64 = np.frombuffer(
 class Commits:
     """The records of an Arrow batch of `__consumer_offsets`, scanned.
 
-    `is_plain` tells those that are commits or tombstones outside of transactions and were
-    understood; `is_special` those that somebody else has to look at. The others are no commits.
+    `is_plain` marks commits and tombstones outside of transactions that were understood,
+    `is_special` records that the interpreter of messages has to read. The others are not commits.
     """
 
     def __init__(self, records: pa.RecordBatch) -> None:
         self.records = records
-        self.key_data, key_ends, has_key = binaries(records.column("key"))
-        self.value_data, value_ends, has_value = binaries(records.column("value"))
+        keys, values = (ByteStrings(*binaries(records.column(name))) for name in ("key", "value"))
+        self.key_data, self.value_data = keys.data, values.data
         self.numbers = np.zeros((records.num_rows, COMMIT_WIDTH), dtype=np.int64)
-        scan_commits(
-            self.key_data, key_ends, has_key, self.value_data, value_ends, has_value, self.numbers
-        )
+        scan_commits(keys, values, self.numbers)
         self.offsets = integers(records.column("offset"))
         kind = self.numbers[:, KIND]
         is_control = booleans(records.column(IS_CONTROL))

@@ -1,10 +1,12 @@
 """Kernels that find the parts of offset commits in the keys and values of `__consumer_offsets`.
 
-They know what coordinators write and nothing else: whatever differs in any way is told as UNSURE
-and is for the interpreter of messages to read. Rules: docs/format.md F185 to F188.
+They know only what coordinators write: whatever differs in any way is UNSURE, and the interpreter
+of messages reads it. Rules: docs/format.md F185 to F188.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from kafkalog.columns.jit.compiled import (
     BoolArray,
@@ -41,6 +43,16 @@ OTHER, COMMIT, TOMBSTONE, UNSURE = range(4)
 ) = range(14)
 COMMIT_WIDTH = 14
 
+
+class ByteStrings(NamedTuple):
+    """The byte strings of a column: row i is data[borders[i] : borders[i + 1]], null unless
+    is_set[i]."""
+
+    data: ByteArray
+    borders: IntArray
+    is_set: BoolArray
+
+
 _LEGACY_TYPE, _TYPE = 0, 1
 _LATEST_VERSION = 4
 _TOPIC_ID_BYTES = 16
@@ -58,7 +70,7 @@ def _is_ascii(data: ByteArray, begin: int, end: int) -> bool:
 def _place_text(
     data: ByteArray, position: int, end: int, numbers: LongArray, row: int, column: int
 ) -> int:
-    """Note a string with its length in two bytes; the position behind it, -1 if unsure."""
+    """Note a string with its length in two bytes; return the position behind it, -1 if unsure."""
     if position < 0 or position + 2 > end:
         return NO_VALUE
     size = signed_16(data, position)
@@ -74,7 +86,8 @@ def _place_text(
 def _place_compact_text(
     data: ByteArray, position: int, end: int, numbers: LongArray, row: int, column: int
 ) -> int:
-    """The same for a length in one or two bytes of a variable-length integer, one more than it."""
+    """Note a string with its length plus one before it, a varint of one or two bytes; return the
+    position behind it, -1 if unsure."""
     if position >= end:
         return NO_VALUE
     size = int(data[position])
@@ -153,67 +166,38 @@ def _scan_topic_id(data: ByteArray, position: int, end: int, numbers: LongArray,
 
 
 @kernel
-def _kind(
-    key_data: ByteArray,
-    key_begin: int,
-    key_end: int,
-    value_data: ByteArray,
-    value_begin: int,
-    value_end: int,
-    has_value: bool,
-    numbers: LongArray,
-    row: int,
-) -> int:
-    """What a record with a key is."""
-    if key_end - key_begin + value_end - value_begin > LARGEST_RECORD:
+def _kind(keys: ByteStrings, values: ByteStrings, numbers: LongArray, row: int) -> int:
+    """Return what a record with a key is."""
+    key_begin, key_end = keys.borders[row], keys.borders[row + 1]
+    begin, end = values.borders[row], values.borders[row + 1]
+    if key_end - key_begin + end - begin > LARGEST_RECORD:
         return UNSURE
     if key_end - key_begin < 2:
         return OTHER
-    record_type = signed_16(key_data, key_begin)
+    record_type = signed_16(keys.data, key_begin)
     if record_type != _LEGACY_TYPE and record_type != _TYPE:
         return OTHER
-    if not _scan_key(key_data, key_begin, key_end, numbers, row):
+    if not _scan_key(keys.data, key_begin, key_end, numbers, row):
         return UNSURE
-    if not has_value:
+    if not values.is_set[row]:
         return TOMBSTONE
     latest = _LATEST_VERSION if record_type == _TYPE else 0
-    if not _scan_value(value_data, value_begin, value_end, latest, numbers, row):
+    if not _scan_value(values.data, begin, end, latest, numbers, row):
         return UNSURE
     return COMMIT
 
 
 @kernel
-def scan_commits(
-    key_data: ByteArray,
-    key_ends: IntArray,
-    has_key: BoolArray,
-    value_data: ByteArray,
-    value_ends: IntArray,
-    has_value: BoolArray,
-    numbers: LongArray,
-) -> None:
-    """Fill a row of COMMIT_WIDTH numbers for each record. `ends` have one element more than there
-    are records: where the first begins."""
-    for row in range(numbers.shape[0]):
-        numbers[row, KIND] = OTHER
-        if has_key[row]:
-            numbers[row, KIND] = _kind(
-                key_data,
-                key_ends[row],
-                key_ends[row + 1],
-                value_data,
-                value_ends[row],
-                value_ends[row + 1],
-                has_value[row],
-                numbers,
-                row,
-            )
+def scan_commits(keys: ByteStrings, values: ByteStrings, numbers: LongArray) -> None:
+    """Fill a row of COMMIT_WIDTH numbers for each record."""
+    for row in range(len(numbers)):
+        numbers[row, KIND] = _kind(keys, values, numbers, row) if keys.is_set[row] else OTHER
 
 
 @kernel
 def gather_parts(data: ByteArray, begins: LongArray, ends: IntArray, target: ByteArray) -> None:
     """Copy the parts that begin at `begins` one after another, to where `ends` says."""
-    for row in range(begins.shape[0]):
+    for row in range(len(begins)):
         size = ends[row + 1] - ends[row]
         if size:
             copy_bytes(target, ends[row], data, begins[row], size)

@@ -5,7 +5,7 @@ schemas/tables/messages.json.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,11 @@ _READ = ("key", "value", IS_CONTROL)
 _MOST_ROWS = 8192
 _MOST_CHARACTERS = 8 * 1024 * 1024
 
-_Row = tuple[InternalRecord, bytes | None, bytes | None]
+
+class _Row(NamedTuple):
+    record: InternalRecord
+    raw_key: bytes | None
+    raw_value: bytes | None
 
 
 class MessageColumns:
@@ -88,7 +92,7 @@ class MessageColumns:
             record = read_control_record(key, value)
         else:
             record = read_internal_record(self._topic, key, value)
-        row = record, key, value
+        row = _Row(record, key, value)
         return tuple(_DECODED[name](row, self._show_secrets) for name in self._decoded)
 
     def _batch(self, records: pa.RecordBatch, rows: list[tuple[object, ...]]) -> pa.RecordBatch:
@@ -112,27 +116,26 @@ def _without_sentinel(numbers: pa.Array) -> pa.Array:
 
 
 def _raw_key(row: _Row, show_secrets: bool) -> bytes | None:
-    record, key, _ = row
+    record = row.record
     has_form = record.is_control or record.key is not None
-    return key if record.reason or not has_form else None
+    return row.raw_key if record.reason or not has_form else None
 
 
 def _raw_value(row: _Row, show_secrets: bool) -> bytes | None:
-    record, _, value = row
-    is_shown = show_secrets or not record.may_hold_secrets
-    return value if record.reason and is_shown else None
+    is_shown = show_secrets or not row.record.may_hold_secrets
+    return row.raw_value if row.record.reason and is_shown else None
 
 
 # Columns that come from reading the record, given whether secrets are shown.
 _DECODED: dict[str, Callable[[_Row, bool], Any]] = {
-    "record_type": lambda row, _: row[0].record_type,
-    "record_name": lambda row, _: row[0].name,
-    "version": lambda row, _: row[0].value_version,
-    "key": lambda row, _: key_json(row[0]),
-    "value": lambda row, show_secrets: value_json(row[0], show_secrets=show_secrets),
-    "is_tombstone": lambda row, _: row[0].is_tombstone,
-    "reason": lambda row, _: row[0].reason,
-    "detail": lambda row, _: row[0].detail,
+    "record_type": lambda row, _: row.record.record_type,
+    "record_name": lambda row, _: row.record.name,
+    "version": lambda row, _: row.record.value_version,
+    "key": lambda row, _: key_json(row.record),
+    "value": lambda row, show_secrets: value_json(row.record, show_secrets=show_secrets),
+    "is_tombstone": lambda row, _: row.record.is_tombstone,
+    "reason": lambda row, _: row.record.reason,
+    "detail": lambda row, _: row.record.detail,
     "raw_key": _raw_key,
     "raw_value": _raw_value,
 }

@@ -1,6 +1,6 @@
-"""Burrow's status at each of millions of moments: a kernel over the events of many partitions.
+"""Burrow's status at each of millions of times: a kernel over the events of many partitions.
 
-It gives what `kafkalog.coordination.groups.burrow` gives. Rules: docs/format.md F330 and F331.
+Rules: docs/format.md F330 and F331.
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import numpy as np
 
 from kafkalog.columns.jit.compiled import BoolArray, LongArray, kernel
 from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowRule, BurrowSettings
-from kafkalog.coordination.groups.commit_events import EventKind
-
-DELETION, SAMPLE, COMMIT = (
-    int(kind) for kind in (EventKind.DELETION, EventKind.SAMPLE, EventKind.COMMIT)
+from kafkalog.inspection.lag.commit_windows import (
+    COMMIT,
+    DELETION,
+    NOTHING,
+    SAMPLE,
+    HeldCommits,
+    Verdicts,
+    hold,
+    new_verdicts,
+    new_window,
 )
-# In columns of numbers: there is none.
-NOTHING = -1
 
 _NO_COMMITS = BurrowRule.NO_COMMITS.number
 _INCOMPLETE = BurrowRule.INCOMPLETE.number
@@ -29,18 +33,13 @@ _STALLED = BurrowRule.STALLED.number
 _LAG_NEVER_FELL = BurrowRule.LAG_NEVER_FELL.number
 _LAG_FELL = BurrowRule.LAG_FELL.number
 
-# Columns of a window's commits.
-_OFFSET, _TIMESTAMP, _LAG = range(3)
-# Places in what is kept between events.
-_HELD, _OLDEST_END = range(2)
-
 
 class BurrowEvents(NamedTuple):
     """Events in the order in which they came, those of a group's partition one after another.
 
     `is_first` begins a partition; `kind` is an EventKind. A COMMIT has its offset and time.
     `end_offset` is the partition's end at `at_ms`, NOTHING where it is not known; of a SAMPLE the
-    end when it was taken.
+    end at the time of the sample.
     """
 
     is_first: BoolArray
@@ -52,168 +51,148 @@ class BurrowEvents(NamedTuple):
 
 
 class BurrowVerdicts(NamedTuple):
-    """For each event that is a COMMIT or a TICK: the rule's number, NOTHING where the end is not
-    known, the numbers of its reason, the lag, and how many commits are held."""
+    """The verdicts, undecided where the end is not known, with the lag and the number of commits
+    held."""
 
-    rule: LongArray
-    numbers: LongArray
+    verdicts: Verdicts
     current_lag: LongArray
     held: LongArray
 
 
+class _Limits(NamedTuple):
+    """Burrow's thresholds: `fewest` commits are complete enough, and a commit less than
+    `nearest_ms` after the one before replaces it."""
+
+    intervals: int
+    allowed_lag: int
+    fewest: int
+    nearest_ms: int
+
+
 class BurrowWindows:
-    """Takes events in pieces; the windows go on from one piece to the next."""
+    """Takes events in pieces; a window continues from one piece to the next."""
 
     def __init__(self, settings: BurrowSettings) -> None:
         shares = (count / settings.intervals for count in range(settings.intervals + 1))
         fewest = sum(share < settings.minimum_complete for share in shares)
-        self._settings = np.array(
-            [
-                *(settings.intervals, settings.allowed_lag, fewest),
-                settings.min_distance_s * MS_PER_SECOND,
-            ],
-            dtype=np.int64,
-        )
-        self._held = np.zeros((3, settings.intervals), dtype=np.int64)
-        self._state = np.zeros(2, dtype=np.int64)
+        nearest_ms = settings.min_distance_s * MS_PER_SECOND
+        self._limits = _Limits(settings.intervals, settings.allowed_lag, fewest, nearest_ms)
+        self._held = new_window(settings.intervals)
+        self._count, self._oldest_end = 0, NOTHING
 
     def verdicts(self, events: BurrowEvents) -> BurrowVerdicts:
-        """What Burrow would have said at each of these events."""
+        """Return what Burrow would have reported at each of these events."""
         count = len(events.kind)
-        out = np.full((6, count), NOTHING, dtype=np.int64)
-        _judge(*events, self._settings, self._held, self._state, out)
-        return BurrowVerdicts(out[0], out[1:4], out[4], out[5])
+        lags, held = np.full((2, count), NOTHING, dtype=np.int64)
+        found = BurrowVerdicts(new_verdicts(count), lags, held)
+        self._count, self._oldest_end = _judge(
+            events, self._limits, self._held, found, self._count, self._oldest_end
+        )
+        return found
 
 
 @kernel
 def _judge(
-    is_first: BoolArray,
-    kind: LongArray,
-    offset: LongArray,
-    timestamp_ms: LongArray,
-    end_offset: LongArray,
-    at_ms: LongArray,
-    settings: LongArray,
-    held: LongArray,
-    state: LongArray,
-    out: LongArray,
-) -> None:
-    for i in range(kind.size):
-        if is_first[i] or kind[i] == DELETION:
-            state[_HELD], state[_OLDEST_END] = 0, NOTHING
-        if kind[i] == DELETION:
+    events: BurrowEvents,
+    limits: _Limits,
+    held: HeldCommits,
+    found: BurrowVerdicts,
+    count: int,
+    oldest_end: int,
+) -> tuple[int, int]:
+    """Judge the events, given how many commits are held and the end that was sampled before, and
+    return both for the next events."""
+    for i in range(events.kind.size):
+        kind, end = events.kind[i], events.end_offset[i]
+        if events.is_first[i] or kind == DELETION:
+            count, oldest_end = 0, NOTHING
+        if kind == DELETION:
             continue
-        if kind[i] == SAMPLE:
-            state[_OLDEST_END] = end_offset[i]
+        if kind == SAMPLE:
+            oldest_end = end
             continue
-        end = end_offset[i]
-        if kind[i] == COMMIT:
-            lag = NOTHING if end == NOTHING else max(0, end - offset[i])
-            _take(offset[i], timestamp_ms[i], lag, settings, held, state)
-        oldest_end = end if state[_OLDEST_END] == NOTHING else state[_OLDEST_END]
-        state[_OLDEST_END] = NOTHING
+        if kind == COMMIT:
+            count = _take(events, i, limits, held, count)
+        least_end = end if oldest_end == NOTHING else min(end, oldest_end)
+        oldest_end = NOTHING
         if end != NOTHING:
-            _set_verdict(min(end, oldest_end), end, at_ms[i], settings, held, state, out[:, i])
+            lag = max(0, end - held.offset[count - 1]) if count else 0
+            found.current_lag[i], found.held[i] = lag, count
+            verdict = _verdict(limits, held, count, lag, least_end, events.at_ms[i])
+            rule, first, second, third = verdict
+            found.verdicts.rule[i], found.verdicts.first[i] = rule, first
+            found.verdicts.second[i], found.verdicts.third[i] = second, third
+    return count, oldest_end
 
 
 @kernel
-def hold(held: LongArray, count: int, offset: int, timestamp_ms: int, amount: int) -> int:
-    """Put a commit behind the `count` that are held, a column each; how many there are then. Of a
-    full window the oldest goes."""
-    if count == held.shape[1]:
-        for row in range(held.shape[0]):
-            for j in range(1, count):
-                held[row, j - 1] = held[row, j]
+def _take(events: BurrowEvents, i: int, limits: _Limits, held: HeldCommits, count: int) -> int:
+    """Hold the commit of an event, and return how many are held then."""
+    offset, timestamp_ms, end = events.offset[i], events.timestamp_ms[i], events.end_offset[i]
+    lag = NOTHING if end == NOTHING else max(0, end - offset)
+    if count and timestamp_ms - held.timestamp_ms[count - 1] < limits.nearest_ms:
         count -= 1
-    held[0, count], held[1, count], held[2, count] = offset, timestamp_ms, amount
-    return count + 1
+        timestamp_ms = held.timestamp_ms[count]
+    return hold(held, count, offset, timestamp_ms, lag)
 
 
 @kernel
-def _take(
-    offset: int,
-    timestamp_ms: int,
-    lag: int,
-    settings: LongArray,
-    held: LongArray,
-    state: LongArray,
-) -> None:
-    count = state[_HELD]
-    if count and timestamp_ms - held[_TIMESTAMP, count - 1] < settings[3]:
-        count -= 1
-        timestamp_ms = held[_TIMESTAMP, count]
-    state[_HELD] = hold(held, count, offset, timestamp_ms, lag)
-
-
-@kernel
-def _set_verdict(
-    least_end: int,
-    end: int,
-    at_ms: int,
-    settings: LongArray,
-    held: LongArray,
-    state: LongArray,
-    out: LongArray,
-) -> None:
-    count, intervals, allowed = state[_HELD], settings[0], settings[1]
-    out[5] = count
+def _verdict(
+    limits: _Limits, held: HeldCommits, count: int, lag: int, least_end: int, at_ms: int
+) -> tuple[int, int, int, int]:
+    """Return a rule and the numbers of its reason."""
     if count == 0:
-        out[0], out[4] = _NO_COMMITS, 0
-        return
-    last = held[_OFFSET, count - 1]
-    lag = max(0, end - last)
-    out[4] = lag
-    silence_ms = at_ms - at_ms % MS_PER_SECOND - held[_TIMESTAMP, count - 1]
-    span_ms = held[_TIMESTAMP, count - 1] - held[_TIMESTAMP, 0]
-    if count < settings[2]:
-        out[0], out[1], out[2] = _INCOMPLETE, count, intervals
-    elif lag <= allowed:
-        out[0], out[1], out[2] = _LAG_ALLOWED, lag, allowed
-    elif silence_ms > span_ms and least_end > last:
-        out[0], out[1], out[2], out[3] = _STOPPED, silence_ms, count, span_ms
-    else:
-        _set_verdict_of_window(lag, settings, held, state, out)
+        return _NO_COMMITS, NOTHING, NOTHING, NOTHING
+    last_ms = held.timestamp_ms[count - 1]
+    silence_ms = at_ms - at_ms % MS_PER_SECOND - last_ms
+    span_ms = last_ms - held.timestamp_ms[0]
+    if count < limits.fewest:
+        return _INCOMPLETE, count, limits.intervals, NOTHING
+    if lag <= limits.allowed_lag:
+        return _LAG_ALLOWED, lag, limits.allowed_lag, NOTHING
+    if silence_ms > span_ms and least_end > held.offset[count - 1]:
+        return _STOPPED, silence_ms, count, span_ms
+    return _verdict_on_window(held, count, lag, limits.allowed_lag)
 
 
 @kernel
-def _set_verdict_of_window(
-    lag: int, settings: LongArray, held: LongArray, state: LongArray, out: LongArray
-) -> None:
-    count, allowed = state[_HELD], settings[1]
-    last = held[_OFFSET, count - 1]
+def _verdict_on_window(
+    held: HeldCommits, count: int, lag: int, allowed_lag: int
+) -> tuple[int, int, int, int]:
+    """Return the rule that holds for commits that go on and lag."""
+    last = held.offset[count - 1]
     small = before = fall_from = fall_to = NOTHING
     is_same = True
-    for j in range(count):
-        is_same = is_same and held[_OFFSET, j] == last
-        then = held[_LAG, j]
+    for place in range(count):
+        is_same = is_same and held.offset[place] == last
+        then = held.amount[place]
         if then == NOTHING:
             continue
-        if small == NOTHING and then <= allowed:
+        if small == NOTHING and then <= allowed_lag:
             small = then
         if fall_from == NOTHING and then < before:
             fall_from, fall_to = before, then
         before = then
     step = _step_back(held, count)
     if step != NOTHING:
-        out[0], out[1], out[2] = _REWOUND, held[_OFFSET, step - 1], held[_OFFSET, step]
-    elif small != NOTHING:
-        out[0], out[1], out[2], out[3] = _LAG_WAS_ALLOWED, lag, small, count
-    elif is_same:
-        out[0], out[1], out[2], out[3] = _STALLED, count, last, lag
-    elif fall_from == NOTHING:
-        out[0], out[1], out[2] = _LAG_NEVER_FELL, count, lag
-    else:
-        out[0], out[1], out[2], out[3] = _LAG_FELL, lag, fall_from, fall_to
+        return _REWOUND, held.offset[step - 1], held.offset[step], NOTHING
+    if small != NOTHING:
+        return _LAG_WAS_ALLOWED, lag, small, count
+    if is_same:
+        return _STALLED, count, last, lag
+    if fall_from == NOTHING:
+        return _LAG_NEVER_FELL, count, lag, NOTHING
+    return _LAG_FELL, lag, fall_from, fall_to
 
 
 @kernel
-def _step_back(held: LongArray, count: int) -> int:
-    """The place of the first commit below the one before it, if none from there on comes up to
-    that again."""
-    for j in range(1, count):
-        if held[_OFFSET, j] < held[_OFFSET, j - 1]:
-            for later in range(j, count):
-                if held[_OFFSET, later] >= held[_OFFSET, j - 1]:
+def _step_back(held: HeldCommits, count: int) -> int:
+    """Return the place of the first commit below the one before it, NOTHING if it or a later one
+    reaches that offset again."""
+    for place in range(1, count):
+        if held.offset[place] < held.offset[place - 1]:
+            for later in range(place, count):
+                if held.offset[later] >= held.offset[place - 1]:
                     return NOTHING
-            return j
+            return place
     return NOTHING

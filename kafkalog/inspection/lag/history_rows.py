@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,8 @@ from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
-from kafkalog.inspection.lag.burrow_statuses import NOTHING, BurrowEvents, BurrowWindows
+from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
+from kafkalog.inspection.lag.commit_windows import NOTHING, Verdicts
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
 from kafkalog.words import sentence
 
@@ -83,8 +84,8 @@ class StatusRows:
                 _numbers(batch, "moment_ms"),
             )
         )
-        status, reason = _said(found.rule, found.numbers, _BURROW_RULES)
-        is_null = found.rule == NOTHING
+        status, reason = _status_and_reason(found.verdicts, _BURROW_RULES)
+        is_null = found.verdicts.rule == NOTHING
         return {
             "burrow_status": status,
             "burrow_reason": reason,
@@ -114,21 +115,20 @@ class StatusRows:
                 _numbers(batch, "next_timestamp_ms"),
             )
         )
-        status, reason = _said(found.rule, found.numbers, _LAG_RULES)
+        status, reason = _status_and_reason(found, _LAG_RULES)
         return {"status": status, "reason": reason}
 
 
-def _said(
-    rules: LongArray, numbers: LongArray, words: Mapping[int, tuple[str, str]]
+def _status_and_reason(
+    verdicts: Verdicts, rules: Mapping[int, tuple[str, str]]
 ) -> tuple[pa.Array, pa.Array]:
-    """Status and reason of each rule, with its numbers."""
-    statuses: list[str | None] = [None] * len(rules)
-    reasons: list[str | None] = [None] * len(rules)
-    given: Sequence[Sequence[int]] = numbers.T.tolist()
-    for row, number in enumerate(rules.tolist()):
-        if number != NOTHING:
-            statuses[row], text = words[number]
-            reasons[row] = sentence(text, given[row])
+    """Return the status and the reason of each verdict."""
+    statuses: list[str | None] = []
+    reasons: list[str | None] = []
+    for rule, *numbers in zip(*(column.tolist() for column in verdicts), strict=True):
+        status, text = rules.get(rule, (None, None))
+        statuses.append(status)
+        reasons.append(None if text is None else sentence(text, numbers))
     return of_values(statuses, pa.string()), of_values(reasons, pa.string())
 
 

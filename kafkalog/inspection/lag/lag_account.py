@@ -8,7 +8,6 @@ import numpy as np
 
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.inspection.lag.interval_answers import first_in, largest, last_in, sums
 from kafkalog.inspection.lag.lag_bounds import LagBounds, lag_bounds
 from kafkalog.inspection.lag.lag_walk import LagWalk, LagWork
 from kafkalog.inspection.lag.offset_intervals import (
@@ -19,6 +18,10 @@ from kafkalog.inspection.lag.offset_intervals import (
     FIRST_OFFSET,
     FIRST_TYPE,
     RecordKind,
+    first_in,
+    largest,
+    last_in,
+    sums,
 )
 from kafkalog.storage.partition_log import PartitionLog
 

@@ -1,17 +1,25 @@
-"""The exact status at each of millions of moments: a kernel over the events of many partitions.
+"""The exact status at each of millions of times: a kernel over the events of many partitions.
 
-It gives what `kafkalog.coordination.groups.lag_status` gives. Rules: docs/format.md F333 to F337.
+Rules: docs/format.md F333 to F337.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from kafkalog.columns.jit.compiled import BoolArray, LongArray, kernel
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
-from kafkalog.inspection.lag.burrow_statuses import COMMIT, DELETION, NOTHING, SAMPLE, hold
+from kafkalog.inspection.lag.commit_windows import (
+    COMMIT,
+    DELETION,
+    NOTHING,
+    SAMPLE,
+    HeldCommits,
+    Verdicts,
+    hold,
+    new_verdicts,
+    new_window,
+)
 
 _NO_LOG = LagRule.NO_LOG.number
 _LOG_BEGINS_LATER = LagRule.LOG_BEGINS_LATER.number
@@ -28,15 +36,15 @@ _STALLED = LagRule.STALLED.number
 _FALLS_BEHIND = LagRule.FALLS_BEHIND.number
 _KEEPS_UP = LagRule.KEEPS_UP.number
 
-# Columns of the commits looked back on.
-_OFFSET, _TIMESTAMP, _READABLE = range(3)
-# Places in what is kept between events.
-_HELD, _SAME_SINCE = range(2)
-
 
 class LagEvents(NamedTuple):
-    """Events as in BurrowEvents, with what LagFacts has of each: NOTHING for no time. A SAMPLE is
-    passed over."""
+    """Events as in BurrowEvents, with the account of the lag at each.
+
+    `is_now` is true for the log as it is. `is_in_log` is false where the log ended then at or below
+    what is its start now, `has_log` where the input does not have it. `hidden` are offsets in
+    tiered storage and those that damage hides. `next_timestamp_ms` is NOTHING where it is not
+    known. A SAMPLE is ignored.
+    """
 
     is_first: BoolArray
     kind: LongArray
@@ -54,113 +62,125 @@ class LagEvents(NamedTuple):
     next_timestamp_ms: LongArray
 
 
-class LagVerdicts(NamedTuple):
-    """For each event that is a COMMIT or a TICK: the rule's number and those of its reason."""
+class _Limits(NamedTuple):
+    """The thresholds of LagSettings that rules compare with."""
 
-    rule: LongArray
-    numbers: LongArray
+    allowed_records: int
+    no_progress_ms: int
 
 
 class LagWindows:
-    """Takes events in pieces; the windows go on from one piece to the next."""
+    """Takes events in pieces; a window continues from one piece to the next."""
 
     def __init__(self, settings: LagSettings) -> None:
-        self._settings = np.array(
-            [settings.intervals, settings.allowed_records, settings.no_progress_ms], dtype=np.int64
-        )
-        self._held = np.zeros((3, settings.intervals), dtype=np.int64)
-        self._state = np.zeros(2, dtype=np.int64)
+        self._limits = _Limits(settings.allowed_records, settings.no_progress_ms)
+        self._held = new_window(settings.intervals)
+        self._count, self._same_since_ms = 0, 0
 
-    def verdicts(self, events: LagEvents) -> LagVerdicts:
-        """The status at each of these events."""
-        out = np.full((4, len(events.kind)), NOTHING, dtype=np.int64)
-        _judge(*events, self._settings, self._held, self._state, out)
-        return LagVerdicts(out[0], out[1:4])
+    def verdicts(self, events: LagEvents) -> Verdicts:
+        """Return the verdict on each of these events."""
+        found = new_verdicts(len(events.kind))
+        self._count, self._same_since_ms = _judge(
+            events, self._limits, self._held, found, self._count, self._same_since_ms
+        )
+        return found
 
 
 @kernel
 def _judge(
-    is_first: BoolArray,
-    kind: LongArray,
-    offset: LongArray,
-    timestamp_ms: LongArray,
-    at_ms: LongArray,
-    is_now: BoolArray,
-    has_log: BoolArray,
-    is_in_log: BoolArray,
-    readable: LongArray,
-    beyond: LongArray,
-    below: LongArray,
-    hidden: LongArray,
-    ahead: LongArray,
-    next_ms: LongArray,
-    settings: LongArray,
-    held: LongArray,
-    state: LongArray,
-    out: LongArray,
-) -> None:
-    for i in range(kind.size):
-        if is_first[i] or kind[i] == DELETION:
-            state[_HELD] = 0
-        if kind[i] in (DELETION, SAMPLE):
+    events: LagEvents,
+    limits: _Limits,
+    held: HeldCommits,
+    found: Verdicts,
+    count: int,
+    same_since_ms: int,
+) -> tuple[int, int]:
+    """Judge the events, given how many commits are held and since when they are of the same offset,
+    and return both for the next events."""
+    for i in range(events.kind.size):
+        kind = events.kind[i]
+        if events.is_first[i] or kind == DELETION:
+            count = 0
+        if kind in (DELETION, SAMPLE):
             continue
-        is_known = has_log[i] and is_in_log[i] and (is_now[i] or not (below[i] or ahead[i]))
-        if kind[i] == COMMIT:
-            left = readable[i] if is_known else NOTHING
-            _take(offset[i], timestamp_ms[i], left, held, state)
-        if not has_log[i]:
-            out[0, i] = _NO_LOG
-        elif not is_in_log[i]:
-            out[0, i] = _LOG_BEGINS_LATER
-        elif below[i]:
-            out[0, i], out[1, i] = (_LOST if is_now[i] else _DELETED_SINCE), below[i]
-        elif ahead[i]:
-            out[0, i], out[1, i] = (_AHEAD if is_now[i] else _BEYOND_END), ahead[i]
-        elif readable[i] > settings[1]:
-            _set_progress(readable[i], next_ms[i], at_ms[i], settings, held, state, out[:, i])
-        elif hidden[i]:
-            out[0, i], out[1, i], out[2, i] = _HIDDEN, readable[i], hidden[i]
-        elif beyond[i]:
-            out[0, i], out[1, i], out[2, i] = _HELD_BACK, readable[i], beyond[i]
-        else:
-            out[0, i], out[1, i], out[2, i] = _CAUGHT_UP, readable[i], settings[1]
+        if kind == COMMIT:
+            offset, timestamp_ms = events.offset[i], events.timestamp_ms[i]
+            if count == 0 or held.offset[count - 1] != offset:
+                same_since_ms = timestamp_ms
+            left = events.readable_records[i] if _is_known(events, i) else NOTHING
+            count = hold(held, count, offset, timestamp_ms, left)
+        rule, first, second, third = _verdict(events, i, limits, held, count, same_since_ms)
+        found.rule[i], found.first[i], found.second[i], found.third[i] = rule, first, second, third
+    return count, same_since_ms
 
 
 @kernel
-def _take(offset: int, timestamp_ms: int, left: int, held: LongArray, state: LongArray) -> None:
-    count = state[_HELD]
-    if count == 0 or held[_OFFSET, count - 1] != offset:
-        state[_SAME_SINCE] = timestamp_ms
-    state[_HELD] = hold(held, count, offset, timestamp_ms, left)
+def _is_known(events: LagEvents, i: int) -> bool:
+    """Return whether the account of an event is exact."""
+    if not events.has_log[i] or not events.is_in_log[i]:
+        return False
+    is_in_range: bool = events.below_log_start[i] == 0 and events.ahead_of_log[i] == 0
+    return is_in_range or bool(events.is_now[i])
 
 
 @kernel
-def _set_progress(
-    left: int,
-    next_ms: int,
-    at_ms: int,
-    settings: LongArray,
-    held: LongArray,
-    state: LongArray,
-    out: LongArray,
-) -> None:
-    count = state[_HELD]
-    last, last_ms = held[_OFFSET, count - 1], held[_TIMESTAMP, count - 1]
+def _verdict(
+    events: LagEvents, i: int, limits: _Limits, held: HeldCommits, count: int, same_since_ms: int
+) -> tuple[int, int, int, int]:
+    """Return a rule and the numbers of its reason."""
+    left, below, ahead = (
+        events.readable_records[i],
+        events.below_log_start[i],
+        events.ahead_of_log[i],
+    )
+    if not events.has_log[i]:
+        return _NO_LOG, NOTHING, NOTHING, NOTHING
+    if not events.is_in_log[i]:
+        return _LOG_BEGINS_LATER, NOTHING, NOTHING, NOTHING
+    if below:
+        return (_LOST if events.is_now[i] else _DELETED_SINCE), below, NOTHING, NOTHING
+    if ahead:
+        return (_AHEAD if events.is_now[i] else _BEYOND_END), ahead, NOTHING, NOTHING
+    if left > limits.allowed_records:
+        return _progress(events, i, limits.no_progress_ms, held, count, same_since_ms)
+    if events.hidden[i]:
+        return _HIDDEN, left, events.hidden[i], NOTHING
+    if events.beyond_last_stable[i]:
+        return _HELD_BACK, left, events.beyond_last_stable[i], NOTHING
+    return _CAUGHT_UP, left, limits.allowed_records, NOTHING
+
+
+@kernel
+def _progress(
+    events: LagEvents,
+    i: int,
+    no_progress_ms: int,
+    held: HeldCommits,
+    count: int,
+    same_since_ms: int,
+) -> tuple[int, int, int, int]:
+    """Return the rule that holds where records are left to read."""
+    left, next_ms, at_ms = (
+        events.readable_records[i],
+        events.next_timestamp_ms[i],
+        events.at_ms[i],
+    )
+    last, last_ms = held.offset[count - 1], held.timestamp_ms[count - 1]
+    # The time from which the next record could be read.
     there_ms = last_ms if next_ms == NOTHING else next_ms
     highest = last
-    for j in range(count):
-        highest = max(highest, held[_OFFSET, j])
+    for place in range(count):
+        highest = max(highest, held.offset[place])
     silent_ms = at_ms - max(there_ms, last_ms)
-    stuck_ms = at_ms - max(there_ms, state[_SAME_SINCE])
-    is_late = next_ms != NOTHING and there_ms < held[_TIMESTAMP, 0] and count > 1
-    at_first = held[_READABLE, 0]
-    if silent_ms > settings[2]:
-        out[0], out[1], out[2] = _STOPPED, left, silent_ms
-    elif last < highest:
-        out[0], out[1], out[2] = _REWOUND, highest, last
-    elif stuck_ms > settings[2]:
-        out[0], out[1], out[2], out[3] = _STALLED, left, stuck_ms, last
-    elif is_late and at_first != NOTHING and left >= at_first:
-        out[0], out[1], out[2], out[3] = _FALLS_BEHIND, left, at_first, count
-    else:
-        out[0], out[1], out[2] = _KEEPS_UP, left, at_ms - there_ms
+    stuck_ms = at_ms - max(there_ms, same_since_ms)
+    is_late = next_ms != NOTHING and there_ms < held.timestamp_ms[0] and count > 1
+    at_first = held.amount[0]
+    if silent_ms > no_progress_ms:
+        return _STOPPED, left, silent_ms, NOTHING
+    if last < highest:
+        return _REWOUND, highest, last, NOTHING
+    if stuck_ms > no_progress_ms:
+        return _STALLED, left, stuck_ms, last
+    if is_late and at_first != NOTHING and left >= at_first:
+        return _FALLS_BEHIND, left, at_first, count
+    return _KEEPS_UP, left, at_ms - there_ms, NOTHING

@@ -156,3 +156,44 @@ def _whole(rows: LongArray, segment: int) -> LongArray:
     pieces[:, BATCH_POSITION] = rows[:, POSITION]
     pieces[:, BATCH_SIZE] = rows[:, SIZE]
     return pieces
+
+
+# Answers about runs of intervals: `starts` are the first intervals of the runs, `ends` those behind
+# the last.
+
+
+def sums(values: LongArray, starts: LongArray, ends: LongArray) -> LongArray:
+    """Return the sum of each run, 0 for an empty one."""
+    running = np.concatenate(([0], np.cumsum(values)))
+    found: LongArray = running[ends] - running[starts]
+    return found
+
+
+def largest(values: LongArray, starts: LongArray, ends: LongArray) -> LongArray:
+    """Return the largest value of each run, -1 for an empty one."""
+    found = np.full(len(starts), NO_VALUE, dtype=np.int64)
+    lengths = ends - starts
+    # tops[i] is the largest of `width` intervals from i on; two of these cover a run.
+    width, tops = 1, values
+    while len(tops):
+        rows = np.flatnonzero((lengths >= width) & (lengths < 2 * width))
+        found[rows] = np.maximum(tops[starts[rows]], tops[ends[rows] - width])
+        tops = np.maximum(tops[:-width], tops[width:])
+        width *= 2
+    return found
+
+
+def first_in(is_held: BoolArray, starts: LongArray, ends: LongArray) -> LongArray:
+    """Return the first interval of each run that holds something, -1 for none."""
+    held = np.flatnonzero(is_held)
+    places = np.searchsorted(held, starts)
+    found = np.append(held, len(is_held))[places]
+    return np.where(found < ends, found, NO_VALUE)
+
+
+def last_in(is_held: BoolArray, starts: LongArray, ends: LongArray) -> LongArray:
+    """Return the last interval of each run that holds something, -1 for none."""
+    held = np.flatnonzero(is_held)
+    places = np.searchsorted(held, ends)
+    found = np.concatenate(([NO_VALUE], held))[places]
+    return np.where(found >= starts, found, NO_VALUE)

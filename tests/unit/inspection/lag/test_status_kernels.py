@@ -10,22 +10,14 @@ import random
 import numpy as np
 import pytest
 
-from kafkalog.coordination.groups.burrow import (
-    BurrowRule,
-    BurrowSettings,
-    CommitWindow,
-    partition_status,
-)
+from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings
 from kafkalog.coordination.groups.commit_events import EventKind
-from kafkalog.coordination.groups.lag_status import (
-    LagFacts,
-    LagRule,
-    LagSettings,
-    PastCommit,
-    lag_verdict,
-)
-from kafkalog.inspection.lag.burrow_statuses import NOTHING, BurrowEvents, BurrowWindows
+from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
+from kafkalog.inspection.lag.burrow_statuses import BurrowEvents, BurrowWindows
+from kafkalog.inspection.lag.commit_windows import NOTHING
 from kafkalog.inspection.lag.lag_statuses import LagEvents, LagWindows
+from tests.support.lag.burrow_oracle import CommitWindow, partition_status
+from tests.support.lag.lag_oracle import LagFacts, PastCommit, lag_verdict
 
 DELETION, SAMPLE, COMMIT, TICK = EventKind
 RULES = {rule.number: rule for rule in BurrowRule}
@@ -92,10 +84,9 @@ def test_burrows_status_by_kernel_is_the_plain_one(seed: int) -> None:
         columns = np.array(piece, dtype=np.int64).reshape(-1, 6).T.copy()
         verdicts = windows.verdicts(BurrowEvents(columns[0] != 0, *columns[1:]))
         for i in range(len(piece)):
-            number = int(verdicts.rule[i])
-            numbers = tuple(map(int, verdicts.numbers[:, i]))
+            number, *numbers = (int(column[i]) for column in verdicts.verdicts)
             place = (int(verdicts.current_lag[i]), int(verdicts.held[i]))
-            found.append((RULES.get(number), numbers, *place))
+            found.append((RULES.get(number), tuple(numbers), *place))
     expected = [
         (rule, (*numbers, *[NOTHING] * (3 - len(numbers))), *rest)
         for rule, numbers, *rest in plainly(events, settings)
@@ -160,8 +151,8 @@ def test_the_exact_status_by_kernel_is_the_plain_one(seed: int) -> None:
         given = LagEvents(columns[0] != 0, *columns[1:5], *flags, *columns[8:])
         verdicts = windows.verdicts(given)
         for i in range(len(piece)):
-            rule = LAG_RULES.get(int(verdicts.rule[i]))
-            found.append((rule, *map(int, verdicts.numbers[:, i])))
+            number, *numbers = (int(column[i]) for column in verdicts)
+            found.append((LAG_RULES.get(number), *numbers))
     assert found == exactly(events, settings)
 
 
