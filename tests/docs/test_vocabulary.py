@@ -1,0 +1,174 @@
+"""One thing has one name: the options of every command and job are those of CONTRIBUTING.md's table,
+or a command's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+import pytest
+
+from kafkalog.command_line.main import COMMANDS, kafkalog
+from kafkalog.views.options.click_options import Time
+from tests.support.repository import ROOT
+
+TABLE_ROW = re.compile(r"^\| (`-.*?) \| (repeatable)? ?\| .* \|$", re.MULTILINE)
+OPTION = re.compile(r"`(--[a-z-]+)(?: ([^`]+))?`")
+JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
+
+# Options that one command alone has, or that Kafka's tool of the same purpose has.
+OWN = {
+    "check": {"--no-indexes", "--severity"},
+    "completion": set[str](),
+    "dump": {"--deep", "--follow", "--key", "--payloads", "--raw", "--show-secrets"},
+    "find": {"--key", "--partition-count", "--partitioner", "--value-contains"},
+    "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
+    "groups": {
+        *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
+        "--verbose",
+    },
+    "job": {"--spark-submit"},
+    "ls": {"--deep", "--quick"},
+    "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "report": {"--show-keys"},
+    "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
+    "txns": {
+        *("--all", "--describe", "--find-hanging", "--list", "--max-transaction-timeout"),
+        *("--open", "--stable-offsets", "--transactional-id"),
+    },
+    "undelete": {"--new-topic-id", "--topic-id"},
+}
+_ZOOKEEPER = {"--zookeeper", "--chroot"}
+OWN_OF_JOBS = {
+    "audit-consumers": {"--log-dir"},
+    "consumer-lag": {*_ZOOKEEPER, "--max-lag", "--offsets-retention"},
+    "ingest-topics": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "lag-history": {
+        *_ZOOKEEPER,
+        *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
+        *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
+        *("--burrow-offset-refresh", "--every", "--no-progress"),
+    },
+    "migrate-offsets": {
+        *_ZOOKEEPER,
+        *("--allow-active-groups", "--allow-rewind", "--allow-unknown-cluster"),
+        *("--allow-unknown-topics", "--broker-version", "--commit-interval-ms", "--commit-time"),
+        *("--offsets-partitions", "--offsets-retention", "--write-segments"),
+        *("--write-zookeeper-commands", "--zookeeper-shell"),
+    },
+    "plan-recovery": {"--index-interval-bytes", "--shutdown"},
+    "plan-retention": set[str](),
+    "reconstruct-state": {
+        *("--full-refresh", "--keep-tombstones", "--schemas-topic", "--stop-at"),
+        *(
+            f"--{part}-{what}"
+            for part in ("key", "value")
+            for what in ("format", "message", "schema", "schema-id")
+        ),
+    },
+    "report": OWN["report"],
+    "report-transactions": {"--max-transaction-timeout"},
+    "salvage": OWN["salvage"],
+    "validate-checksums": set[str](),
+    "verify-compaction": {"--before"},
+}
+# How arguments are written: those of a job are passed on by the command `job`.
+ARGUMENTS = {"PATH...", "PATH", "{bash|zsh|fish}", "NAME", "[ARGUMENTS]..."}
+
+
+class Spelling(NamedTuple):
+    """How the table writes an option."""
+
+    metavar: str | None
+    is_repeatable: bool
+
+
+def vocabulary() -> dict[str, Spelling]:
+    table = (ROOT / "CONTRIBUTING.md").read_text().split("\n## Names\n")[1].split("\n## ")[0]
+    return {
+        name: Spelling(metavar or None, bool(repeatable))
+        for names, repeatable in TABLE_ROW.findall(table)
+        for name, metavar in OPTION.findall(names)
+    }
+
+
+class Asked(NamedTuple):
+    """A command or a job, and the options that it alone has."""
+
+    command: click.Command
+    own: set[str]
+
+
+def commands() -> Iterator[Asked]:
+    context = click.Context(kafkalog)
+    for name in COMMANDS:
+        command = kafkalog.get_command(context, name)
+        assert command is not None
+        yield Asked(command, OWN[name])
+
+
+def jobs() -> Iterator[Asked]:
+    for name in JOBS:
+        job = import_module(f"jobs.{name}").main
+        yield Asked(job, OWN_OF_JOBS[name.replace("_", "-")])
+
+
+ALL = [*commands(), *jobs()]
+of_each = pytest.mark.parametrize(
+    "asked", ALL, ids=[f"{type(each.command).__name__} {each.command.name}" for each in ALL]
+)
+
+
+def options(command: click.Command) -> list[click.Option]:
+    return [each for each in command.params if isinstance(each, click.Option)]
+
+
+def spelling(option: click.Option) -> Spelling:
+    is_choice = isinstance(option.type, click.Choice)
+    return Spelling(None if is_choice or option.is_flag else option.metavar, option.multiple)
+
+
+def test_the_table_is_read() -> None:
+    table = vocabulary()
+    assert table["--topic"] == Spelling("TOPIC", True)
+    assert table["--until-time"] == Spelling("TIME", False)
+    assert len(table) > 20
+
+
+@of_each
+def test_every_option_is_in_the_table_or_the_commands_own(asked: Asked) -> None:
+    names = {option.opts[0] for option in options(asked.command)}
+    assert names - {*vocabulary(), *asked.own} == set()
+    assert asked.own <= names
+    assert [option.opts for option in options(asked.command) if len(option.opts) > 1] == []
+
+
+@of_each
+def test_an_option_takes_what_the_table_says(asked: Asked) -> None:
+    table = vocabulary()
+    shared = [option for option in options(asked.command) if option.opts[0] in table]
+    found = {option.opts[0]: spelling(option) for option in shared}
+    assert found == {option: table[option] for option in found}
+
+
+@of_each
+def test_arguments_are_paths(asked: Asked) -> None:
+    context = click.Context(asked.command)
+    arguments = [each for each in asked.command.params if isinstance(each, click.Argument)]
+    assert {each.make_metavar(context) for each in arguments} <= ARGUMENTS
+
+
+@of_each
+def test_every_option_has_a_help_text_and_a_time_is_a_time(asked: Asked) -> None:
+    assert [option.opts[0] for option in options(asked.command) if not option.help] == []
+    times = [option for option in options(asked.command) if option.metavar == "TIME"]
+    shared = [option for option in times if option.opts[0] not in asked.own]
+    assert [option.opts[0] for option in shared if not isinstance(option.type, Time)] == []
+
+
+@of_each
+def test_names_have_dashes(asked: Asked) -> None:
+    assert "_" not in (asked.command.name or "_")
