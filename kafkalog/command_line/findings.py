@@ -1,4 +1,4 @@
-"""What is wrong with logs and the files beside them, as rows.
+"""Findings in logs and in the files beside them, as rows.
 
 Rules: docs/format.md F130 to F137 and those about damage.
 """
@@ -24,14 +24,14 @@ _RANGE_COLUMNS = (
 )
 _INDEX_COLUMNS = ("directory", "file", "index_findings")
 _UNREAD = "unreadable"
-# Nothing is missing beside a log that a broker has taken out of use.
+# Logs that a broker has taken out of use need no files beside them.
 _ON_THEIR_WAY_OUT = (DELETED, CLEANED)
-# A task is done, and progress shown, after so many bytes.
+# The size of a task, after which progress is shown.
 _TASK_BYTES = 32 * 1024 * 1024
 
 
 class CheckFinding(NamedTuple):
-    """Something wrong at a place; files beside a log have no position."""
+    """A finding in a file; findings in files beside a log have no position."""
 
     file: str
     position: int | None
@@ -43,27 +43,27 @@ class CheckFinding(NamedTuple):
 
 @dataclass
 class CheckedLogs:
-    """What was found, and how much was looked at."""
+    """The findings, and how much was checked."""
 
     totals: CheckTotals = field(default_factory=CheckTotals)
     findings: list[CheckFinding] = field(default_factory=list)
     with_indexes: bool = False
 
     def add_range(self, row: Mapping[str, Any]) -> None:
-        """Take a row of view `byte_ranges`."""
+        """Add a row of view `byte_ranges`."""
         self.totals.add_range(row)
         if row["kind"] is not None:
             self.findings.append(CheckFinding(*(row[name] for name in CheckFinding._fields)))
 
     def words(self) -> str:
-        """One line: how much was checked, and whether it is sound; what is not comes first."""
+        """Return one line: how much was checked and whether it is sound, problems first."""
         unread = len({finding.file for finding in self.findings if finding.kind == _UNREAD})
         if not unread:
             return self._read()
         return f"UNREADABLE in part or as a whole: {counted(unread, 'file')}; {self._read()}"
 
     def _read(self) -> str:
-        """The same of what could be read."""
+        """Return the line about everything that could be read."""
         logs = self.totals.words()
         if not self.with_indexes:
             return logs
@@ -88,7 +88,7 @@ def check_logs(
     processes: int,
     on_done: Callable[[int], None],
 ) -> CheckedLogs:
-    """Check these logs under the paths; `on_done` hears how many bytes have been."""
+    """Check these logs; `on_done` is called with the number of bytes that have been checked."""
     checked = CheckedLogs(with_indexes=with_indexes)
     segments: dict[tuple[object, ...], bool] = {}
     options = view_options(log_dirs, "byte_ranges", maxPartitionBytes=str(_TASK_BYTES))
@@ -118,7 +118,7 @@ def check_logs(
 
 
 def _unread(logs: Sequence[PartitionLog]) -> Iterator[CheckFinding]:
-    """What is named like Kafka's files and cannot be read, for it is no regular file."""
+    """Yield entries that are named like Kafka's files but are not regular files."""
     for entry in unread_entries(logs):
         name = segment_file_name(os.path.basename(entry.path))
         severity = "warning" if name is not None and name.kind != ".log" else "error"

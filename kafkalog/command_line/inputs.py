@@ -14,7 +14,7 @@ from kafkalog.words import first_names, names_that_are_there
 
 
 def bytes_in(logs: Sequence[PartitionLog]) -> int:
-    """The size of all log files of the logs."""
+    """Return the size of all log files of the logs."""
     return sum(segment.size for log in logs for segment in log.segments)
 
 
@@ -39,8 +39,8 @@ def missing_topics_explained(
     topics: Sequence[str],
     partitions: Sequence[int],
 ) -> Iterator[None]:
-    """Say of topics and partitions that are refused, because none of `found` has them, what else
-    the log directories know of them. Raises as `logs_of_topics` does."""
+    """Add to the error about unknown topics or partitions what else the log directories have of
+    them. Raises as `logs_of_topics` does."""
     try:
         yield
     except OptionError as error:
@@ -57,7 +57,7 @@ def missing_topics_explained(
 
 
 def _deleted_lines(paths: Sequence[str], topics: Collection[str]) -> Iterator[str]:
-    """A line for each of the topics that is there in directories which a broker has marked."""
+    """Return a line for each topic that is left in directories that a broker has marked."""
     from kafkalog.storage.log_dir.deleted_logs import deleted_names
     from kafkalog.storage.log_dir.log_dir import input_entries
 
@@ -68,16 +68,16 @@ def _deleted_lines(paths: Sequence[str], topics: Collection[str]) -> Iterator[st
         for topic, names in deleted_names(directory, topics).items():
             yield (
                 f"{topic} was deleted or set aside in {directory}, where {first_names(names, 3)} "
-                f"is left: kafkalog undelete {quote(directory)} --topic {topic} --to NEW brings "
-                "it back"
+                "is left: restore it with "
+                f"kafkalog undelete {quote(directory)} --topic {topic} --to DIR"
             )
 
 
 def with_topics(
     found: list[PartitionLog], topics: Sequence[str], partitions: Sequence[int]
 ) -> list[PartitionLog]:
-    """Of the logs those of these topics and partitions, if any are given. Raises OptionError for
-    one that is not among them."""
+    """Return the logs of these topics and partitions, all if none are given. Raises OptionError for
+    a topic or partition without a log."""
     if topics:
         present = {log.topic for log in found}
         _refuse_missing("--topic", set(topics) - present, present)
@@ -92,7 +92,7 @@ def with_topics(
 def those_of(
     found: Sequence[PartitionLog], topics: Sequence[str] = (), partitions: Sequence[int] = ()
 ) -> list[PartitionLog]:
-    """The logs of these topics and partitions, of all where none are given."""
+    """Return the logs of these topics and partitions, all if none are given."""
     return [log for log in found if is_asked(log.topic, log.partition, topics, partitions)]
 
 

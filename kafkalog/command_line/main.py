@@ -1,7 +1,7 @@
-"""The command `kafkalog`: its commands, a file each, and how all of them end.
+"""The command `kafkalog`: its commands, and how all of them end.
 
-Nothing is imported here that takes long: help and completion answer at once. A command's file is
-imported when it is called, and imports what reads logs inside of its function.
+Help and completion must answer at once, so this file imports nothing slow. A command's file is
+imported when the command is called, and imports what reads logs inside its function.
 """
 
 from __future__ import annotations
@@ -24,35 +24,43 @@ from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_clos
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.words import names_that_are_there
 
-# Each is a module in kafkalog.command_line.commands, with "_" for "-", and the function in it.
+# Each has a module in kafkalog.command_line.commands, with "_" for "-", and a function in it.
 COMMANDS = {
-    "groups": "Tell consumer groups, their lag, and who is behind since when.",
+    "groups": "Show consumer groups, their lag, and since when they lag.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
-    "job": "Run one of the Spark jobs, or print what spark-submit needs for it.",
+    "job": "Run a Spark job, or print the arguments that spark-submit needs for it.",
     "check": "Check checksums, framing, offsets, records and indexes.",
-    "report": "Write one HTML page about a cluster, plots and all (needs Java).",
-    "find": "Find records by key or value, or tell what was searched without finding any.",
-    "dump": "Show the batches of logs, or the records, and what stands in the files beside.",
-    "recover": "Tell what a broker would do to log directories at its next start.",
-    "salvage": "Write a new log directory with all that is sound in a damaged one.",
-    "undelete": "Bring back what a broker has deleted and not removed yet.",
-    "completion": "Print what makes a shell complete kafkalog's commands and options.",
-    "txns": "Tell transactions: open, hanging, and what they hold back.",
+    "report": "Write one HTML page with plots about a cluster (needs Java).",
+    "find": "Find records by key or value, and show what was searched.",
+    "dump": "Show the batches or records of logs, and the contents of the files beside them.",
+    "recover": "Show what a broker would do to its log directories at its next start.",
+    "salvage": "Write a new log directory with everything that is intact in a damaged one.",
+    "undelete": "Restore what a broker has deleted but not yet removed.",
+    "completion": "Print the script that completes kafkalog's commands in a shell.",
+    "txns": "List transactions: open, hanging, and what they block.",
 }
 
 _EPILOG = """\
 \b
-Input files are only ever read. `kafkalog COMMAND --help` shows examples.
+Examples:
+  kafkalog ls /var/lib/kafka/data
+  kafkalog check /var/lib/kafka/data
+  kafkalog groups /var/lib/kafka/data --lagging
+  kafkalog dump --deep --limit 5 /var/lib/kafka/data/orders-0
+
+\b
+Input files are only read, never changed. `kafkalog COMMAND --help` shows the
+options and examples of a command.
 
 \b
 Exit codes: 0 done; 1 findings; 2 wrong arguments; 3 some or all of the input
-cannot be read: stderr names it, and the rest is in the output;
-130 ended by Ctrl-C; 143 by SIGTERM; 129 by the end of its terminal;
-141 nobody reads the output any more.
+cannot be read: stderr names it, and the output has the rest; 130 ended by
+Ctrl-C; 143 by SIGTERM; 129 by the end of its terminal; 141 by the end of the
+program that reads the output.
 """
 
-# Of glibc's malloc.h.
+# From glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _KEPT_BYTES = 32 * 1024 * 1024
@@ -88,8 +96,8 @@ class LazyCommands(click.Group):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(context)])
 
     def invoke(self, context: click.Context) -> int:
-        """Run the command; errors that a user can mend become a line on stderr, and so does each
-        place of the input that could not be read."""
+        """Run the command. An error that a user can fix becomes a line on stderr, and so does each
+        position of the input that could not be read."""
         with noted_unreadable() as noted:
             code = self._ended(context) or ExitCode.DONE
             for line in noted.lines():
@@ -143,18 +151,18 @@ def _refuse_contradictions(
 )
 @click.version_option(__version__, prog_name="kafkalog", message="%(prog)s %(version)s")
 def kafkalog() -> None:
-    """Read Kafka's log files: without a broker, without Spark, without a JVM."""
+    """Read Kafka's log files without a broker, Spark or a JVM."""
 
 
 def main() -> None:
     """Run the command with the process's arguments, and end the process with its exit code."""
-    # Several processes share the cores; threads of a linear algebra library would only be there.
+    # Several processes share the cores; threads of a linear algebra library would only add load.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # A command has few objects that come and go: modules, and rows in columns.
+    # A command has few short-lived objects: modules, and rows in columns.
     gc.set_threshold(200_000)
     _keep_memory()
     prefer_stored()
-    # Names of files can be bytes that are no text.
+    # File names can be bytes that are not text.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -167,9 +175,9 @@ def main() -> None:
 
 
 def _keep_memory() -> None:
-    """Arrays of some MiB come and go with each part of a file: glibc would give the memory of each
-    back, and the kernel clear it anew for the next (mallopt(3)). Larger ones, of hostile or very
-    large batches, do go back. Other C libraries have no say."""
+    """Keep the memory of arrays of some MiB, which each part of a file needs again: glibc would
+    return it, and the kernel would clear it for the next part (mallopt(3)). Larger arrays, of
+    hostile or very large batches, are returned. Other C libraries have no such setting."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         for parameter in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
@@ -177,8 +185,8 @@ def _keep_memory() -> None:
 
 
 def _end(code: int) -> None:
-    """End the process without taking its modules apart one by one, which takes longer than to read
-    a small log. What has to be done at the end is done; Spark would have more to do."""
+    """End the process without finalizing its modules, which takes longer than reading a small log.
+    Exit functions run; a process with Spark has more to do and does not end this way."""
     atexit._run_exitfuncs()
     try:
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What people see: tables, colour, progress. A pipe gets neither colour nor progress."""
+"""Tables, colour and progress for people. A pipe gets neither colour nor progress."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kafkalog.words import printable, printable_lines
 TABLE_FORMATS = ("text", "json", "csv")
 
 TextRow = Sequence[object]
-# Kafka allows 249 characters, of which a terminal would make two lines.
+# Kafka allows 249 characters, which would take two lines of a terminal.
 _WIDEST_TOPIC = 48
 
 
 def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The option `--format` of a command that tells a table."""
+    """Add `--format`, received as `table_format`, to a command that prints a table."""
     return click.option(
         "--format",
         "table_format",
@@ -41,11 +41,11 @@ def write_table(
     *,
     texts: dict[str, Callable[[Any], str]] | None = None,
 ) -> None:
-    """Write rows to stdout, as text with a header and numbers to the right, as JSON lines or CSV.
+    """Write rows to stdout: as text with a header and right-aligned numbers, as JSON lines or CSV.
 
-    `texts` are how values of columns are told in text, such as `size_text`; the other formats have
-    the values themselves. None is `-` in text, null in JSON and empty in CSV. On a terminal long
-    names of topics lose their middle.
+    `texts` has functions that write a column's values as text, such as `size_text`; the other
+    formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. On a
+    terminal, long topic names lose their middle.
     """
     if table_format == "json":
         for row in rows:
@@ -63,11 +63,11 @@ def _write_aligned(
     names: Sequence[str], rows: list[TextRow], texts: dict[str, Callable[[Any], str]]
 ) -> None:
     usual = {"topic": _topic_text} if sys.stdout.isatty() else {}
-    told = [texts.get(name, usual.get(name, _text)) for name in names]
+    writers = [texts.get(name, usual.get(name, _text)) for name in names]
     cells = [
         [
-            "-" if value is None else printable(tell(value))
-            for tell, value in zip(told, row, strict=True)
+            "-" if value is None else printable(write(value))
+            for write, value in zip(writers, row, strict=True)
         ]
         for row in rows
     ]
@@ -75,7 +75,7 @@ def _write_aligned(
         all(isinstance(row[index], int | float | None) for row in rows)
         for index in range(len(names))
     ]
-    # A time that is told in words is not in milliseconds.
+    # A time that is written as text is not in milliseconds.
     headers = [
         (name.removesuffix("_ms") if name in texts else name).upper().replace("_", "-")
         for name in names
@@ -101,7 +101,7 @@ def _text(value: object) -> str:
 
 
 def _topic_text(topic: str) -> str:
-    """A topic's name as wide as a column may be, its middle left out."""
+    """Return a topic's name, without its middle if it is too wide for a column."""
     if len(topic) <= _WIDEST_TOPIC:
         return topic
     half = _WIDEST_TOPIC // 2
@@ -109,22 +109,22 @@ def _topic_text(topic: str) -> str:
 
 
 def is_coloured(stream: IO[Any]) -> bool:
-    """Whether to write colour: only to a terminal, and not against https://no-color.org."""
+    """Whether to write colour: only to a terminal, and as https://no-color.org asks."""
     is_dumb = os.environ.get("TERM") == "dumb"
     return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 
 
 def styled(text: str, stream: IO[Any] | None = None, **style: Any) -> str:
-    """The text with click's styles such as `fg="red"` or `bold=True`, where that is wanted."""
+    """Return the text with click's styles, such as `fg="red"`, if colour is wanted."""
     return click.style(text, **style) if is_coloured(stream or sys.stdout) else text
 
 
 def progress_bar(
     length: int, label: str = "", *, hidden: bool = False
 ) -> AbstractContextManager[Any]:
-    """A bar on stderr whose `update(n)` moves it, of `length` bytes in all.
+    """Return a bar on stderr for `length` bytes, which `update(n)` moves.
 
-    Nothing is shown if stderr is no terminal, or if it is to be `hidden`.
+    The bar is not shown if stderr is not a terminal, or if `hidden`.
     """
     return click.progressbar(
         length=length, label=label, file=sys.stderr, hidden=hidden or not sys.stderr.isatty()
@@ -132,17 +132,17 @@ def progress_bar(
 
 
 def say(text: str) -> None:
-    """A line for people on stdout, or several."""
+    """Write a line or several to stdout."""
     click.echo(printable_lines(text))
 
 
 def tell(message: str) -> None:
-    """A line on stderr, or several, where they do not mix with the output."""
+    """Write a line or several to stderr, where they do not mix with the output."""
     click.echo(printable_lines(message), err=True)
 
 
 def tell_error(message: str, code: ExitCode) -> ExitCode:
-    """One line on stderr that says what is wrong; the exit code that goes with it."""
+    """Write an error as one line to stderr; return the exit code."""
     head = styled("error:", sys.stderr, fg="red", bold=True)
     click.echo(f"{head} {printable(message)}", err=True)
     return code

@@ -1,4 +1,4 @@
-"""Rows of the source's views, read by the processes of this machine instead of Spark's tasks."""
+"""Rows of the source's views, read by processes of this machine instead of Spark's tasks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kafkalog.views.planning.planning import Read, planned_groups
 from kafkalog.views.view_reading import read_view
 
 _Result = TypeVar("_Result")
-# What is made of the batches of one task, in the process that reads them.
+# What the process that reads a task makes of its batches.
 Reduction = Callable[[Iterator[pa.RecordBatch]], Iterable[_Result]]
 
 
 def view_options(log_dirs: Sequence[str], view: str, **options: str) -> ReadOptions:
-    """The source's options, internal topics included; damage is told on stderr and passed over."""
+    """Return the source's options: internal topics are included, damage is logged and skipped."""
     given = {"mode": "PERMISSIVE", "subscribe": "*", **options}
     return read_options({"paths": json.dumps(list(log_dirs)), "view": view, **given})
 
@@ -34,10 +34,10 @@ def reduced_view(
     found: list[PartitionLog] | None = None,
     on_done: Callable[[int], None] = lambda size: None,
 ) -> Iterator[_Result]:
-    """What `reduce` makes of the rows of each task, in the tasks' order.
+    """Yield what `reduce` makes of the rows of each task, in the tasks' order.
 
-    `found` are the logs under the paths where they have been listed; `on_done` hears how many bytes
-    a task has read.
+    `found` has the logs under the paths if they have been listed; `on_done` is called with the
+    number of bytes that a task has read.
     """
     groups = planned_groups(options, found)
 
@@ -51,6 +51,6 @@ def reduced_view(
 
 
 def plain_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """A reduction that leaves rows as they are, for views with few."""
+    """Yield the rows as they are, for views with few."""
     for batch in batches:
         yield from batch.to_pylist()

@@ -1,5 +1,4 @@
-"""One thing has one name: the options of every command and job are those of CONTRIBUTING.md's table,
-or a command's own."""
+"""Options have the names of the table in CONTRIBUTING.md, in commands and in jobs."""
 
 from __future__ import annotations
 

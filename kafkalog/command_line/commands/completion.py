@@ -1,4 +1,4 @@
-"""`kafkalog completion`: the script that makes a shell complete what is typed."""
+"""`kafkalog completion`: the script that completes commands in a shell."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Examples:
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete kafkalog's commands and options."""
+    """Print the script that completes kafkalog's commands and options in a shell."""
     completer = get_completion_class(shell)
     if completer is None:
         raise OptionError("SHELL", shell, _SHELLS)
     root = context.find_root().command
-    # bash is not asked for its version, as click would: the script may be made for elsewhere.
+    # Without click's check of the version of bash: the script may be for another machine.
     source = completer(root, {}, "kafkalog", "_KAFKALOG_COMPLETE")
     click.echo(source.source_template % source.source_vars())

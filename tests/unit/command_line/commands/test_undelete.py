@@ -227,7 +227,7 @@ def test_whoever_asks_for_a_deleted_topic_hears_how_it_comes_back(log_dir: Path)
         code, _, err = run(command, log_dir, "--topic", "shop.tx")
         assert code in (2, 3), command
         assert marked.name in err, command
-        assert f"kafkalog undelete {log_dir} --topic shop.tx --to NEW" in err, command
+        assert f"kafkalog undelete {log_dir} --topic shop.tx --to DIR" in err, command
 
 
 def test_the_command_that_brings_it_back_is_quoted_for_a_shell(
@@ -236,4 +236,4 @@ def test_the_command_that_brings_it_back_is_quoted_for_a_shell(
     mark(log_dir / "shop.tx-0")
     other = log_dir.rename(tmp_path / "old disk")
     _, _, err = run("ls", other, "--topic", "shop.tx")
-    assert f"kafkalog undelete '{other}' --topic shop.tx --to NEW brings it back" in err
+    assert f"kafkalog undelete '{other}' --topic shop.tx --to DIR" in err
