@@ -1,6 +1,4 @@
-"""What `kafkalog find` looks through, and how it accounts for it. Rules: docs/command-line.md F587
-and F588.
-"""
+"""What `kafkalog find` searches, and its account. Rules: docs/command-line.md F587, F588."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ _Match = tuple[PartitionLog, FoundRecord]
 
 
 @dataclass(frozen=True)
-class Asked:
+class FindRequest:
     """The command's arguments: a key, bytes in the value, or both."""
 
     topics: tuple[str, ...]
@@ -50,7 +48,7 @@ class Asked:
 
 @dataclass
 class _Account:
-    """What was looked through of one partition."""
+    """The account of the search of one partition."""
 
     log: PartitionLog
     segments: list[tuple[SegmentFile, SegmentSearch]] = field(default_factory=list)
@@ -69,7 +67,7 @@ class _Account:
 
     @property
     def damages(self) -> list[tuple[str, FaultyRange]]:
-        """Each with its file; of a log without a segment, with its directory."""
+        """Damage with its file, or with the directory of a log without a segment."""
         if not self.segments:
             missing = missing_end(self.log.log_start, 0, told_end(self.log))
             return [(self.log.path, missing)] if missing else []
@@ -90,37 +88,39 @@ class Found:
     damages: list[FoundRow]
 
 
-def asked_logs(log_dirs: Sequence[str], asked: Asked) -> list[PartitionLog]:
-    """The partitions to look through. Raises OptionError where one that is asked for is not here.
+def logs_to_search(log_dirs: Sequence[str], request: FindRequest) -> list[PartitionLog]:
+    """Return the partitions to search. Raises OptionError for a missing topic or partition.
 
-    Which one a partitioner chose depends on how many there are: those here, if nothing else is
-    said.
+    Which partition a partitioner chose depends on their number: that of the partitions here, if it
+    is not given.
     """
-    logs = logs_of_topics(log_dirs, asked.topics, asked.partitions)
-    for line in absent_lines(log_dirs, logs, asked.topics, asked.partitions):
+    logs = logs_of_topics(log_dirs, request.topics, request.partitions)
+    for line in absent_lines(log_dirs, logs, request.topics, request.partitions):
         tell(line)
     oldest = next(filter(is_oldest_layout, logs), None)
     if oldest is not None:
         raise UnsupportedFormatError(
-            f"{oldest.path} has files of Kafka 0.7's layout, in which records have no keys: view "
-            "records of the Spark source reads them"
+            f"{oldest.path} has files of Kafka 0.7's layout, whose records have no keys: read them "
+            "with view records of the Spark source"
         )
-    if not asked.by_partitioner or asked.key is None:
+    if not request.by_partitioner or request.key is None:
         return logs
-    topics = dict.fromkeys(asked.topics)
-    return [log for topic in topics for log in _chosen_by_key(topic, logs, asked, asked.key)]
+    topics = dict.fromkeys(request.topics)
+    return [log for topic in topics for log in _chosen_by_key(topic, logs, request, request.key)]
 
 
 def _chosen_by_key(
-    topic: str, logs: Sequence[PartitionLog], asked: Asked, key: bytes
+    topic: str, logs: Sequence[PartitionLog], request: FindRequest, key: bytes
 ) -> list[PartitionLog]:
-    """The replicas of the topic's partition that Java's partitioner gives the key."""
+    """Return the replicas of the partition that Java's partitioner chooses for the key."""
     partitions = [log for log in logs if log.topic == topic]
-    count = asked.partition_count or 1 + max((log.partition or 0 for log in partitions), default=0)
+    count = request.partition_count or 1 + max(
+        (log.partition or 0 for log in partitions), default=0
+    )
     number = partition_of_key(key, count)
     tell(
-        f"Java's partitioner gives this key {topic}-{number} of {counted(count, 'partition')}: no "
-        "other is searched"
+        f"Java's partitioner chooses {topic}-{number} of {counted(count, 'partition')}: only that "
+        "one is searched"
     )
     chosen = [log for log in partitions if log.partition == number]
     if not chosen:
@@ -128,8 +128,8 @@ def _chosen_by_key(
     return chosen
 
 
-def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int | None) -> Found:
-    """Look through all segments of the logs; tells on stderr what was searched."""
+def search(logs: Sequence[PartitionLog], request: FindRequest, *, processes: int | None) -> Found:
+    """Search all segments of the logs; write a summary to stderr."""
     places: list[_Place] = [(log, segment) for log in logs for segment in log.segments]
     accounts = {log.path: _Account(log) for log in logs}
     is_shown = not sys.stdout.isatty()
@@ -137,7 +137,7 @@ def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int | None)
     processes = processes_for(size, processes)
     with progress_bar(size, hidden=not is_shown) as bar:
         results = in_order(
-            partial(_searched, asked=asked),
+            partial(_searched, request=request),
             places,
             processes=processes,
             on_done=lambda place: bar.update(place[1].size),
@@ -146,7 +146,7 @@ def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int | None)
             accounts[log.path].segments.append((segment, searched))
     result = Found(
         matches=sum(account.total("matches") for account in accounts.values()),
-        found=_found_rows(_newest(accounts.values(), asked.limit), processes),
+        found=_found_rows(_newest(accounts.values(), request.limit), processes),
         searched=[_searched_row(account) for account in accounts.values()],
         damages=[row for account in accounts.values() for row in _damage_rows(account)],
     )
@@ -154,15 +154,15 @@ def search(logs: Sequence[PartitionLog], asked: Asked, *, processes: int | None)
     return result
 
 
-def _searched(place: _Place, asked: Asked) -> Iterator[SegmentSearch]:
+def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
-    wanted = wanted_records(asked.key, asked.contained)
+    wanted = wanted_records(request.key, request.contained)
     with opened(segment.path) as file:
-        yield search_segment(log, segment, file, wanted, asked.limit)
+        yield search_segment(log, segment, file, wanted, request.limit)
 
 
 def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:
-    """The newest matches of all logs, the newest first."""
+    """Return the newest matches of all logs, newest first."""
     found = [
         (account.log, record)
         for account in accounts

@@ -93,9 +93,9 @@ def find(
 ) -> ExitCode:
     """Find records by key or value, and show what was searched."""
     from kafkalog.command_line.dump.request import bytes_given
-    from kafkalog.command_line.find_search import Asked, asked_logs, search
+    from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
 
-    asked = Asked(
+    request = FindRequest(
         topics=tuple(topics),
         partitions=tuple(partitions),
         key=bytes_given("--key", key),
@@ -104,14 +104,14 @@ def find(
         partition_count=partition_count,
         limit=limit,
     )
-    if asked.key is None and asked.contained is None:
+    if request.key is None and request.contained is None:
         raise click.UsageError("Missing option '--key' or '--value-contains'.")
-    if asked.by_partitioner and asked.key is None:
+    if request.by_partitioner and request.key is None:
         raise OptionError("--partitioner", partitioner, "together with --key")
-    if partition_count is not None and (len(set(topics)) > 1 or not asked.by_partitioner):
+    if partition_count is not None and (len(set(topics)) > 1 or not request.by_partitioner):
         allowed = "with --partitioner and one --topic"
         raise OptionError("--partition-count", str(partition_count), allowed)
-    result = search(asked_logs(paths, asked), asked, processes=processes)
+    result = search(logs_to_search(paths, request), request, processes=processes)
     if table_format == "json":
         write_table(("type", *_FOUND), [("found", *row) for row in result.found], "json")
         write_table(("type", *_SEARCHED), [("searched", *row) for row in result.searched], "json")

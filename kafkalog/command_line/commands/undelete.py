@@ -40,7 +40,7 @@ or -stray. Stop the broker first, with kill -9, and do not start it: a broker
 removes .deleted files when it starts, and all of them a minute after it
 renamed them.
 
-The command copies partition directories that end in -delete or -stray to NEW_LOG_DIR under their
+The command copies partition directories that end in -delete or -stray to DIR under their
 plain names, and segments that end in .deleted together with the partition's other segments. It
 leaves out, and names, segments whose offsets another segment has: these are findings. It does not
 change PATH. See docs/undelete.md.

@@ -1,4 +1,4 @@
-"""`kafkalog dump --follow`: on and on as logs grow, are rolled, cut short, deleted and made anew.
+"""`kafkalog dump --follow`: dump logs as they grow, roll, and are truncated, deleted or recreated.
 
 Rules: docs/command-line.md F586 and F636.
 """
@@ -59,30 +59,30 @@ class _Mark:
 
 @dataclass
 class _Followed:
-    """A log that is followed: the segment that is being told, and how far it has been."""
+    """A log that is followed: the segment that is being dumped, and how far."""
 
     log: PartitionLog
     item: LogItem
     topic_id: str | None
     told_position: int = -1
     next_offset: int = 0
-    seen: tuple[int, int] | None = None  # size and time of the file when it was looked at
+    seen: tuple[int, int] | None = None  # size and time of the file at the last look
     is_gone: bool = False
     marks: deque[_Mark] = field(default_factory=lambda: deque(maxlen=_MOST_MARKS))
 
     def begin(self, item: LogItem, position: int = -1, next_offset: int = 0) -> None:
-        """Go on with a segment, behind the batch at `position`."""
+        """Continue with a segment, after the batch at `position`."""
         self.item, self.told_position, self.next_offset = item, position, next_offset
         self.seen = None
 
 
 def run_follow(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
-    """Dump what is there and what comes, until Ctrl-C or until the limit is reached. Raises
-    OptionError for URIs: no broker writes to a store what would be asked for five times a second.
+    """Dump the logs and what is appended, until Ctrl-C or the limit. Raises OptionError for URIs:
+    brokers write to local disks, and polling a store five times a second would be useless.
     """
     remote = [path for path in request.paths if is_remote(path)]
     if remote:
-        raise OptionError("--follow", remote[0], "paths of this machine, where brokers write")
+        raise OptionError("--follow", remote[0], "local paths, where brokers write")
     progress = Progress()
     logs = logs_of_topics(request.paths, request.topics, request.partitions)
     files = [segment.path for log in logs for segment in log.segments]
@@ -120,7 +120,7 @@ def _pieces(request: DumpRequest, logs: Sequence[PartitionLog]) -> Iterator[Piec
 
 
 def _begun(logs: Iterable[PartitionLog], request: DumpRequest) -> Iterator[_Followed]:
-    """Each log with its first segment that can hold what is asked."""
+    """Yield each log with its first segment that can hold requested offsets."""
     for log in logs:
         first = next(iter(log_items(log, request)), None)
         if first is not None:
@@ -128,36 +128,35 @@ def _begun(logs: Iterable[PartitionLog], request: DumpRequest) -> Iterator[_Foll
 
 
 def _new_logs(request: DumpRequest, known: Container[str]) -> Iterator[PartitionLog]:
-    """The partitions that have come under the paths; those that a broker deletes are none."""
+    """Yield new partitions under the paths, except those that a broker is deleting."""
     try:
         found = find_partitions(request.paths, strict=False)
     except LogDirError:
-        return  # what was there is gone, or is being moved from one log directory to another
+        return  # deleted, or being moved from one log directory to another
     for log in those_of(found, request.topics, request.partitions):
         if log.path not in known and (log.is_live or log.is_named):
             yield log
 
 
 def _news(followed: _Followed, request: DumpRequest, left: int) -> Iterator[Piece]:
-    """What has come since the last look, not more than is left of the limit; goes on to the segment
-    that follows."""
+    """Yield what was appended since the last look, up to the limit; continue to later segments."""
     while left:
         now = with_segments_of_now(followed.log, followed.log.path)
         _go_back(followed, now, request)
-        follower = _follower(followed, now, request)
+        next_item = _next_item(followed, now, request)
         followed.is_gone = not now.segments
-        is_growing = follower is None and not followed.is_gone
+        is_growing = next_item is None and not followed.is_gone
         limited = replace(request, limit=left)
         for piece in _of_segment(followed, limited, is_growing=is_growing):
             left -= piece.rows
             yield piece
-        if follower is None:
+        if next_item is None:
             return
-        followed.begin(follower)
+        followed.begin(next_item)
 
 
-def _follower(followed: _Followed, now: PartitionLog, request: DumpRequest) -> LogItem | None:
-    """The next segment, if the log has been rolled."""
+def _next_item(followed: _Followed, now: PartitionLog, request: DumpRequest) -> LogItem | None:
+    """Return the next segment, if the log has rolled."""
     base_offset = followed.item.read.base_offset
     later = [s for s in now.segments if (s.base_offset or 0) > (base_offset or 0)]
     return None if base_offset is None else _item(now, later, request)
@@ -166,14 +165,13 @@ def _follower(followed: _Followed, now: PartitionLog, request: DumpRequest) -> L
 def _item(
     log: PartitionLog, segments: Sequence[SegmentFile], request: DumpRequest
 ) -> LogItem | None:
-    """The first of the segments that can hold what is asked."""
+    """Return the first of the segments that can hold requested offsets."""
     return next(iter(log_items(replace(log, segments=tuple(segments)), request)), None)
 
 
 def _go_back(followed: _Followed, now: PartitionLog, request: DumpRequest) -> None:
-    """Where the log is no longer the one that was shown, go back to the last mark that holds:
-    brokers cut logs short that have gone another way than their leader's, and topics are made anew
-    under their old names."""
+    """Go back to the last mark that still holds if the log has changed: brokers truncate logs that
+    diverge from their leader's, and topics are recreated under their old names."""
     base_offset, marks = followed.item.read.base_offset, followed.marks
     segments = {s.base_offset: s for s in now.segments if s.base_offset is not None}
     if base_offset is None or not segments:
@@ -181,7 +179,7 @@ def _go_back(followed: _Followed, now: PartitionLog, request: DumpRequest) -> No
     is_shown = bool(marks) and marks[-1].base_offset == base_offset
     if base_offset < max(segments):
         if is_shown and base_offset in segments and not _holds(marks[-1], segments):
-            # The cleaner has written anew what was rolled: only offsets are what they were.
+            # The cleaner has rewritten a rolled segment: only offsets are still valid.
             item = _item(now, [segments[base_offset]], request)
             followed.begin(item or followed.item, next_offset=marks.pop().next_offset)
         return
@@ -192,9 +190,9 @@ def _go_back(followed: _Followed, now: PartitionLog, request: DumpRequest) -> No
     new_id = topic_id(now)
     if new_id != followed.topic_id:
         marks.clear()
-        tell(f"{now.path} was made anew")
+        tell(f"{now.path} was recreated")
     else:
-        tell(f"{now.path} was cut short")
+        tell(f"{now.path} was truncated")
     followed.topic_id = new_id
     mark = marks[-1] if marks else None
     if mark is None or mark.base_offset not in segments:

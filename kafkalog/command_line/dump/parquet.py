@@ -1,4 +1,4 @@
-"""Batches or records of a dump as a Parquet file, with the columns of the views of these names."""
+"""Dump batches or records to a Parquet file, with the columns of views `batches` and `records`."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from kafkalog.schemas import table_fields
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.words import counted
 
-# Rows as Arrow's own stream, and what was found on the way.
+# Rows, and findings.
 _Part = tuple[pa.RecordBatch | None, tuple[str, ...]]
 
 
 def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
-    """Write what is asked for to the output file. Raises what reading files raises."""
+    """Write the requested rows to the output file. Raises what reading files raises."""
     items = planned(request)
     progress = Progress()
     size = sum(item.size for item in items)
@@ -70,8 +70,8 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
 
 
 def _writer(output: BinaryIO, schema: pa.Schema) -> ParquetWriter:
-    """Without the least and the largest of keys and values: copies of a value as large as a batch
-    may be would take most of the memory."""
+    """Return a writer without statistics of keys and values: copies of a value as large as a batch
+    would take most of the memory."""
     bytes_of_records = ("key", "value", "headers")
     named = [name for name in schema.names if name not in bytes_of_records]
     return ParquetWriter(output, schema, compression="zstd", write_statistics=named)
@@ -98,7 +98,7 @@ def _schema(request: DumpRequest) -> pa.Schema:
 
 
 def _parts(item: Item, request: DumpRequest) -> Iterator[_Part]:
-    """The rows of a file, or of a part of it."""
+    """Yield the rows of a file, or of a part of one."""
     if not isinstance(item, LogItem):
         return
     read, columns = item.read, _columns(request)

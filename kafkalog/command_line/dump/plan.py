@@ -1,4 +1,4 @@
-"""Which files a dump is of, in which order, and which of them are told in parts."""
+"""Which files a dump reads, in which order, and in which parts."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
 
 _SNAPSHOT = re.compile(r"(?P<offset>[0-9]{20})-(?P<epoch>[0-9]{10})\.checkpoint")
 _BOOTSTRAP = "bootstrap.checkpoint"
-# What one process tells at a time: its text is mostly less than a process holds until its turn,
-# compressed five times or not.
+# What one process dumps at a time: its text is mostly less than a process holds until its turn,
+# even if the records are compressed to a fifth.
 _PART_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class LogItem:
-    """A log file, or a part of one: `heading` stands above the first part, and batches up to the
-    one at `told_position` are in the parts before."""
+    """A log file, or a part of one: the first part has a `heading`, and earlier parts have the
+    batches up to the one at `told_position`."""
 
     read: SegmentRead
     heading: str
@@ -61,16 +61,16 @@ class SideItem:
 
 
 Item = LogItem | SideItem
-# By the directory or the log file that was given.
+# By the given directory or log file.
 _Logs = Mapping[str, list[PartitionLog]]
 
 
 def planned(request: DumpRequest) -> list[Item]:
-    """The files under the paths, in the order in which they are told; one that is asked for twice,
-    by itself and with its directory, is told once.
+    """Return the files under the paths, in the order of the output; a file that is given twice, by
+    itself and with its directory, is dumped once.
 
-    Raises LogDirError for a path that is not there or a file that is none of Kafka's, OptionError
-    where nothing is left of what was asked for.
+    Raises LogDirError for a missing path or a file that is not one of Kafka's, OptionError if
+    there is nothing to dump.
     """
     entries = {path: _entries(path) for path in request.paths}
     logs = _logs(request, [entry for found in entries.values() for entry in found])
@@ -87,8 +87,8 @@ def planned(request: DumpRequest) -> list[Item]:
 
 
 def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
-    """Raise OptionError for an output that is one of the files, by whatever name, that lies in a
-    directory that is read, or that is named like a file of Kafka's."""
+    """Raise OptionError for an output that is one of the files, under any name, that is in an input
+    directory, or that has the name of a Kafka file."""
     output = request.output or ""
     given = [entry for path in request.paths for entry in matching_entries(path)]
     read = [*files, *(entry.path for entry in given if not entry.is_directory)]
@@ -104,7 +104,7 @@ def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
 
 
 def _is_known(path: str) -> bool:
-    """Whether a file's name is one that dump reads."""
+    """Whether dump reads files of this name."""
     name = os.path.basename(path)
     is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == _BOOTSTRAP
     return is_snapshot or _is_log(path) or side_file_kind(path) is not None
@@ -118,16 +118,16 @@ def _entries(path: str) -> list[Entry]:
 
 
 def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
-    """The logs in each directory, of the asked topics and partitions."""
+    """Return the logs of the requested topics and partitions in each directory."""
     directories = dict.fromkeys(entry.path for entry in entries if entry.is_directory)
     found = {path: find_partitions([path], strict=False) for path in directories}
     all_logs = [log for logs in found.values() for log in logs]
     if request.topics or request.partitions:
         named = _logs_of_files([entry.path for entry in entries if not entry.is_directory])
         all_logs += [log for logs in named.values() for log in logs]
-    asked = request.topics, request.partitions
-    with missing_topics_explained([*directories], all_logs, *asked):
-        chosen = with_topics(all_logs, *asked)
+    wanted = request.topics, request.partitions
+    with missing_topics_explained([*directories], all_logs, *wanted):
+        chosen = with_topics(all_logs, *wanted)
     _refuse_unknown(request.offsets.by_partition, all_logs)
     paths = {log.path for log in chosen}
     return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
@@ -149,13 +149,13 @@ def _under(path: str, entries: list[Entry], logs: _Logs, request: DumpRequest) -
             yield from item
         elif not is_glob:
             raise LogDirError(
-                f"{entry.path}: no file that dump knows by its name: <offset>.log, "
+                f"{entry.path}: dump does not know a file of this name; it knows <offset>.log, "
                 f"<offset>-<epoch>.checkpoint, {', '.join(KNOWN)}"
             )
 
 
 def _of_directory(directory: Entry, logs: list[PartitionLog], request: DumpRequest) -> list[Item]:
-    """Logs first: batches and records are what is looked for, and what a limit counts."""
+    """Return the files of a directory, logs first: a limit counts batches and records."""
     found = _all_of_directory(directory, logs, request)
     return sorted(found, key=lambda item: isinstance(item, SideItem))
 
@@ -191,9 +191,9 @@ def _files_beside(directory: str, request: DumpRequest) -> Iterator[Item]:
 def _of_file(
     file: Entry, logs: _Logs, request: DumpRequest, *, is_named: bool = False
 ) -> list[Item] | None:
-    """What is told of a file, `logs` being those of log files, None for a name that is not known.
-    `is_named`: it was given by its own path, so that in a table its rows do not come unasked among
-    those of logs."""
+    """Return the items of a file, None for an unknown name; `logs` has the logs of log files.
+    `is_named`: the file was given by its own path; otherwise tables leave it out, because its rows
+    would mix with those of logs."""
     path, size = file.path, file.size
     if _is_log(path):
         chosen = those_of(logs.get(path, ()), request.topics, request.partitions)
@@ -215,7 +215,7 @@ def _is_log(path: str) -> bool:
 
 
 def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
-    """The log of each log file, with nothing but that file. A directory is listed once."""
+    """Return the log of each log file, with only that file. Lists each directory once."""
     by_directory: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         if _is_log(path):
@@ -235,18 +235,18 @@ def _is_asked_beside(path: str, request: DumpRequest) -> bool:
 
 
 def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:
-    """The segments of a log that can hold asked offsets, none in parts."""
+    """Yield the segments of a log that can hold requested offsets, as whole files."""
     for read in _reads(log, request):
         yield LogItem(read, _heading(os.path.basename(read.path)))
 
 
 def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
-    """The segments that can hold asked offsets; those below the log's start as well, for they are
-    there until they are deleted."""
+    """Yield the segments that can hold requested offsets, including those below the log start
+    offset that are not yet deleted."""
     if is_oldest_layout(log):
         raise UnsupportedFormatError(
-            f"{log.path} has files of Kafka 0.7's layout, which kafka-dump-log does not know "
-            "either: view records of the Spark source reads them"
+            f"{log.path} has files of Kafka 0.7's layout, which kafka-dump-log cannot read "
+            "either: read them with view records of the Spark source"
         )
     offsets = request.offsets.of_partition((log.topic, log.partition))
     for read in segment_reads(log, offsets) if offsets is not None else ():
@@ -255,7 +255,7 @@ def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
 
 
 def _snapshot_read(path: str, size: int) -> SegmentRead:
-    """A snapshot of KRaft's metadata, whose offsets are counted from 0 whatever its name says."""
+    """Return the read of a snapshot of KRaft's metadata, whose offsets count from 0."""
     name = partition_name(os.path.basename(os.path.dirname(path)))
     topic = CLUSTER_METADATA if name is None else name.topic
     return SegmentRead(
@@ -271,7 +271,7 @@ def _snapshot_read(path: str, size: int) -> SegmentRead:
 
 
 def _parts_of(read: SegmentRead) -> Iterator[LogItem]:
-    """As many for each process, so that none is left with the last one."""
+    """Yield the parts of a file, equally many for each process."""
     processes = processes_for(read.size, None)
     count = processes * max(-(-read.size // (_PART_BYTES * processes)), 1)
     heading = _heading(os.path.basename(read.path))

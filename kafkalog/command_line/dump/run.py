@@ -1,4 +1,4 @@
-"""What `kafkalog dump` does with its plan: files become text on several processes, in order."""
+"""`kafkalog dump` carries out its plan: several processes turn files into text, in order."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from kafkalog.words import counted, printable
 
 @dataclass
 class Progress:
-    """How much has been told."""
+    """How many rows and findings have been written."""
 
     rows: int = 0
     findings: int = 0
 
 
 def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
-    """Dump what is asked for. Raises what reading files raises."""
+    """Dump the requested files. Raises what reading files raises."""
     items = planned(request)
     progress = Progress()
     paths = [item.path for item in items]
@@ -52,9 +52,9 @@ def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
 
 
 def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
-    """The exit code, and a line about damage if there was any."""
+    """Return the exit code; write a line about damage if there was any."""
     if progress.findings:
-        tell(f"{counted(progress.findings, 'damaged range')} passed over")
+        tell(f"{counted(progress.findings, 'damaged range')} skipped")
     return ExitCode.FINDINGS if fail_on_findings and progress.findings else ExitCode.DONE
 
 
@@ -62,10 +62,10 @@ def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
 def opened_output(
     request: DumpRequest, files: Iterable[str], *, grows: bool = False
 ) -> Iterator[BinaryIO]:
-    """Where the dump of these files goes; one that `grows` is in its place from the start.
+    """Open the output of the dump of these files; one that `grows` is in its place from the start.
 
-    Raises OptionError for a file that is read, that lies in a directory that is read, or that
-    cannot be written.
+    Raises OptionError for an input file, a file in an input directory, or a file that cannot be
+    written.
     """
     if request.output is None:
         refuse_inputs("stdout", "/dev/stdout", files)
@@ -74,13 +74,13 @@ def opened_output(
         return
     refuse_outputs(request, files)
     if os.path.isfile(request.output) and not is_written_directly(request.output):
-        tell(f"{request.output}: written anew, in place of the file that is there")
+        tell(f"{request.output}: replacing the existing file")
     with given_file("--output", request.output, at_once=grows) as file:
         yield file
 
 
 def _bar(items: list[Item], request: DumpRequest) -> AbstractContextManager[Any]:
-    # A bar would stand in the middle of what is shown.
+    # A bar would be in the middle of the output.
     is_shown = request.output is not None or not sys.stdout.isatty()
     return progress_bar(sum(item.size for item in items), hidden=not is_shown)
 
@@ -88,21 +88,21 @@ def _bar(items: list[Item], request: DumpRequest) -> AbstractContextManager[Any]
 def _written(
     items: list[Item], request: DumpRequest, output: BinaryIO, on_bytes: Callable[[int], None]
 ) -> Iterator[tuple[str, ...]]:
-    """The findings, each when the text around it is written."""
+    """Write the text, and yield its findings."""
     if request.limit is not None:
         for piece in _limited(items, request, request.limit):
             output.write(for_people(piece, request))
             yield piece.findings
         return
-    told = written_in_order(
+    findings = written_in_order(
         partial(_texts, request=request),
         items,
         output,
         processes=processes_for(sum(item.size for item in items), request.processes),
         on_done=lambda item: on_bytes(item.size),
     )
-    with closing(told):
-        yield from told
+    with closing(findings):
+        yield from findings
 
 
 def _texts(item: Item, request: DumpRequest) -> Iterator[tuple[Text, tuple[str, ...]]]:
@@ -111,7 +111,7 @@ def _texts(item: Item, request: DumpRequest) -> Iterator[tuple[Text, tuple[str, 
 
 
 def _limited(items: list[Item], request: DumpRequest, limit: int) -> Iterator[Piece]:
-    """One after the other: only then is it known how many are left."""
+    """Yield pieces one after the other, to know how many rows are left."""
     left = limit
     for item in items:
         for piece in item_pieces(item, replace(request, limit=left)):
@@ -122,7 +122,7 @@ def _limited(items: list[Item], request: DumpRequest, limit: int) -> Iterator[Pi
 
 
 def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
-    """The text of one file, or of a part of it."""
+    """Yield the text of a file, or of a part of one."""
     is_text = request.output_format == "text"
     if isinstance(item, LogItem):
         if is_text and item.told_position < 0:
@@ -139,12 +139,12 @@ def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
         for text in dump_side_files.texts(item.path, as_json=not is_text):
             yield Piece(text)
     except CorruptDataError as error:
-        said = printable(f"Found invalid bytes in {error}")
-        yield Piece(_encoded(f"{said}\n") if is_text else b"", findings=(said,))
+        line = printable(f"Found invalid bytes in {error}")
+        yield Piece(_encoded(f"{line}\n") if is_text else b"", findings=(line,))
 
 
 def heading(item: LogItem) -> Piece:
-    """What stands above a log file's text."""
+    """Return the heading of a log file's text."""
     below = f"{item.heading}\n" if item.heading else ""
     return Piece(_encoded(f"Dumping {printable(item.read.path)}\n{below}"))
 
@@ -158,7 +158,7 @@ def log_dump(
     told_position: int,
     is_growing: bool = False,
 ) -> LogDump:
-    """How the file is dumped."""
+    """Return the dump of a file."""
     read = item.read
     return LogDump(
         window,
@@ -181,7 +181,7 @@ def _is_internal(topic: str | None) -> bool:
 
 
 def dump_options(request: DumpRequest) -> DumpOptions:
-    """What is shown of them."""
+    """Return what to show of batches and records."""
     some = DumpOptions() if request.limit is None else DumpOptions(most_rows=request.limit)
     return replace(
         some,
@@ -195,7 +195,7 @@ def dump_options(request: DumpRequest) -> DumpOptions:
 
 
 def record_filter(request: DumpRequest) -> RecordFilter | None:
-    """Which records are kept, of those that are read; None where all are."""
+    """Return the filter of the records that are read, None to keep all."""
     if request.key is None:
         return None if request.timestamps is None else lambda records: records
     from kafkalog.inspection.dump.record_search import wanted_records
@@ -204,7 +204,7 @@ def record_filter(request: DumpRequest) -> RecordFilter | None:
 
 
 def csv_header(request: DumpRequest) -> bytes:
-    """The first line of CSV."""
+    """Return the first line of CSV, nothing in other formats."""
     if request.output_format != "csv":
         return b""
     names = RECORD_CSV if request.payloads else RECORD_CSV_WITHOUT_PAYLOADS
@@ -212,7 +212,7 @@ def csv_header(request: DumpRequest) -> bytes:
 
 
 def for_people(piece: Piece, request: DumpRequest) -> Text:
-    """The text; findings in red on a terminal."""
+    """Return the text, with findings in red on a terminal."""
     if not piece.findings or request.output is not None or not is_coloured(sys.stdout):
         return piece.text
     text = bytes(piece.text)
@@ -222,7 +222,7 @@ def for_people(piece: Piece, request: DumpRequest) -> Text:
 
 
 def tell_beside(findings: tuple[str, ...], request: DumpRequest) -> None:
-    """Findings on stderr where the text has no place for them."""
+    """Write findings to stderr if the format has no place for them."""
     if request.output_format == "csv":
         for finding in findings:
             tell(finding)

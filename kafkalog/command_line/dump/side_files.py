@@ -124,14 +124,14 @@ KNOWN = (*(f".{kind}" for kind in _BINARY), *_TEXT)
 
 
 def side_file_kind(path: str) -> str | None:
-    """What a file beside logs is, by its name; None for a name that none of them has."""
+    """Return the kind of a file beside logs by its name, None for an unknown name."""
     name = os.path.basename(path)
     match = _SUFFIX.fullmatch(name)
     return match["kind"] if match else (name if name in _TEXT else None)
 
 
 def rows(path: str) -> Iterator[FileFields]:
-    """What stands in the file. Raises CorruptDataError with the file's path."""
+    """Yield the contents of the file. Raises CorruptDataError with the file's path."""
     data, name = read_bytes(path), os.path.basename(path)
     match = _SUFFIX.fullmatch(name)
     try:
@@ -144,7 +144,7 @@ def rows(path: str) -> Iterator[FileFields]:
 
 
 def texts(path: str, *, as_json: bool) -> Iterator[bytes]:
-    """The lines of the file, some thousands at a time. Raises as `rows` does."""
+    """Yield the lines of the file, some thousands at a time. Raises as `rows` does."""
     kind = side_file_kind(path)
     found = rows(path)
     if as_json:

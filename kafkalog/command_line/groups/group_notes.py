@@ -1,4 +1,4 @@
-"""What `kafkalog groups` says on stderr beside its tables: what these do not tell."""
+"""Notes of `kafkalog groups` on stderr: what its tables cannot show."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.words import counted, time_text
 
-# Parts of a lag that are neither read here nor passed over by consumers.
+# Parts of a lag that this command does not read although consumers do not skip them.
 _UNREAD_PARTS = {
-    "damaged": "damage hides {offsets} of {partition} from {groups}: `kafkalog check` tells where",
-    "in_tiered_storage": "{offsets} of {partition} that {groups} have yet to read are in tiered "
-    "storage, which is not read here",
+    "damaged": "damage hides {offsets} of {partition} from {groups}: `kafkalog check` shows where",
+    "in_tiered_storage": "{offsets} of {partition} that {groups} have not yet read are in "
+    "tiered storage, which this command does not read",
 }
 _MOST_SHOWN = 5
 _CREATE_TIME = 0
-# What tells where a log ended then, where no broker's clock does: F312.
+# Sources of the log end at a past time other than a broker's clock: F312.
 _BY_PRODUCERS = ("create_time", "consumed")
 
 
 def tell_reach(complete: Sequence[CompleteLog], as_of: int | None, now_ms: int) -> None:
-    """From when on all commits are known, where a past moment is asked for; and what hides some."""
+    """Note from when on all commits are known, at a past time, and what hides some."""
     for reach in commit_reaches(complete):
         if reach.damaged_ranges or reach.missing or as_of is not None:
             tell(reach_words([reach], as_of))
     if as_of is not None and as_of > now_ms:
         tell(
-            f"{time_text(as_of)} is in the future: told is what is there now, with ages as of then"
+            f"{time_text(as_of)} is in the future: the table shows the state now, and ages as of "
+            "then"
         )
 
 
 def tell_nothing_known(
     logs: Sequence[PartitionLog], complete: Sequence[CompleteLog], as_of: int | None
 ) -> None:
-    """Say why no group is there; `complete` is from when on the logs have all commits."""
+    """Note why there is no group; `complete` shows from when on the logs have all commits."""
     first_ms = known_from_ms(logs)
     if first_ms is None:
         tell(f"no consumer group is known: {CONSUMER_OFFSETS} has no record")
@@ -59,7 +60,7 @@ def tell_nothing_known(
 
 
 def tell_unread(rows: Sequence[LagRow]) -> None:
-    """Which offsets before the end of a log nobody can tell to be records or not."""
+    """Note offsets before the end of a log that may or may not be records."""
     for part, words in _UNREAD_PARTS.items():
         groups: dict[TopicPartition, set[GroupKey]] = defaultdict(set)
         offsets: dict[TopicPartition, int] = defaultdict(int)
@@ -82,73 +83,73 @@ def tell_unread(rows: Sequence[LagRow]) -> None:
 def tell_unknown(
     rows: Sequence[LagRow], deleted_topics: Callable[[], Collection[str]], as_of: int | None
 ) -> None:
-    """Of which commits no lag is known, and why. `deleted_topics` are asked for only where there
-    are such."""
+    """Note commits whose lag is unknown, and why. `deleted_topics` is called only if there are
+    any."""
     committed = [row for row in rows if row.committed_offset is not None]
     unknown = [row for row in committed if row.account["lag"] is None]
-    gone = deleted_topics() if unknown else ()
+    deleted = deleted_topics() if unknown else ()
     by_reason: dict[str, list[str]] = defaultdict(list)
     for row in unknown:
         if row.account["log_start_offset"] is not None:
             reason = f"the log begins later than {time_text(as_of)}"
-        elif row.topic in gone:
-            reason = "the topic was deleted since"
+        elif row.topic in deleted:
+            reason = "the topic has been deleted since"
         else:
-            reason = "no log of it is there: give the log directories of all brokers"
+            reason = "there is no log of it: give the log directories of all brokers"
         place = f"{row.group.group_id} in {row.topic}-{row.partition}"
-        by_reason[reason].append(f"lag not known of {place}: {reason}")
+        by_reason[reason].append(f"lag unknown for {place}: {reason}")
     for lines in by_reason.values():
         _tell_some(lines, "commit")
 
 
 def tell_uncounted(rows: Sequence[LagRow]) -> None:
-    """Which commits are left out as stale, and which expired but count."""
+    """Note commits that do not count because they are stale, and expired ones that count."""
     committed = [row for row in rows if row.committed_offset is not None]
     known = [row for row in committed if row.account["lag"] is not None]
     stale = [row.status for row in known if not row.is_counted]
     expired = sum(row.status == "expired" for row in known)
     if stale:
         why = ", ".join(f"{count:,} {status}" for status, count in sorted(Counter(stale).items()))
-        tell(f"{counted(len(stale), 'stale commit')} not counted as behind: {why}")
+        tell(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
     if expired:
         tell(expired_words(expired))
 
 
 def tell_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:
-    """Which times in the rows are only as right as the clocks of producers."""
-    left = [row for row in rows if row.is_behind and row.behind_since_ms is not None]
+    """Note which times in the rows depend on the clocks of producers."""
+    left = [row for row in rows if row.is_lagging and row.behind_since_ms is not None]
     ahead = sorted({f"{row.topic}-{row.partition}" for row in left if row.is_ahead_of_time})
     by_producers = sum(row.account["timestamp_type"] == _CREATE_TIME for row in left)
     if by_producers:
         tell(
-            f"since when and how long is by timestamps of producers in {by_producers:,} of "
-            f"{counted(len(left), 'partition')} behind (message.timestamp.type=CreateTime)"
+            f"times are timestamps of producers (message.timestamp.type=CreateTime) in "
+            f"{by_producers:,} of {counted(len(left), 'lagging partition')}"
         )
     if ahead:
         more = ", …" if len(ahead) > _MOST_SHOWN else ""
         tell(
             f"the next records of {', '.join(ahead[:_MOST_SHOWN])}{more} have timestamps in the "
-            "future: wrong clocks of producers, or no clock's time; since when is not known there"
+            "future, from wrong clocks of producers or none: since when is unknown there"
         )
     sampled = sum(row.account["high_watermark_from"] in _BY_PRODUCERS for row in rows)
     if sampled and as_of is not None:
         tell(
-            f"where the log ended at {time_text(as_of)} is by timestamps of producers in "
+            f"the log end at {time_text(as_of)} is inferred from timestamps of producers in "
             f"{counted(sampled, 'row')}: see high_watermark_from in docs/lag.md"
         )
 
 
 def _tell_some(lines: Iterable[str], noun: str) -> None:
-    """The first of the lines, and how many more there are."""
-    told = list(lines)
-    for line in told[:_MOST_SHOWN]:
+    """Write the first lines, and how many more there are."""
+    found = list(lines)
+    for line in found[:_MOST_SHOWN]:
         tell(line)
-    if len(told) > _MOST_SHOWN:
-        tell(f"the same of {counted(len(told) - _MOST_SHOWN, noun)} more")
+    if len(found) > _MOST_SHOWN:
+        tell(f"the same for {counted(len(found) - _MOST_SHOWN, noun)} more")
 
 
 def tell_of_zookeeper(logs: Sequence[PartitionLog]) -> None:
-    """Say where more groups may be, if brokers have no cluster id, as before 0.10.1: most consumers
-    of their time commit to ZooKeeper."""
+    """Note where more groups may be if brokers have no cluster id, as before 0.10.1: most consumers
+    of that time commit to ZooKeeper."""
     if any(log.log_dir.cluster_id is None for log in logs):
         tell(IN_ZOOKEEPER)

@@ -1,4 +1,4 @@
-"""What the files under log directories say of consumer groups, as plain values."""
+"""Consumer groups as the files of log directories show them, as plain values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
 
-# Where the rest is, of clusters with old consumers.
+# Where the other groups of clusters with old consumers are.
 IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
@@ -47,7 +47,7 @@ _Result = TypeVar("_Result")
 
 
 class CompleteLog(NamedTuple):
-    """From when on a partition of `__consumer_offsets` has all that counted."""
+    """From when on a partition of `__consumer_offsets` has all commits."""
 
     internal_partition: int | None
     complete_from_ms: int | None
@@ -56,7 +56,7 @@ class CompleteLog(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """The paths, how many processes read, and who hears how many bytes have been read."""
+    """The paths, the number of processes, and what is called with the number of bytes read."""
 
     log_dirs: Sequence[str]
     processes: int
@@ -65,9 +65,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class GroupSources:
-    """Groups, their members, the commits in effect as rows of view `offset_commits` with
-    has_open_commit, who has which partition, who leads the partitions of `__consumer_offsets`,
-    names of topics by their ids, and what judges commits; `logs` are all under the paths."""
+    """All logs under the paths; groups, their members, the commits in effect as rows of view
+    `offset_commits` with has_open_commit, the member of each partition, the leaders of the
+    partitions of `__consumer_offsets`, topic names by id, and the judge of commits."""
 
     logs: list[PartitionLog]
     groups: dict[GroupKey, Group]
@@ -80,19 +80,19 @@ class GroupSources:
 
 
 def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
-    """All logs under the paths. Raises LogDirError where there is no partition of
+    """Return all logs under the paths. Raises LogDirError if there is no partition of
     `__consumer_offsets`."""
     logs = find_partitions(log_dirs, strict=False)
     if not any(log.topic == CONSUMER_OFFSETS for log in logs):
         raise LogDirError(
-            f"{', '.join(log_dirs)}: no partition of {CONSUMER_OFFSETS} there, which consumer "
-            f"groups commit to; give the log directories of all brokers ({IN_ZOOKEEPER})"
+            f"{', '.join(log_dirs)}: there is no partition of {CONSUMER_OFFSETS}, to which "
+            f"consumer groups commit: give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
     return logs
 
 
 def bytes_to_read(logs: Sequence[PartitionLog]) -> int:
-    """How many bytes `group_sources` and `complete_logs` will say that they have read."""
+    """Return the number of bytes that `group_sources` and `complete_logs` will read."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     return 3 * sum(segment.size for log in offsets_logs for segment in log.segments)
 
@@ -100,7 +100,7 @@ def bytes_to_read(logs: Sequence[PartitionLog]) -> int:
 def group_sources(
     reading: Reading, logs: list[PartitionLog], *, at_ms: int | None, retention_ms: int
 ) -> GroupSources:
-    """Read what the logs say, of now or of a moment."""
+    """Read the groups from the logs, now or at a past time."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
     commits = _commits(reading, offsets_logs, at_ms)
     latest = _latest_records(reading, offsets_logs, at_ms)
@@ -132,7 +132,7 @@ def group_sources(
 
 
 def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[CompleteLog]:
-    """How far back the commits of each partition reach."""
+    """Return how far back the commits of each partition reach."""
 
     def reach(log: PartitionLog) -> Iterator[CompleteLog]:
         _, time_ms, damaged_ranges = complete_from(log)
@@ -150,14 +150,14 @@ def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[Comple
 
 
 def deleted_topics(log_dirs: Sequence[str], logs: list[PartitionLog]) -> set[str]:
-    """The topics that are known to be deleted by now, and not to have been made anew."""
+    """Return the topics that are known to be deleted now, and not created again."""
     topics = _known_topics(logs, cluster_metadata(log_dirs, logs, None))
     living = {topic.topic for topic in topics if not topic.is_deleted}
     return {topic.topic for topic in topics} - living
 
 
 def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
-    """The time of the first thing that `__consumer_offsets` has, None where it has nothing."""
+    """Return the time of the first record of `__consumer_offsets`, None if it has none."""
     offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     times = (first_timestamp_ms(log) for log in offsets_logs)
     return min((time for time in times if time is not None), default=None)

@@ -1,4 +1,4 @@
-"""The tables of `kafkalog groups`, with the columns that kafka-consumer-groups has, and more."""
+"""The tables of `kafkalog groups`: the columns of kafka-consumer-groups, and more."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _LAGGING = (
     *("group", "to_read", "behind_since_ms", "time_lag_ms", "partitions_behind", "lost"),
     *("damaged", "last_commit_ms", "state", "members"),
 )
-# Any of these makes a group one that is told by --lagging.
+# --lagging shows groups for which one of these is not 0.
 _BEHIND_PARTS = ("readable_records", "below_log_start", "damaged")
 _TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"), time_text)
 _TEXTS = {**_TIMES, "time_lag_ms": age_text}
 
 
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
-    """A row per group, of any type."""
+    """Write a row per group, of any type."""
     rows = [(key.group_id, group.group_type) for key, group in _in_order(sources, groups)]
     write_table(("group", "type"), rows, table_format)
 
 
 def write_states(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
-    """A row per group."""
+    """Write a row per group."""
     rows = [
         (
             key.group_id,
@@ -118,7 +118,7 @@ def _offsets(row: LagRow) -> tuple[object, ...]:
 
 
 def _member(row: LagRow) -> tuple[str | None, str | None, str | None]:
-    """Who has the partition."""
+    """Return the member that has the partition."""
     who = row.member
     return (who.member_id, who.client_host, who.client_id) if who else (None, None, None)
 
@@ -132,20 +132,20 @@ def _more(row: LagRow) -> tuple[object, ...]:
 def write_lagging(
     sources: GroupSources, rows: Sequence[LagRow], table_format: str, *, verbose: bool
 ) -> None:
-    """A row per group that is behind, has lost records or may not get some for damage, or per
-    partition that it is so in; who has waited longest first."""
-    behind = [
+    """Write a row per group, or per partition, that lags, has lost records or may not get some
+    because of damage; the longest lag first."""
+    lagging = [
         row for row in rows if row.is_counted and any(row.account[part] for part in _BEHIND_PARTS)
     ]
-    if not behind and table_format == "text":
-        click.echo("no group is known to be behind" if sources.groups else "no group is known")
+    if not lagging and table_format == "text":
+        click.echo("no group is known to lag" if sources.groups else "no group is known")
         return
     names = _LAGGING_VERBOSE if verbose else _LAGGING
     if verbose:
-        found = [_lagging_partition(row) for row in behind]
+        found = [_lagging_partition(row) for row in lagging]
     else:
         by_group: dict[GroupKey, list[LagRow]] = defaultdict(list)
-        for row in behind:
+        for row in lagging:
             by_group[row.group].append(row)
         found = [_lagging(sources.groups[key], of_group) for key, of_group in by_group.items()]
     since = names.index("behind_since_ms")
@@ -171,7 +171,7 @@ def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[Any, ...]:
         sum(row.account["readable_records"] for row in rows),
         min(since, default=None),
         max(lags, default=None),
-        sum(row.is_behind for row in rows),
+        sum(row.is_lagging for row in rows),
         sum(row.account["below_log_start"] for row in rows),
         sum(row.account["damaged"] for row in rows),
         max(row.commit["commit_timestamp_ms"] for row in rows if row.commit is not None),

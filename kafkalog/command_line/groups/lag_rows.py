@@ -30,8 +30,8 @@ _Place = tuple[GroupKey, TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class LagRow:
-    """What a group has committed for a partition, None without, the account of its lag (columns of
-    table `consumer_lag`), the status of the commit, and the member that has the partition."""
+    """A group's commit for a partition, None without one, the account of its lag (columns of table
+    `consumer_lag`), the status of the commit, and the member that has the partition."""
 
     group: GroupKey
     topic: str
@@ -48,28 +48,28 @@ class LagRow:
 
     @property
     def is_counted(self) -> bool:
-        """Whether somebody may go on from the commit, and its log is there."""
+        """Whether a consumer may continue from the commit, and its log is there."""
         return self.status in COUNTED and self.account["lag"] is not None
 
     @property
-    def is_behind(self) -> bool:
-        """Whether there is something left to read, of a commit that counts."""
+    def is_lagging(self) -> bool:
+        """Whether the commit counts and leaves something to read."""
         return self.is_counted and self.account["readable_records"] > 0
 
     @property
     def behind_since_ms(self) -> int | None:
-        """The time of the first record that is left, None where that is not known."""
+        """The time of the first record that is left to read, None if unknown."""
         next_ms: int | None = self.account["next_timestamp_ms"]
         return next_ms
 
     @property
     def is_ahead_of_time(self) -> bool:
-        """Whether that record has a timestamp that is still to come."""
+        """Whether that record has a timestamp in the future."""
         return self.behind_since_ms is not None and self.behind_since_ms > self.at_ms
 
     @property
     def time_lag_ms(self) -> int | None:
-        """The age of the first record that is left; None where that is not known. F315"""
+        """The age of the first record that is left to read, None if unknown. F315"""
         left = [self.account[name] for name in ("readable_records", "in_tiered_storage", "damaged")]
         if None in left:
             return None
@@ -95,12 +95,12 @@ def lag_rows(
         by_log[place[1]].append(place)
 
     def accounts(item: tuple[TopicPartition, list[_Place]]) -> Iterator[list[dict[str, Any]]]:
-        key, asked = item
-        commits = [sources.commits.get(place) for place in asked]
+        key, wanted = item
+        commits = [sources.commits.get(place) for place in wanted]
         offsets = [None if commit is None else commit["committed_offset"] for commit in commits]
         rows = {"committed_offset": pa.array(offsets, pa.int64())}
         if as_of is not None:
-            rows["at_ms"] = pa.array([as_of] * len(asked), pa.int64())
+            rows["at_ms"] = pa.array([as_of] * len(wanted), pa.int64())
         log = logs.get(key)
         table = with_accounts(
             pa.table(rows),
@@ -113,10 +113,10 @@ def lag_rows(
         yield table.to_pylist()
 
     items = list(by_log.items())
-    for (key, asked), found in zip(
+    for (key, wanted), found in zip(
         items, in_order(accounts, items, processes=processes), strict=True
     ):
-        for place, account in zip(asked, found, strict=True):
+        for place, account in zip(wanted, found, strict=True):
             commit = sources.commits.get(place)
             high_watermark = account["high_watermark"]
             status = NO_COMMIT

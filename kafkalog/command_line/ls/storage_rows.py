@@ -1,4 +1,4 @@
-"""What logs hold and what they take, segment by segment, read by several processes."""
+"""The contents and sizes of logs, segment by segment, read by several processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Item = tuple[PartitionLog, SegmentFile]
 
 
 class StoredLog(NamedTuple):
-    """A log, what is beside its segments in bytes, and what each of its segments holds."""
+    """A log, the bytes of the files beside its segments, and the contents of each segment."""
 
     log: PartitionLog
     side_bytes: int
@@ -30,9 +30,9 @@ def storage_rows(
     processes: int,
     on_done: Callable[[int], None],
 ) -> list[StoredLog]:
-    """All logs in their order: by names and sizes only if that is to be quick, else by headers, and
-    with all payloads if asked. `on_done` hears how many bytes have been looked at. Segments that
-    vanish meanwhile are left out; of Kafka 0.7's layout sizes are told only."""
+    """Return the logs in their order: names and sizes if `is_quick`, otherwise what batch headers
+    have, and all payloads if `is_deep`. `on_done` is called with the number of bytes that have been
+    read. Segments that are deleted meanwhile are left out; Kafka 0.7's layout has sizes only."""
 
     def storage(item: _Item) -> Iterator[Storage | None]:
         log, segment = item

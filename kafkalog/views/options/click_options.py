@@ -269,7 +269,7 @@ def new_log_dir_option(name: str) -> Decorator:
     return click.option(
         name,
         "target",
-        metavar="NEW_LOG_DIR",
+        metavar="DIR",
         required=True,
         type=click.Path(),
         help="The log directory to write; it must not exist.",

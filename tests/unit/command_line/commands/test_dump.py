@@ -164,7 +164,7 @@ def test_damage_is_told_at_its_place_and_reading_goes_on(orders: Path) -> None:
     assert [line[:12] for line in lines[4:7]] == ["baseOffset: ", "| offset: 2 ", "| offset: 3 "]
     # What a broker leaves that is killed while it writes is told, and is no finding.
     assert lines[-1].startswith(f"Found 30 invalid bytes at the end of {path.name}, position: ")
-    assert result.stderr == "1 damaged range passed over\n"
+    assert result.stderr == "1 damaged range skipped\n"
     faults = [line for line in json_lines(path) if line["type"] == "fault"]
     assert [(f["fault"], f["position"], f["size"], f["severity"]) for f in faults] == [
         ("checksum", 0, size, "error"),
@@ -194,7 +194,7 @@ def test_parquet_tells_damage_once_where_parts_of_a_segment_meet(
     assert places == [*told, "", ""]
     assert result.stderr.splitlines()[2:] == [
         f"6 records written to {tmp_path / 'dumped'}",
-        "2 damaged ranges passed over",
+        "2 damaged ranges skipped",
     ]
     assert pq.read_table(tmp_path / "dumped")["offset"].to_pylist() == [0, 1, 2, 3, 6, 7]
 
@@ -331,7 +331,7 @@ def test_what_is_written_and_what_it_replaces_is_said(orders: Path, tmp_path: Pa
     assert said == f"4 records written to {target}\n"
     said = dump("--output", target, orders).stderr
     assert said == (
-        f"{target}: written anew, in place of the file that is there\n"
+        f"{target}: replacing the existing file\n"
         f"2 batches written to {target}; --deep writes records\n"
     )
 
@@ -378,7 +378,7 @@ def test_a_topic_is_chosen_among_files_too() -> None:
         ),
         (["--output", "/no/dir/x", SEGMENT], 2, "which /no/dir is not"),
         (["/nowhere"], 3, "there is no such file or directory"),
-        ([ROOT / "pyproject.toml"], 3, "no file that dump knows"),
+        ([ROOT / "pyproject.toml"], 3, "dump does not know a file of this name"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_line(

@@ -189,7 +189,7 @@ def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir
     result = find(log_dir, "--topic", "orders", "--key", "21", "--partitioner", "java")
     said = result.stderr.splitlines()
     assert said[0] == (
-        f"Java's partitioner gives this key orders-{number} of 2 partitions: no other is searched"
+        f"Java's partitioner chooses orders-{number} of 2 partitions: only that one is searched"
     )
     assert [line.split()[1] for line in said if line.startswith("searched")] == [f"orders-{number}"]
 

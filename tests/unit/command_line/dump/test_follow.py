@@ -74,7 +74,7 @@ def test_a_log_that_is_cut_short_and_goes_on_is_shown_from_where_it_was_left(
         append(first, batch(4))
         wait_for_text(output, b"other", b"| offset: 4 ")
     assert offsets(output) == [0, 1, 2, 3, 4, 5, 3, 4]
-    assert said(output) == [f"{tmp_path / 'orders-0'} was cut short"]
+    assert said(output) == [f"{tmp_path / 'orders-0'} was truncated"]
 
 
 def test_partitions_that_come_go_and_come_again_are_shown(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_partitions_that_come_go_and_come_again_are_shown(tmp_path: Path) -> Non
     assert offsets(output) == [0, 10, 1, 20, 3]
     assert said(output) == [
         f"{tmp_path / 'orders-0'} was deleted",
-        f"{tmp_path / 'orders-0'} was made anew",
+        f"{tmp_path / 'orders-0'} was recreated",
     ]
 
 
@@ -158,7 +158,7 @@ def test_a_store_is_not_followed() -> None:
     result = CliRunner().invoke(kafkalog, ["dump", "--follow", "memory://logs/orders-0"])
     assert (result.exit_code, result.stdout) == (ExitCode.WRONG_ARGUMENTS, "")
     assert "option --follow: got 'memory://logs/orders-0'" in result.stderr
-    assert "paths of this machine" in result.stderr
+    assert "local paths" in result.stderr
 
 
 @contextmanager
