@@ -22,7 +22,7 @@ from kafkalog.inspection.dump.record_search import (
 )
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.log_bounds import told_end
+from kafkalog.storage.reading.log_bounds import recorded_end
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.wire.murmur2 import partition_of_key
@@ -69,7 +69,7 @@ class _Account:
     def damages(self) -> list[tuple[str, FaultyRange]]:
         """Damage with its file, or with the directory of a log without a segment."""
         if not self.segments:
-            missing = missing_end(self.log.log_start, 0, told_end(self.log))
+            missing = missing_end(self.log.log_start, 0, recorded_end(self.log))
             return [(self.log.path, missing)] if missing else []
         return [(file.path, damage) for file, found in self.segments for damage in found.damages]
 

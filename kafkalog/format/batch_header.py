@@ -41,7 +41,7 @@ LEGACY_ATTRIBUTES_POSITION = _message.field("b")  # Attributes => Int8
 _V0_HEADER = _message.struct
 LEGACY_TIMESTAMP_POSITION = _message.field("q")  # Timestamp => Int64, in format 1 only
 _V1_HEADER = _message.struct
-# Key => Bytes, Value => Bytes: each behind its length, Int32, -1 for null.
+# Key => Bytes, Value => Bytes: each after its length, Int32, -1 for null.
 FIELD_LENGTH_BYTES = 4
 LEGACY_FIELDS_START = (_V0_HEADER.size, _V1_HEADER.size)
 

@@ -24,7 +24,7 @@ from kafkalog.wire.varints import VarintError, read_varint, read_varlong, write_
 RecordHeader = tuple[str, bytes | None]
 
 # The most headers of a record that is read: no more fit into a message of 1 MiB, the largest that
-# brokers take unless told otherwise. Millions of empty ones take no room in a compressed batch.
+# brokers take by default. Millions of empty ones take no room in a compressed batch.
 MOST_HEADERS = 512 * 1024
 
 

@@ -1,4 +1,4 @@
-"""Finding the next sound batch behind a damaged one, and naming the damage between.
+"""Finding the next sound batch after a damaged one, and naming the damage between.
 
 A batch's length leads to the next batch only while the length itself is undamaged. Where it leads
 nowhere, the bytes are searched. A payload can hold whole batches of its own (a mirrored topic, a
@@ -43,7 +43,7 @@ LEAST_ZERO_RUN = V2_HEADER_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A range of bytes that is no sound batch; `header` only if it is framed as one."""
+    """A range of bytes that is not a sound batch; `header` only if it is framed as one."""
 
     position: int
     end: int
@@ -53,7 +53,7 @@ class Damage:
 
 
 _ANY_OFFSETS = Bounds(0, LARGEST_OFFSET)
-# No more of the batches behind unreadable bytes is looked at, to know that they are in no value.
+# No more of the batches after unreadable bytes is looked at, to know that they are in no value.
 _LARGEST_VALUE = 64 * 1024 * 1024
 
 
@@ -117,7 +117,7 @@ class Finder:
         return unreadable.overlap(position, position + header_bytes)
 
     def _unframed(self, position: int, found: int | None, bounds: Bounds) -> list[Damage]:
-        """What lies between `position` and the batch that was found behind it, None for none."""
+        """What lies between `position` and the batch that was found after it, None for none."""
         end = self._source.size if found is None else found
         if self._source.unreadable.overlap(position, end):
             return self._unreadable_stretch(position, end)
@@ -349,8 +349,8 @@ class Finder:
         then it is the frame's length that is wrong."""
         header = self._plausible(position, bounds)
         expected = bounds.expected if header is None else header.last_offset + 1
-        follower = self._plausible(end, bounds) if end < self._source.size else None
-        limit = bounds.limit if follower is None else follower.base_offset
+        next_header = self._plausible(end, bounds) if end < self._source.size else None
+        limit = bounds.limit if next_header is None else next_header.base_offset
         inside = Bounds(expected, limit)
         if expected >= limit:
             return None

@@ -119,7 +119,7 @@ _Waiting = tuple[int, BatchHeader]
 class _Account:
     """The ranges found so far, and which of their offsets can be believed.
 
-    A batch waits for its follower: only that can tell whether a number that is too high or one
+    A batch waits for the next one: only that can tell whether a number that is too high or one
     that is too low is the wrong one. If the two contradict each other the next batch decides.
     """
 

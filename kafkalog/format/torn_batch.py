@@ -71,7 +71,7 @@ def _varint(read: _Read, position: int) -> tuple[int, int]:
 
 
 class TornBatch:
-    """A batch whose end is missing, and the values in it, looked up as far as they are asked."""
+    """A batch whose end is missing, and the values in it, looked up as far as they are needed."""
 
     def __init__(self, header: BatchHeader, values: Iterator[tuple[int, int]]) -> None:
         self._next_offset = header.last_offset + 1
@@ -79,7 +79,7 @@ class TornBatch:
         self._value = (0, 0)
 
     def holds(self, position: int, header: BatchHeader) -> bool:
-        """Whether a batch lies in a value and does not follow on the torn one. To be asked in the
+        """Whether a batch lies in a value and does not follow on the torn one. Call it in the
         order of positions."""
         while self._value[1] <= position:
             value = next(self._values, None)

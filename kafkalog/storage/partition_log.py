@@ -18,7 +18,7 @@ PARTITION_METADATA = "partition.metadata"
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A segment's log file. `base_offset` is None where the name does not tell; `input_path` is
+    """A segment's log file. `base_offset` is None where the name does not say; `input_path` is
     the path, of those the user gave, that it was found under. `is_cut` is True in tiered storage,
     where a file may go on with offsets of the next segment: there only those below count."""
 

@@ -210,5 +210,5 @@ def test_a_directory_that_one_executor_lacks_is_named_with_the_host(
     )
     code, _, complained = ended(running)
     assert code != 0
-    assert "is not there any more on" in complained
+    assert "no longer exists on" in complained
     assert os.uname().nodename in complained

@@ -111,7 +111,7 @@ def test_an_object_that_vanishes_after_planning_is_data_loss(
     whole = frame.count()
     assert lenient.count() == whole
     (folder / "shop.tx-0" / "00000000000000000002.log").unlink()
-    with pytest.raises(PySparkException, match=r"00000000000000000002\.log is not there any more"):
+    with pytest.raises(PySparkException, match=r"00000000000000000002\.log no longer exists"):
         frame.count()
     assert 0 < lenient.count() < whole
 

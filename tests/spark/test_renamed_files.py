@@ -71,7 +71,7 @@ def test_another_partitions_remains_are_not_taken_for_it(
 ) -> None:
     frame = planned(spark, tmp_path)
     (tmp_path / "orders-0").rename(tmp_path / f"orders.x-0.{UNIQUE}-delete")
-    assert "is not there any more" in said_by_error(frame.count)
+    assert "no longer exists" in said_by_error(frame.count)
 
 
 def test_a_file_that_is_gone_is_an_error_naming_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_file_that_is_gone_is_an_error_naming_it(spark: SparkSession, tmp_path
     file = tmp_path / "orders-0" / log_name(3)
     file.unlink()
     error = said_by_error(frame.count)
-    assert f"kafkalog.errors.DataLossError: {file} is not there any more on " in error
+    assert f"kafkalog.errors.DataLossError: {file} no longer exists on " in error
     assert "failOnDataLoss=false reads what is there" in error
 
 
@@ -91,5 +91,5 @@ def test_a_file_that_is_gone_is_logged_where_that_is_asked(
     file = tmp_path / "orders-0" / log_name(3)
     file.unlink()
     assert offsets_read(frame) == {ORDERS: [0, 1, 2]}
-    (line,) = logged_lines(spark, str(file), "is not there any more")
+    (line,) = logged_lines(spark, str(file), "no longer exists")
     assert line.endswith("reading what is there")

@@ -37,7 +37,7 @@ from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import USED_ATTRIBUTES
 from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
-from kafkalog.storage.reading.log_bounds import ToldEnd
+from kafkalog.storage.reading.log_bounds import RecordedEnd
 from kafkalog.words import counted
 
 VALID, FAULTY, TRAILING = "valid", "faulty", "trailing"
@@ -55,7 +55,7 @@ class SegmentFacts:
     base_offset: int | None = None
     next_base_offset: int | None = None
     is_compacted: bool = False
-    told_end: ToldEnd | None = None
+    recorded_end: RecordedEnd | None = None
 
 
 class ByteRanges:
@@ -92,7 +92,7 @@ class ByteRanges:
         if self._next_offset is not None:
             yield from self._hole(self._next_offset)
         yield from missing_end_rows(
-            self._next_offset or 0, self._segment.file_size, self._segment.told_end
+            self._next_offset or 0, self._segment.file_size, self._segment.recorded_end
         )
 
     def _extend_run(self, batches: LongArray) -> None:
@@ -153,7 +153,9 @@ class ByteRanges:
             yield _byte_range(hole, VALID, records=0, batches=0)
 
 
-def missing_end_rows(next_offset: int, file_size: int, told: ToldEnd | None) -> Iterator[ByteRange]:
+def missing_end_rows(
+    next_offset: int, file_size: int, told: RecordedEnd | None
+) -> Iterator[ByteRange]:
     """A row of length 0 where a log ends at `next_offset` and had gone on further, else none."""
     missing = missing_end(next_offset, file_size, told)
     if missing is not None:
@@ -180,7 +182,7 @@ def _byte_range(fault: FaultyRange, verdict: str, *, records: int, batches: int)
 
 @dataclass
 class CheckTotals:
-    """How much was checked, and how much of it is damaged. `trailing_bytes` are behind the last
+    """How much was checked, and how much of it is damaged. `trailing_bytes` are after the last
     batch of a log and none themselves, `lost_logs` have no segment left."""
 
     segments: int = 0

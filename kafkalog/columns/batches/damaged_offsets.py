@@ -11,19 +11,19 @@ from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 
 class DamagedOffsets:
     """Takes the batch tables of a log in their order. `spans` are disjoint and in order; the last
-    one reaches to LARGEST_OFFSET until a sound batch has come behind it."""
+    one reaches to LARGEST_OFFSET until a sound batch has come after it."""
 
     def __init__(self) -> None:
         self.spans: list[OffsetSpan] = []
 
     @property
     def is_open(self) -> bool:
-        """Whether no sound batch has come behind the last damage."""
+        """Whether no sound batch has come after the last damage."""
         return bool(self.spans) and self.spans[-1].end == LARGEST_OFFSET
 
     def note(self, table: LongArray, firsts: LongArray | None = None) -> None:
         """What damage may hold ends only where the next sound batch begins; `firsts` are the first
-        offsets of batches, where more is known of them than headers tell."""
+        offsets of batches, where more is known of them than headers show."""
         faulty = table[:, FAULT] != 0
         sound = np.flatnonzero(~faulty)
         firsts = first_offsets(table) if firsts is None else firsts

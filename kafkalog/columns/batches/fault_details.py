@@ -28,7 +28,7 @@ from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.records import MOST_HEADERS
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.storage.reading.log_bounds import ToldEnd, told_end, with_indexes
+from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_indexes
 
 _Row = list[int]
 
@@ -109,7 +109,7 @@ def faulty_range(row: _Row, unreadable: UnreadableRanges, *, ends_log: bool) -> 
     return _range(row, fault, severity, detail)
 
 
-def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> FaultyRange | None:
+def missing_end(next_offset: int, file_size: int, told: RecordedEnd | None) -> FaultyRange | None:
     """What is missing where a log ends at `next_offset`, and had gone on further by the checkpoints
     beside it or by indexes; None if nothing is. Rule: docs/format.md F76."""
     if told is None:
@@ -133,9 +133,9 @@ def missing_end(next_offset: int, file_size: int, told: ToldEnd | None) -> Fault
 
 def lost_end(log: PartitionLog, log_end: int) -> CorruptDataError | None:
     """The same of a log that ends at `log_end`, where it is damage: after a clean stop the records
-    up to the told end were there."""
+    up to the recorded end were there."""
     last = log.segments[-1] if log.segments else None
-    missing = missing_end(log_end, last.size if last else 0, told_end(log))
+    missing = missing_end(log_end, last.size if last else 0, recorded_end(log))
     if missing is None or missing.severity < Severity.ERROR:
         return None
     path = last.path if last else log.path

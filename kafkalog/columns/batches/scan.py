@@ -1,6 +1,6 @@
 """Kernels that walk batch headers.
 
-They fill the batch table and stop where the bytes are no whole batch; what that means is decided
+They fill the batch table and stop where the bytes are not a whole batch; what that means is decided
 elsewhere. Rules: docs/format.md F60, F61, F63.
 """
 

@@ -15,11 +15,11 @@ from kafkalog.storage.reading.read_plan import SegmentRead
 class SegmentOptions:
     """How to read a segment.
 
-    `base_offset` and `next_base_offset` are the numbers in its file's name and the next one's,
-    None where unknown. Batches wholly below `first_offset` are checked and not decoded: a length
-    that is wrong there would swallow what is asked. Reading ends where offsets reach `end_offset`.
+    `base_offset` and `next_base_offset` are the numbers in its file's name and the next one's, None
+    where unknown. Batches wholly below `first_offset` are checked and not decoded: a length that is
+    wrong there would swallow what is requested. Reading ends where offsets reach `end_offset`.
 
-    Of the records of asked batches, those with `timestamps` are read, if any are given.
+    Of the records of requested batches, those with `timestamps` are read, if any are given.
 
     A walk begins at `start_position` if `may_begin_at` says so, else at the start of the file.
     Where this is one part of a read that was split, `asked_offset` is where the whole read begins,
@@ -73,14 +73,14 @@ class SegmentOptions:
         )
 
     def is_first_to_tell(self, expected_offset: int) -> bool:
-        """Whether no part before this one has an asked offset that damage may have held, of which
-        `expected_offset` is the first."""
+        """Whether no part before this one has a requested offset that damage may have held, of
+        which `expected_offset` is the first."""
         asked = self.first_offset if self.asked_offset is None else self.asked_offset
         return max(expected_offset, asked) >= self.first_offset
 
     @property
     def next_part(self) -> SegmentOptions | None:
-        """How the part behind this one begins, if a walk may begin there."""
+        """How the part after this one begins, if a walk may begin there."""
         if self.next_position is None:
             return None
         return replace(self, first_offset=self.end_offset, start_position=self.next_position)

@@ -56,8 +56,8 @@ def parts_by_offsets(read: SegmentRead, most_offsets: int) -> list[tuple[Segment
     """The read in parts of `most_offsets` offsets at most, about as many in each, and how many each
     has. The last part of a log goes on to where the log ends when it is read."""
     first = max(read.first_offset, read.base_offset or 0)
-    follower = read.next_base_offset
-    end = min(read.end_offset, _log_end(read) if follower is None else follower)
+    next_base_offset = read.next_base_offset
+    end = min(read.end_offset, _log_end(read) if next_base_offset is None else next_base_offset)
     count = max(-(-(end - first) // most_offsets), 1)
     bounds = [first + (end - first) * number // count for number in range(count + 1)]
     cuts = [OffsetEntry(bound - 1, start_position(read.path, bound)) for bound in bounds[1:-1]]
@@ -71,8 +71,8 @@ def parts_by_offsets(read: SegmentRead, most_offsets: int) -> list[tuple[Segment
 def _by_index(
     file: InputFile, read: SegmentRead, part_bytes: int
 ) -> tuple[int, int, list[OffsetEntry] | None]:
-    """Where what is asked begins and ends in the file, about, and where to cut it; None for what an
-    index does not tell."""
+    """Where what is requested begins and ends in the file, about, and where to cut it; None for
+    what an index does not say."""
     index = offset_index(file.path)
     if index is None:
         return 0, file.size, None

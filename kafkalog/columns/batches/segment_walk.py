@@ -113,8 +113,8 @@ class SegmentWalk:
         return int(stop), int(needed)
 
     def _has_reached_end(self) -> bool:
-        """Whether all asked offsets have been handed out. A batch that only its leader epoch keeps
-        back may hold some; one whose offsets are not confirmed comes after them."""
+        """Whether all requested offsets have been handed out. A batch that only its leader epoch
+        keeps back may hold some; one whose offsets are not confirmed comes after them."""
         end_offset = self._options.end_offset
         if self._state[EXPECTED] < end_offset:
             return False
@@ -216,8 +216,8 @@ def _is_one_batch(damages: list[Damage], row: LongArray) -> bool:
 
 def may_begin_at(window: Window, options: SegmentOptions) -> BatchHeader | None:
     """Return the header of the batch at `start_position`, if a walk from there finds what one from
-    the start of the file does: a sound batch that begins below the first asked offset, and after it
-    its successor, so that no offset is in doubt. Rule: docs/options.md F500."""
+    the start of the file does: a sound batch that begins below the first requested offset, and
+    after it its successor, so that no offset is in doubt. Rule: docs/options.md F500."""
     position = options.start_position
     finder = Finder(WindowBytes(window))
     bounds = offset_bounds(options.base_offset, options.next_base_offset)

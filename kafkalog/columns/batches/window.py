@@ -120,7 +120,7 @@ def _next_candidate(data: ByteArray, begin: int, places: int, left: int) -> int:
     """The first index in [begin, places) where a batch could begin, -1 for none.
 
     `left` is how many bytes the file has from data[0] on. Offset not negative, length at least 14
-    and not beyond the file, magic 0 to 2, and what `data` holds of the fields behind: of format 2 a
+    and not beyond the file, magic 0 to 2, and what `data` holds of the fields after: of format 2 a
     count that the offsets allow and a first record, of the others a key and a value that fill the
     message.
     """

@@ -28,7 +28,7 @@ from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.columns.records.sound_batches import checked_chunks
 from kafkalog.columns.transactions.transaction_outcomes import TransactionOutcomes
 from kafkalog.format.faults import Fault
-from kafkalog.storage.reading.log_bounds import ToldEnd
+from kafkalog.storage.reading.log_bounds import RecordedEnd
 
 Constants = Mapping[str, str | int | None]
 OnFault = Callable[[FaultyRange], None]
@@ -199,7 +199,7 @@ class SegmentByteRanges:
         options: SegmentOptions,
         *,
         is_compacted: bool,
-        told_end: ToldEnd | None = None,
+        recorded_end: RecordedEnd | None = None,
     ) -> None:
         facts = SegmentFacts(
             window.size,
@@ -207,7 +207,7 @@ class SegmentByteRanges:
             options.base_offset,
             options.next_base_offset,
             is_compacted,
-            told_end,
+            recorded_end,
         )
         self._ranges = ByteRanges(facts)
         self._options = options

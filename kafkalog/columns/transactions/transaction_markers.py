@@ -107,7 +107,7 @@ class MarkerWalk:
         self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
         self._ends: dict[int, _Ends] = {}
         self._asked = asked
-        # Of each producer the last asked batch of a transaction.
+        # Of each producer the last requested batch of a transaction.
         self._last_offsets: dict[int, int] = {}
         self._steps = self._walked()
         self._damaged = DamagedOffsets()
@@ -116,13 +116,13 @@ class MarkerWalk:
         self.segments: list[SegmentFile] = []
 
     def look_for(self, last_offsets: Mapping[int, int]) -> None:
-        """Read on until each producer has a marker behind its offset, or the log ends."""
+        """Read on until each producer has a marker after its offset, or the log ends."""
         wanted = self._without_end(last_offsets)
         while wanted and next(self._steps, None) is not None:
             wanted = self._without_end(wanted)
 
     def end_after(self, producer_id: int, offset: int) -> tuple[int, bool]:
-        """The producer's next marker behind an offset, LARGEST_OFFSET for none, and whether that
+        """The producer's next marker after an offset, LARGEST_OFFSET for none, and whether that
         is an abort's."""
         ends = self._ends.get(producer_id)
         number = bisect_right(ends.offsets, offset) if ends else 0
@@ -183,19 +183,21 @@ class MarkerWalk:
             self.lost.append(OffsetSpan(next_offset, LARGEST_OFFSET))
 
     def _options(self, file: InputFile, segment: SegmentFile) -> SegmentOptions:
-        """What is asked of a segment: all of it or, of the first, what is asked and behind it."""
+        """What is requested of a segment: all of it or, of the first, what is requested and after
+        it."""
         options = SegmentOptions.of(segment, first_offset=self._asked.start)
         return replace(options, start_position=start_position(file.path, self._asked.start))
 
     def _note_gap(self, start: int, end: int) -> None:
-        # Between segments, cleaning leaves gaps; a log that begins behind what is asked has one.
+        # Between segments, cleaning leaves gaps; a log that begins after what is requested has one.
         is_cleaned = self._log.topic_partition in self._log.log_dir.cleaner_checkpoints
         if start < end and (len(self.segments) == 1 or not is_cleaned):
             self.lost.append(OffsetSpan(start, end))
 
     def _has_no_end(self, segment: SegmentFile) -> bool:
-        """Whether the producers' state behind a segment says that all transactions of asked batches
-        that have no marker so far were still open then (F213). Which those are damage may hide."""
+        """Whether the producers' state after a segment says that all transactions of requested
+        batches that have no marker so far were still open then (F213). Which those are damage may
+        hide."""
         if segment.next_base_offset is None or self.damages or self.lost:
             return False
         entries = snapshot_entries(self._log, segment.next_base_offset)

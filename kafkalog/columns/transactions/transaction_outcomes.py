@@ -49,7 +49,7 @@ class Outcome(IntEnum):
 class TransactionOutcomes:
     """Tells aborted batches of the offsets below a log's last stable offset.
 
-    `walks` are of the log itself and, behind it, of its replicas, which are asked where damage in
+    `walks` are of the log itself and, after it, of its replicas, which are asked where damage in
     those before may hide a marker.
     """
 
@@ -57,12 +57,12 @@ class TransactionOutcomes:
         self._walks = walks
 
     def leave_out_aborted(self, table: LongArray, first_offset: int, end_offset: int) -> None:
-        """Make the table's aborted batches ones without records, and set the fault of those of
-        which nobody can tell. Only batches that reach into [first_offset, end_offset) matter."""
+        """Make the table's aborted batches ones without records, and set the fault of those
+        whose outcome is unknown. Only batches that reach into [first_offset, end_offset) matter."""
         table[self.is_aborted(table, first_offset, end_offset), RECORDS_COUNT] = 0
 
     def is_aborted(self, table: LongArray, first_offset: int, end_offset: int) -> BoolArray:
-        """Which batches of the table are aborted; sets the fault of those of which nobody can tell.
+        """Which batches of the table are aborted; sets the fault of those whose outcome is unknown.
         Only batches that reach into [first_offset, end_offset) matter."""
         is_aborted = np.zeros(len(table), dtype=np.bool_)
         is_asked = (table[:, LAST_OFFSET] >= first_offset) & (table[:, RECORDS_COUNT] != 0)
@@ -112,11 +112,11 @@ class _Outcomes:
         is_open = end == LARGEST_OFFSET and _overlaps(self._walk.damages, offset, offset + 1)
         is_unknown = is_lost or is_open
         for segment in self._walk.segments:
-            start, follower = offsets_of(segment)
-            if follower <= offset or start > end:
+            start, next_base_offset = offsets_of(segment)
+            if next_base_offset <= offset or start > end:
                 continue
-            has_marker = start <= end < follower
-            part = max(offset, start), min(end, follower)
+            has_marker = start <= end < next_base_offset
+            part = max(offset, start), min(end, next_base_offset)
             if not has_marker and not _overlaps(self._walk.damages, *part):
                 continue
             aborted = self._index(segment)

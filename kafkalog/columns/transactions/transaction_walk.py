@@ -51,7 +51,7 @@ class TransactionWalk:
     Payloads are not read unless checksums are to be checked. Iterate over `ended()` once. Then
     `still_open` are those without a marker, `log_end` is the offset after the last sound batch,
     `damages` are the places where a marker may be hidden, and `ends_damaged` says that there is
-    damage behind that batch.
+    damage after that batch.
     """
 
     def __init__(
@@ -73,8 +73,8 @@ class TransactionWalk:
     def ended(self) -> Iterator[PartitionTransaction]:
         """The transactions that have a marker, in the order of their markers."""
         for segment in self._log.segments:
-            follower = segment.next_base_offset
-            if follower is not None and follower <= self._start_offset:
+            next_base_offset = segment.next_base_offset
+            if next_base_offset is not None and next_base_offset <= self._start_offset:
                 continue
             with opened(segment.path) as file:
                 batches = self._walk_class(FileWindow(file), SegmentOptions.of(segment))
@@ -143,7 +143,7 @@ def _located(file: InputFile, row: list[int], fault: str, detail: str) -> Corrup
 
 
 def _first_timestamp(row: list[int]) -> int:
-    """Of the first record, as far as a header tells: the base timestamp can be something else."""
+    """Of the first record, as far as a header shows: the base timestamp can be something else."""
     has_no_base = row[ATTRIBUTES] & (LOG_APPEND_TIME_BIT | DELETE_HORIZON_BIT)
     return row[MAX_TIMESTAMP if has_no_base else BASE_TIMESTAMP]
 
@@ -153,7 +153,7 @@ class StableOffset:
     """The last stable offset of a log, and what keeps it from `end_offset`.
 
     That is the high watermark, or the log end where `high_watermark` is None, not being known.
-    `holders` are the open transactions, the oldest first. `damage` is the first place behind the
+    `holders` are the open transactions, the oldest first. `damage` is the first place after the
     newest sound snapshot that may hide the end of one. `ends_damaged` says that headers show damage
     at the end of the log: it may have gone on.
     """
@@ -176,7 +176,7 @@ class StableOffset:
 
 def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> StableOffset:
     """The last stable offset of a log: from the newest sound producer snapshot and the batch
-    headers behind it, or from all headers if there is no snapshot (F214). To look for damage takes
+    headers after it, or from all headers if there is no snapshot (F214). To look for damage takes
     another pass with checksums where a transaction is open."""
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
@@ -186,7 +186,7 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
     if high_watermark is not None and entries is not None:
         # A clean shutdown left the producers as they are at the end.
         return _stable(start, high_watermark, high_watermark, OpenTransactions(entries), [], None)
-    # Behind a snapshot from before the log begins, markers have gone with their segments; one from
+    # After a snapshot from before the log begins, markers have gone with their segments; one from
     # above the high watermark has forgotten what ended there.
     first, last = (log.segments[number].base_offset or 0 for number in (0, -1))
     last = last if high_watermark is None else min(last, high_watermark)

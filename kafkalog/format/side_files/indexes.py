@@ -45,7 +45,7 @@ _Entry = TypeVar("_Entry", OffsetEntry, TimeEntry)
 
 @dataclass(frozen=True, slots=True)
 class Index(Generic[_Entry]):
-    """An index file: its entries and the zero bytes behind them, which a broker that was not
+    """An index file: its entries and the zero bytes after them, which a broker that was not
     stopped cleanly leaves of the file's preallocated size."""
 
     entries: list[_Entry]
@@ -113,7 +113,7 @@ def write_transaction_index(entries: Iterable[AbortedTransaction]) -> bytes:
 def _check_whole(data: bytes, entry_bytes: int) -> None:
     odd = len(data) % entry_bytes
     if odd:
-        detail = f"{len(data)} bytes are no whole number of entries of {entry_bytes}"
+        detail = f"{len(data)} bytes are not a whole number of entries of {entry_bytes}"
         raise CorruptDataError("truncated", detail, position=len(data) - odd)
 
 

@@ -21,7 +21,7 @@ def read_topic_id(text: str) -> str:
     if match["version"] != "0":
         raise CorruptDataError("version", f"{match['version']}, known is 0", position=1)
     if not re.fullmatch(r"[A-Za-z0-9_-]{22}", match["topic_id"]):
-        raise CorruptDataError("malformed", f"{match['topic_id'][:80]!r} is no id", position=2)
+        raise CorruptDataError("malformed", f"{match['topic_id'][:80]!r} is not an id", position=2)
     return match["topic_id"]
 
 

@@ -42,7 +42,7 @@ from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.log_bounds import told_end
+from kafkalog.storage.reading.log_bounds import recorded_end
 
 _COLUMNS = ("offset", "timestampMs", "position", "key", "value")
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -131,7 +131,7 @@ def _missing(
 ) -> FaultyRange | None:
     """Offsets behind the last batch of a segment that had records, and are in no file."""
     if segment.next_base_offset is None:
-        return missing_end(next_offset, size, told_end(log))
+        return missing_end(next_offset, size, recorded_end(log))
     # From a log that is cleaned they may have been removed: that it is compacted is told anyway.
     if log.is_compacted:
         return None

@@ -1,5 +1,5 @@
 """A segment's batch headers a table at a time, with what came before each batch, and the batches
-that hold asked offsets: what the checks of indexes stand on.
+that hold requested offsets: what the checks of indexes stand on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class HeaderTable:
 
     Of every row: the last offset of the sound batches before it, their latest timestamp, and
     whether a damaged range lies just before it. `last_offset`, `latest_ms` and `ends_damaged` are
-    those behind the last row; without a batch so far, the last offset is one less than the base.
+    those after the last row; without a batch so far, the last offset is one less than the base.
     """
 
     def __init__(self, table: LongArray, before: HeaderTable | int) -> None:
@@ -63,7 +63,7 @@ class HeaderTable:
 
 
 def _running_max(start: int, values: LongArray) -> LongArray:
-    """The largest so far: before each value, and behind the last."""
+    """The largest so far: before each value, and after the last."""
     running: LongArray = np.maximum.accumulate(np.concatenate(([start], values)))
     return running
 
@@ -89,7 +89,7 @@ class EntryOrder:
 class Place(IntEnum):
     """Where in the log an entry leads."""
 
-    BEYOND = 0  # behind the last batch
+    BEYOND = 0  # after the last batch
     NOWHERE = 1  # not to a batch, or not to where one begins
     DAMAGED = 2  # to bytes that hold no sound batch
     BATCH = 3

@@ -43,7 +43,7 @@ class SegmentIndexes:
 def check_indexes(tables: Iterable[LongArray], indexes: SegmentIndexes) -> list[IndexFinding]:
     """What is wrong with the indexes of the log whose batch tables these are.
 
-    The tables cover the file; of each only what the headers tell is used.
+    The tables cover the file; of each only what the headers show is used.
     """
     base_offset = min(indexes.base_offset, LARGEST_OFFSET)
     checks = list(_checks(indexes, base_offset))
@@ -93,5 +93,5 @@ def _free_places(indexes: SegmentIndexes) -> Iterator[IndexFinding]:
         # One place alone can be the entry of the time 0 for the segment's first offset.
         may_be_entry = kind == ".timeindex" and used == 0
         if zeros >= entry_bytes * (1 + may_be_entry):
-            detail = f"{zeros} zero bytes behind the entries, which a broker takes for entries"
+            detail = f"{zeros} zero bytes after the entries, which a broker takes for entries"
             yield IndexFinding(kind, ZEROS, Severity.ERROR, detail)

@@ -61,7 +61,7 @@ def size_finding(file: str, size: int, entry_bytes: int) -> Iterator[IndexFindin
     """The finding about a file that ends inside an entry."""
     odd = size % entry_bytes
     if odd:
-        detail = f"{size} bytes, {odd} of them behind the last whole entry of {entry_bytes}"
+        detail = f"{size} bytes, {odd} of them after the last whole entry of {entry_bytes}"
         yield IndexFinding(file, TRUNCATED, Severity.ERROR, detail, size // entry_bytes, 1)
 
 

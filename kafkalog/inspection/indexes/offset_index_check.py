@@ -41,7 +41,7 @@ OFFSET_INDEX = ".index"
 
 
 class OffsetIndexCheck:
-    """Takes the log's headers table by table, then tells what is wrong with the index."""
+    """Takes the log's headers table by table, then reports what is wrong with the index."""
 
     def __init__(self, data: bytes, used_bytes: int, base_offset: int) -> None:
         self._size = len(data)

@@ -30,7 +30,7 @@ TIME_INDEX = ".timeindex"
 
 
 class TimeIndexCheck:
-    """Takes the log's headers table by table, then tells what is wrong with the index.
+    """Takes the log's headers table by table, then reports what is wrong with the index.
 
     Of a segment that a broker still writes to, `is_active`, the latest timestamps may be missing.
     """

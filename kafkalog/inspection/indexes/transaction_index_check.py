@@ -1,6 +1,6 @@
 """A `.txnindex` file held against the log's batches. Rules: docs/format.md F134.
 
-Headers do not tell an abort marker from a commit's: a marker of the producer is asked for.
+Headers do not distinguish an abort marker from a commit's: a marker of the producer is required.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COLUMNS = (MAGIC, ATTRIBUTES, PRODUCER_ID)
 
 
 class TransactionIndexCheck:
-    """Takes the log's headers table by table, then tells what is wrong with the index."""
+    """Takes the log's headers table by table, then reports what is wrong with the index."""
 
     def __init__(self, data: bytes, base_offset: int) -> None:
         self._size = len(data)
@@ -106,7 +106,7 @@ class TransactionIndexCheck:
             known & (is_behind | (is_here & ~is_first)),
             lambda i: f"{self._entry(i)}: no transaction of the producer begins there",
         )
-        # At most the one behind the marker; another transaction that is open may hold it back.
+        # At most the one after the marker; another transaction that is open may hold it back.
         is_unstable = (self._stable < 0) | (self._stable > self._last + 1)
         yield from entry_finding(
             TRANSACTION_INDEX,

@@ -101,7 +101,7 @@ class LogHeaders:
                 self.damaged.add(batches.next_offset, next_base_offset)
 
     def _first_offsets(self, file: InputFile, table: LongArray) -> LongArray:
-        """Of each batch. The expected one is not that of a compressed message behind damage."""
+        """Of each batch. The expected one is not that of a compressed message after damage."""
         firsts = first_offsets(table)
         is_faulty = table[:, FAULT] != 0
         is_behind = np.append(self.damaged.is_open, is_faulty)[:-1] & ~is_faulty

@@ -48,7 +48,7 @@ def earliest_local_offset(log: PartitionLog) -> int:
 
 
 def log_end_offset(log: PartitionLog, *, check_crcs: bool = True) -> int:
-    """The offset that the next record will get: behind the last sound batch, judged by headers
+    """The offset that the next record will get: after the last sound batch, judged by headers
     alone without `check_crcs`."""
     bounds = log_bounds(log, EndRule.LOG_END)
     if not log.segments:
@@ -105,7 +105,7 @@ def _later(file: InputFile, segment: SegmentFile, latest: _Latest | None) -> _La
 
 
 def _first_at(window: FileWindow, options: SegmentOptions, timestamp_ms: int) -> int | None:
-    """The first asked offset whose record has the timestamp, and a timestamp at all."""
+    """The first requested offset whose record has the timestamp, and a timestamp at all."""
     columns = ("offset", "timestampMs", "timestampType")
     for batch in SegmentRecords(
         window, options, columns, {}, lambda fault: None, with_control_records=True

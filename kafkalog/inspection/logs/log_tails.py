@@ -1,4 +1,4 @@
-"""Where logs end that are being written, asked again and again: each time only what is new is
+"""Where logs end that are being written, looked up again and again: each time only what is new is
 walked, by its batch headers. Rules: docs/ingest.md F520 and F521.
 """
 
@@ -42,7 +42,7 @@ class LogEnd(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """How far a log's last segment of `size` bytes was walked: up to `position`, behind its last
+    """How far a log's last segment of `size` bytes was walked: up to `position`, after its last
     sound batch, of which these are the first bytes."""
 
     path: str
@@ -79,10 +79,10 @@ class LogTails:
         self._tails: dict[str, _Tail] = {}
 
     def end(self, log: PartitionLog) -> LogEnd:
-        """The offset behind the last sound batch: whole, and its checksum right.
+        """The offset after the last sound batch: whole, and its checksum right.
 
         What is torn or half-written at the end does not count, and of what is damaged before it
-        the reader will tell. A last segment that is gone by now ends where it did.
+        the reader will tell. A last segment that was deleted by now ends where it did.
         """
         start = log_bounds(log, EndRule.LOG_END).start_offset
         if not log.segments:

@@ -26,7 +26,7 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.partitions.served_faults import ServedSegment, consumers_stop_at
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.log_bounds import told_end, with_indexes
+from kafkalog.storage.reading.log_bounds import recorded_end, with_indexes
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 
 
@@ -79,7 +79,7 @@ def _missing_offsets(log: PartitionLog, plan: RecoveryPlan) -> int | None:
     """Offsets that the log had by checkpoints or indexes and does not have once the broker runs."""
     if plan.log_end_offset is None:
         return None
-    told = with_indexes(told_end(log), plan.log_end_offset)
+    told = with_indexes(recorded_end(log), plan.log_end_offset)
     return max(told.offset - plan.log_end_offset, 0)
 
 

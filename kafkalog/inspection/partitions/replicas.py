@@ -92,7 +92,7 @@ class _Content:
 
     def damaged_ranges(self, latest_end: int, elsewhere: list[OffsetSpan]) -> list[TableRow]:
         """Each damaged range with the offsets that may be lost there: up to the next sound batch
-        or, behind the last, to where the longest replica ends."""
+        or, after the last, to where the longest replica ends."""
         rows: list[TableRow] = []
         for path, row in self.damaged:
             start = row[EXPECTED_OFFSET]

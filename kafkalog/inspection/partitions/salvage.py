@@ -36,7 +36,7 @@ from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.files.output_files import write_file
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, SegmentFile
-from kafkalog.storage.reading.log_bounds import ToldEnd, told_end
+from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
 from kafkalog.storage.writing.log_settings import NEVER, LogSettings
@@ -95,11 +95,11 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
 
 
 def _salvaged(log: PartitionLog, writer: LogWriter, settings: SalvageSettings) -> TableRow:
-    salvage = _Salvage(writer, log.is_compacted, told_end(log), settings.keeps_doubtful)
+    salvage = _Salvage(writer, log.is_compacted, recorded_end(log), settings.keeps_doubtful)
     for segment in log.segments:
         salvage.add_segment(segment)
     if not log.segments:
-        salvage.note_missing_end(log.path, missing_end(log.log_start, 0, salvage.told_end))
+        salvage.note_missing_end(log.path, missing_end(log.log_start, 0, salvage.recorded_end))
     return salvage.row()
 
 
@@ -166,7 +166,7 @@ class _Salvage:
 
     writer: LogWriter
     is_compacted: bool
-    told_end: ToldEnd | None
+    recorded_end: RecordedEnd | None
     keeps_doubtful: bool
     segments: int = 0
     source_bytes: int = 0
@@ -207,7 +207,7 @@ class _Salvage:
                 self._place(file, segment.next_base_offset)
             size = file.size
         if segment.next_base_offset is None:
-            missing = missing_end(batches.next_offset, size, self.told_end)
+            missing = missing_end(batches.next_offset, size, self.recorded_end)
             self.note_missing_end(segment.path, missing)
         self._note_hole(segment, max(batches.next_offset, self.writer.next_offset))
 
@@ -289,14 +289,16 @@ class _Salvage:
 
     def _note_hole(self, segment: SegmentFile, next_offset: int) -> None:
         """Offsets between the end of a segment and the next are lost if none was cleaned away."""
-        follower = segment.next_base_offset
-        if follower is None or next_offset >= follower:
+        next_base_offset = segment.next_base_offset
+        if next_base_offset is None or next_offset >= next_base_offset:
             return
         if self._open or self.is_compacted:
-            self._settle(follower)
+            self._settle(next_base_offset)
             return
         detail = "offsets that are in no segment"
-        self._note_offsets(segment.path, Fault.SEGMENT_HOLE, detail, next_offset, follower - 1)
+        self._note_offsets(
+            segment.path, Fault.SEGMENT_HOLE, detail, next_offset, next_base_offset - 1
+        )
 
     def note_missing_end(self, path: str, missing: FaultyRange | None) -> None:
         """What damage at the end of the log does not account for."""

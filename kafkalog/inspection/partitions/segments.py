@@ -127,7 +127,7 @@ def _by_offset(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
 
 
 def _snapshots(segment: FoundSegment, all_snapshots: Sequence[tuple[int, Entry]]) -> list[Entry]:
-    """The producer snapshots at the segment's offsets, of the last segment those behind it too."""
+    """The producer snapshots at the segment's offsets, of the last segment those after it too."""
     if (
         segment.status not in (SegmentStatus.ACTIVE, SegmentStatus.LIVE, SegmentStatus.NOT_SERVED)
         or segment.name.mark

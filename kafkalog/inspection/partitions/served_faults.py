@@ -1,6 +1,6 @@
 """What damage stays in what a broker serves once it has started, and where consumers stop at it.
 
-A broker that was stopped cleanly checks nothing, and any other only what lies behind the recovery
+A broker that was stopped cleanly checks nothing, and any other only what lies after the recovery
 point; records it never checks. What it serves, consumers check. Rule: docs/format.md F128.
 """
 

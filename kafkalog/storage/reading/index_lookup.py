@@ -30,7 +30,7 @@ _ZEROS_READ = 1024 * 1024
 
 
 class _IndexFile:
-    """An index of which only the entries that are asked for are read.
+    """An index of which only the entries that are requested are read.
 
     Answers are right if the entries rise; if not they are some entries, or none. They are none
     where some of what was looked at cannot be read.
@@ -43,7 +43,7 @@ class _IndexFile:
         self._file = InputFile(path)
         self._base_offset = base_offset
         entries = self._file.size // self._entry_struct.size
-        # A broker that was not stopped leaves zeros behind the entries.
+        # A broker that was not stopped leaves zeros after the entries.
         if entries and self._is_zero(entries - 1):
             entries = bisect_left(range(entries), True, key=self._is_zero)
         self._entries = entries
@@ -176,7 +176,7 @@ def last_indexed_offset(log_path: str, base_offset: int) -> int | None:
 
 
 def start_position(log_path: str, first_offset: int) -> int:
-    """Where a walk may begin that looks for offsets from `first_offset` on; 0 if nothing tells."""
+    """Where a walk may begin that looks for offsets from `first_offset` on; 0 if nothing says."""
     name = segment_file_name(os.path.basename(log_path))
     if name is None or not name.base_offset < first_offset < LARGEST_OFFSET:
         return 0
@@ -251,7 +251,7 @@ def is_zero_filled(file: Readable, position: int) -> bool:
 
 def first_offset_from(log_path: str, timestamp_ms: int) -> int:
     """An offset below which no record of a segment has this timestamp or a later one, by its time
-    index; 0 where nothing tells.
+    index; 0 where nothing says.
 
     What an entry says holds for all batches up to its own, also where later entries are missing.
     It is believed if the batch of its offset has its time. Rule: docs/options.md F505.

@@ -29,7 +29,7 @@ class LogBounds:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldEnd:
+class RecordedEnd:
     """An offset that a log had reached, by the checkpoints beside it, 0 where they do not name the
     log; `is_clean` is True where a clean stop wrote them, after all else.
 
@@ -44,12 +44,12 @@ class ToldEnd:
     is_by_indexes: bool = False
 
 
-def told_end(log: PartitionLog) -> ToldEnd:
+def recorded_end(log: PartitionLog) -> RecordedEnd:
     """Return where a log ends at the least: at its high watermark, or at the offset up to which it
     was flushed, whichever is later."""
     key, log_dir = log.topic_partition, log.log_dir
     checkpoints = (log_dir.high_watermarks, log_dir.recovery_points)
-    return ToldEnd(
+    return RecordedEnd(
         max(0 if key is None else checkpoint.get(key, 0) for checkpoint in checkpoints),
         log_dir.is_clean_shutdown,
         log.segments[-1].path if log.segments else None,
@@ -57,7 +57,7 @@ def told_end(log: PartitionLog) -> ToldEnd:
     )
 
 
-def with_indexes(told: ToldEnd, log_end: int) -> ToldEnd:
+def with_indexes(told: RecordedEnd, log_end: int) -> RecordedEnd:
     """Return the end that the indexes of the last segment name, where that is later and the log
     ends at `log_end`, at the segment's base: without a batch in it, an entry is of a lost one. The
     same of indexes that are there without their log."""
@@ -69,7 +69,7 @@ def with_indexes(told: ToldEnd, log_end: int) -> ToldEnd:
         last_offset = last_indexed_offset(orphaned, log_end)
     if last_offset is None or last_offset < told.offset:
         return replace(told, last_log=None)
-    return ToldEnd(last_offset + 1, told.is_trimmed, is_by_indexes=True)
+    return RecordedEnd(last_offset + 1, told.is_trimmed, is_by_indexes=True)
 
 
 def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:

@@ -26,7 +26,7 @@ from kafkalog.storage.recovery.framing import Frame
 class LogChunk:
     """Whole batches as they lie one after another in a segment's file; none at the log's end.
 
-    `offset` is what was asked for: the first batch may begin below it. `next_offset` is where to
+    `offset` is what was requested: the first batch may begin below it. `next_offset` is where to
     read on.
     """
 
@@ -45,7 +45,7 @@ class LogChunk:
             position += size
 
     def records(self, *, max_batch_bytes: int = MAX_BATCH_BYTES) -> Iterator[Record]:
-        """The records from the asked offset on, control records included.
+        """The records from the requested offset on, control records included.
 
         Raises CorruptDataError, its position that of the batch in the file.
         """
@@ -169,7 +169,7 @@ class LogReader:
         return LogChunk(offset, last.header.last_offset + 1, data, path, first.position)
 
     def _frames(self, file: InputFile, segment: _Segment, offset: int) -> Iterator[Frame]:
-        """The batches of a segment, from one that is not behind `offset` on."""
+        """The batches of a segment, from one that is not after `offset` on."""
         bounds = offset_bounds(segment.base_offset, segment.next_base_offset)
         base_offset, next_offset, end = self._last_read
         if (base_offset, next_offset) != (segment.base_offset, offset):
@@ -184,7 +184,7 @@ class LogReader:
                 return
             raise error.located(file.path, error.position, error.base_offset) from error
         if end < file.size and segment.next_base_offset is not None:
-            detail = f"{file.size - end} bytes at the end of a segment are no whole batch"
+            detail = f"{file.size - end} bytes at the end of a segment are not a whole batch"
             raise CorruptDataError("truncated", detail, position=end, path=file.path)
 
     def _check(self, file: InputFile, frame: Frame) -> None:

@@ -108,7 +108,7 @@ def offset_range(
     lookup: TimeLookup,
     stable_offset: int | None = None,
 ) -> OffsetRange:
-    """The offsets of `log` that are asked for, those below `stable_offset` if it is given.
+    """The offsets of `log` that are requested, those below `stable_offset` if it is given.
 
     Raises DataLossError, or clamps and logs, where they lie outside the log, and OptionError where
     they end before they begin.
@@ -116,7 +116,7 @@ def offset_range(
     bounds = log_bounds(log, request.end_rule)
     if stable_offset is not None:
         ends = [stable_offset] if bounds.end_offset is None else [stable_offset, bounds.end_offset]
-        # A segment's file that is asked for by itself can lie behind the stable offset.
+        # A segment's file that is requested by itself can lie after the stable offset.
         bounds = LogBounds(bounds.start_offset, max(bounds.start_offset, min(ends)))
     start, asked_start = _start(log, request, bounds, lookup)
     end, asked_end = _end(log, request, bounds, lookup)
@@ -132,7 +132,7 @@ def offset_range(
 def _start(
     log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
 ) -> tuple[int | None, int | None]:
-    """Where to start, None for the latest offset; and the same if it was asked for by number."""
+    """Where to start, None for the latest offset; and the same if it was requested by number."""
     limit = request.starting
     if isinstance(limit, Everything):
         return bounds.start_offset, None

@@ -64,7 +64,7 @@ def read_oldest_file(
     """The file's entries with offsets [first_offset, end_offset), and what is damaged.
 
     Of entries below only the lengths are looked at. Where no length and magic of an entry is, the
-    rest of the file is one range: messages bear no mark by which others could be found behind it.
+    rest of the file is one range: messages bear no mark by which others could be found after it.
     """
     position = 0
     while position < file.size and base_offset + position < end_offset:

@@ -1,4 +1,4 @@
-"""Which files have to be read for the asked offsets, and which of them go into one task."""
+"""Which files have to be read for the requested offsets, and which of them go into one task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OffsetEntry
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
-from kafkalog.storage.reading.log_bounds import EndRule, ToldEnd, log_bounds, told_end
+from kafkalog.storage.reading.log_bounds import EndRule, RecordedEnd, log_bounds, recorded_end
 from kafkalog.storage.reading.offset_ranges import OffsetRange
 from kafkalog.storage.reading.replica_reads import Filling, ReplicaSet
 
@@ -36,10 +36,10 @@ class CommittedRead:
 
 @dataclass(frozen=True, slots=True)
 class SegmentRead:
-    """One segment's part of what is asked: offsets [first_offset, end_offset).
+    """One segment's part of what is requested: offsets [first_offset, end_offset).
 
-    `asked_start`, `asked_end` and `told_end` are set on a log's last segment only, where an offset
-    beyond the log's end shows.
+    `asked_start`, `asked_end` and `recorded_end` are set on a log's last segment only, where an
+    offset beyond the log's end shows.
 
     A part of a larger segment begins at `start_position`, as an index says: a hint. `size` is about
     how many bytes it has, `asked_offset` where the whole read begins, `next_position` the start
@@ -62,7 +62,7 @@ class SegmentRead:
     is_compacted: bool = False
     asked_start: int | None = None
     asked_end: int | None = None
-    told_end: ToldEnd | None = None
+    recorded_end: RecordedEnd | None = None
     filling: Filling | None = None
     committed: CommittedRead | None = None
     start_position: int = 0
@@ -84,25 +84,25 @@ def replica_reads(
 def segment_reads(
     log: PartitionLog, offsets: OffsetRange, committed: CommittedRead | None = None
 ) -> Iterator[SegmentRead]:
-    """The segments of a log that can hold asked offsets, judged by their names."""
+    """The segments of a log that can hold requested offsets, judged by their names."""
     is_asked = offsets.asked_start is not None or offsets.asked_end is not None
     end = LARGEST_OFFSET if offsets.end is None else offsets.end
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     for segment in log.segments:
-        follower = segment.next_base_offset
-        is_last = follower is None
-        # Only a reader of the last segment can tell that asked offsets lie beyond the log's end.
+        next_base_offset = segment.next_base_offset
+        is_last = next_base_offset is None
+        # Only a reader of the last segment sees that requested offsets lie beyond the log's end.
         is_needed = is_last and (is_asked or not offsets.is_empty)
         if not is_needed and not _may_hold(segment, offsets.start, end):
             continue
-        # A segment that is cut goes on behind its end with offsets that count elsewhere.
-        cut = follower if segment.is_cut else None
+        # A segment that is cut goes on after its end with offsets that count elsewhere.
+        cut = next_base_offset if segment.is_cut else None
         yield SegmentRead(
             path=segment.path,
             topic=log.topic,
             partition=log.partition,
             base_offset=segment.base_offset,
-            next_base_offset=None if segment.is_cut else follower,
+            next_base_offset=None if segment.is_cut else next_base_offset,
             size=segment.size,
             first_offset=offsets.start,
             end_offset=end if cut is None else min(end, cut),
@@ -114,14 +114,14 @@ def segment_reads(
             is_compacted=log.is_compacted,
             asked_start=offsets.asked_start if is_last else None,
             asked_end=offsets.asked_end if is_last else None,
-            told_end=told_end(log) if is_last else None,
+            recorded_end=recorded_end(log) if is_last else None,
             committed=committed,
         )
 
 
 def _may_hold(segment: SegmentFile, start: int, end: int) -> bool:
-    base, follower = segment.base_offset or 0, segment.next_base_offset
-    return max(base, start) < end and (follower is None or start < follower)
+    base, next_base_offset = segment.base_offset or 0, segment.next_base_offset
+    return max(base, start) < end and (next_base_offset is None or start < next_base_offset)
 
 
 def in_parts(
@@ -143,7 +143,7 @@ def in_parts(
             next_position=next_place or None,
             asked_start=None,
             asked_end=None,
-            told_end=None,
+            recorded_end=None,
         )
         for first, behind, place, next_place in zip(
             firsts[:-1], firsts[1:], places[:-1], places[1:], strict=True

@@ -32,7 +32,7 @@ class Filling:
 
     The segment itself counts up to `own_end`. `fills_gaps` is False where the cleaner leaves gaps:
     then only damage is filled, and what is missing at the end. `end_is_known` is True where the
-    end of the segment's offsets is no guess: damage behind it has lost none.
+    end of the segment's offsets is no guess: damage after it has lost none.
     """
 
     others: tuple[OtherSegment, ...]
@@ -74,7 +74,7 @@ class ReplicaSet:
     @property
     def _own_end(self) -> int:
         """Up to where the best replica itself counts. Where nothing speaks against its own end,
-        whatever is sound behind it counts as well."""
+        whatever is sound after it counts as well."""
         end = self.agreed_ends[0]
         return LARGEST_OFFSET if end == self.facts[0].log_end else end
 

@@ -33,7 +33,7 @@ class ReplicaFacts:
     """What a replica's files say. `epochs` are its leader epochs by their starts, empty if not
     known; `tail` are the sound batches of its last segment, in order, and `tail_base` is where that
     begins. `earlier` are those of the segments before it that lie where another replica's tail has
-    a gap. `is_empty` is True without a segment, `ends_soundly` False with damage behind the last
+    a gap. `is_empty` is True without a segment, `ends_soundly` False with damage after the last
     sound batch."""
 
     log_start: int
@@ -53,7 +53,7 @@ class ReplicaFacts:
 def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
     """Where a replica's log ends, not counting batches that lie elsewhere in another replica.
 
-    No checksum covers a batch's base offset. One behind a gap that another replica has with the
+    No checksum covers a batch's base offset. One after a gap that another replica has with the
     same bytes where the gap begins has a damaged offset.
     """
     known = {
@@ -68,7 +68,7 @@ def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
 
 
 def gaps(replica: ReplicaFacts) -> Iterator[tuple[int, BatchFact]]:
-    """Where gaps begin in the replica's last segment, each with the batch behind it."""
+    """Where gaps begin in the replica's last segment, each with the batch after it."""
     expected = replica.tail_base
     for fact in replica.tail:
         if fact.base_offset != expected:

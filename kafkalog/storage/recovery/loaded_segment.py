@@ -59,7 +59,7 @@ class LoadedSegment:
         return None if first is None else first.position
 
     def next_offset(self) -> int:
-        """The offset after the last batch, looked for behind the last entry of the index."""
+        """The offset after the last batch, looked for after the last entry of the index."""
         last = self.offset_entries[-1].offset if self.offset_entries else self.base_offset
         next_offset = self.base_offset
         for frame in self.frames_from(last):

@@ -51,7 +51,7 @@ class SnapshotFiles:
         return read_producer_snapshot(read_bytes(content)) if isinstance(content, str) else content
 
     def remove_strays(self, base_offsets: Sequence[int]) -> None:
-        """Remove those that belong to no segment, but for one behind them all: that is what a
+        """Remove those that belong to no segment, but for one after them all: that is what a
         clean shutdown leaves."""
         strays = sorted(self.contents.keys() - set(base_offsets))
         if strays and strays[-1] >= max(base_offsets, default=NO_VALUE):

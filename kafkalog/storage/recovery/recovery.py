@@ -60,7 +60,7 @@ class RecoverySettings:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A file that is cut at a position, and why; what lies behind it is lost."""
+    """A file that is cut at a position, and why; what lies after it is lost."""
 
     file: str
     position: int
@@ -330,7 +330,7 @@ class _Loader:
             end_offset = self._segments[-1].next_offset()
             if end_offset >= start:
                 return end_offset
-            # Here, other than behind a cut, no snapshot waits under another name.
+            # Here, other than after a cut, no snapshot waits under another name.
             for offset in list(self._snapshots.contents):
                 self._snapshots.remove(offset)
             self._delete(list(self._segments))

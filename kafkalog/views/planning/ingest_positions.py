@@ -177,9 +177,10 @@ def ingest_run(
     full_refresh: bool = False,
     token: str = "",
 ) -> IngestRun:
-    """What to read of the sources: what is new, or with `is_bounded` from their asked starts on.
+    """What to read of the sources: what is new, or with `is_bounded` from their requested starts
+    on.
 
-    Raises StatePositionError for another cluster's logs, OptionError for a start behind what the
+    Raises StatePositionError for another cluster's logs, OptionError for a start after what the
     table holds, which would leave a hole.
     """
     for source in sources:

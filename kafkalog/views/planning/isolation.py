@@ -21,11 +21,11 @@ def committed_read(
     logs: Sequence[tuple[PartitionLog, int]], options: ReadOptions
 ) -> CommittedRead | None:
     """How committed records are read from a log, which is the first of its replicas, each given
-    with the offset up to which it is of that one's lineage; None where all records are asked for,
+    with the offset up to which it is of that one's lineage; None where all records are requested,
     or where there are no transactions.
 
     What keeps the last stable offset from the end is logged. Raises CorruptDataError where damage
-    behind it may hide that it is further on, in mode FAILFAST.
+    after it may hide that it is further on, in mode FAILFAST.
     """
     if options.isolation is Isolation.READ_UNCOMMITTED or options.view not in ISOLATED_VIEWS:
         return None
@@ -56,7 +56,7 @@ def committed_read(
 def _hiding(damage: CorruptDataError) -> CorruptDataError:
     return CorruptDataError(
         damage.fault,
-        f"{damage.detail}; it may hide the end of a transaction, and what is behind the last "
+        f"{damage.detail}; it may hide the end of a transaction, and what is after the last "
         "stable offset is not read",
         position=damage.position,
         path=damage.path,

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kafkalog.columns.batches.byte_ranges import missing_end_rows
 from kafkalog.columns.table_rows import table_batch
 from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_checkpoints
-from kafkalog.storage.reading.log_bounds import told_end
+from kafkalog.storage.reading.log_bounds import recorded_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,4 +38,4 @@ def read_lost_log(read: LostLogRead, columns: tuple[str, ...]) -> Iterator[pa.Re
 
 
 def _missing(log: PartitionLog) -> Iterator[dict[str, object]]:
-    return missing_end_rows(log.log_start, 0, told_end(log))
+    return missing_end_rows(log.log_start, 0, recorded_end(log))

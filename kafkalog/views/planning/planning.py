@@ -130,7 +130,7 @@ def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, 
 def _task_size(options: ReadOptions) -> TaskSize:
     return TaskSize(
         options.max_partition_bytes,
-        # Of the driver's machine: nobody tells how many the executors have.
+        # Of the driver's machine: how many the executors have is unknown.
         os.cpu_count() or 1,
         options.min_partitions,
         options.max_records_per_partition,
@@ -190,7 +190,7 @@ def _refuse_oldest_layout(view: View, logs: Iterable[PartitionLog]) -> None:
     oldest = next(filter(is_oldest_layout, logs), None)
     if oldest is not None and view is not View.RECORDS:
         raise UnsupportedFormatError(
-            f"{oldest.path} has files of Kafka 0.7's layout, of which view {view.value} has no "
+            f"{oldest.path} has files of Kafka 0.7's layout, for which view {view.value} has no "
             "rows: view records reads them, and "
             "kafkalog.storage.reading.oldest_log.read_oldest_file says what is in each range"
         )
@@ -296,7 +296,7 @@ def time_lookup(replicas: ReplicaSet) -> TimeLookup:
 
 
 def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog]) -> None:
-    """Say which logs are read to their end although the high watermark was asked for."""
+    """Log which logs are read to their end although the high watermark was requested."""
     unknown = [log.name for log in logs if log_bounds(log, rule).end_offset is None]
     if rule is EndRule.HIGH_WATERMARK and unknown:
         _logger.warning(
@@ -307,7 +307,7 @@ def _report_missing_high_watermarks(rule: EndRule, logs: Iterable[PartitionLog])
 
 
 def _report_tiered_storage(logs: Iterable[PartitionLog]) -> None:
-    """Say which logs begin in tiered storage, of which nothing is read."""
+    """Log which logs begin in tiered storage, which is not read."""
     for log in logs:
         start, local_start = earliest_offset(log), earliest_local_offset(log)
         if start < local_start:

@@ -24,7 +24,7 @@ _ELSEWHERE = "another --output keeps both"
 class StateSource:
     """A partition as it is found: the offsets [log_start_offset, end_offset) make up its state.
 
-    `start_offset` is the first that is asked for; `segments` are those of the replica that counts.
+    `start_offset` is the first that is requested; `segments` are those of the replica that counts.
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
     log_end, high_watermark, last_stable_offset or asked.
     """
@@ -63,14 +63,14 @@ class StateSource:
 
     @property
     def doubt(self) -> str:
-        """What to tell of a state that is not exact."""
+        """Return what to report of a state that is not exact."""
         return (
             f"NOT EXACT: {self.name} at offset {self.end_offset}: the cleaner has been there, and "
-            f"older values may be gone; exact from offset {self.exact_from_offset} on"
+            f"older values may be missing; exact from offset {self.exact_from_offset} on"
         )
 
     def leader_epoch_before(self, offset: int) -> int | None:
-        """The leader epoch of the record before an offset, None if the files do not tell."""
+        """The leader epoch of the record before an offset, None if the files do not say."""
         epochs = [each.epoch for each in self.leader_epochs if each.start_offset < offset]
         return epochs[-1] if epochs else None
 
@@ -287,7 +287,7 @@ def _not_empty(
 def _refuse_other_settings(recorded: StateSettings, asked: StateSettings) -> None:
     if recorded != asked:
         raise StatePositionError(
-            f"the table was built with {_named(recorded)}, this run is asked for {_named(asked)}: "
+            f"the table was built with {_named(recorded)}, this run has {_named(asked)}: "
             f"ask for the same; {_ANEW}"
         )
 
@@ -344,8 +344,8 @@ def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
 def _why_behind(source: StateSource, position: int) -> str:
     if source.end_from == "asked":
         return (
-            f"{source.name}: asked is the state at offset {source.end_offset}, the table is at "
-            f"{position} already: {_ELSEWHERE}, --full-refresh takes this one back"
+            f"{source.name}: the state at offset {source.end_offset} was requested, the table is "
+            f"at {position} already: {_ELSEWHERE}, --full-refresh takes this one back"
         )
     ends = f"ends at offset {source.end_offset} ({source.end_from})"
     if source.log_end_offset >= position:

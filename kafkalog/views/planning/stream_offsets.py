@@ -109,7 +109,7 @@ class StreamEnds:
 
 
 def present_logs(options: ReadOptions) -> list[PartitionLog]:
-    """The logs of what was asked for, as far as it is there.
+    """The logs of what was requested, as far as it is there.
 
     Raises LogDirError for files and directories that a broker does not write to, and
     UnsupportedFormatError for Kafka 0.7's layout.
@@ -173,7 +173,7 @@ def new_ends(
     for topic, partition in sorted(starts.keys() - found.keys()):
         report_data_loss(
             f"partition {topic}-{partition} was read up to offset {starts[topic, partition]} and "
-            "is not there any more",
+            "no longer exists",
             fail=fail_on_data_loss,
         )
     ends = {}
@@ -194,7 +194,9 @@ def _why_not(start: int | None, found: PartitionEnd) -> str | None:
     if start is None:
         if found.start == 0:
             return None
-        return f"is new to the stream and begins at offset {found.start}: what was before is gone"
+        return (
+            f"is new to the stream and begins at offset {found.start}: earlier records were deleted"
+        )
     if found.log_end < start:
         return (
             f"ends at offset {found.log_end} and was read up to {start}: it was truncated, created "

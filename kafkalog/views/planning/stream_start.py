@@ -74,7 +74,7 @@ def micro_batch(
     """The options of a batch read of the offsets between, and the logs; None if there are none.
 
     A partition that has no start is new, and read from its first offset. Raises DataLossError, or
-    logs, where one is gone.
+    logs, where one was deleted.
     """
     starts, ends = parsed_offsets(start), parsed_offsets(end)
     if all(starts.get(key, 0) >= offset for key, offset in ends.items()):
@@ -84,7 +84,7 @@ def micro_batch(
     asked = {key: starts.get(key, EARLIEST) for key in ends if starts.get(key, 0) < ends[key]}
     for topic, partition in sorted(asked.keys() - present):
         report_data_loss(
-            f"partition {topic}-{partition} is not there any more, of which offsets up to "
+            f"partition {topic}-{partition} no longer exists; its offsets up to "
             f"{ends[topic, partition]} were to be read",
             fail=options.offsets.fail_on_data_loss,
         )

@@ -52,7 +52,7 @@ def read_commits(
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], segment: SegmentRead) -> Iterator[pa.RecordBatch]:
-    """What was filled from other replicas comes behind the segment's own records."""
+    """What was filled from other replicas comes after the segment's own records."""
     if segment.filling is None:
         yield from batches
         return

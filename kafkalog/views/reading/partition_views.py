@@ -80,7 +80,7 @@ def read_replica_set(
 def read_partition(
     read: PartitionRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition in the asked view."""
+    """The rows of one partition in the requested view."""
     rows = list(PARTITION_VIEWS[options.view](read, options))
     if rows:
         yield table_batch(options.view.value, rows, log_columns(read.log), columns)

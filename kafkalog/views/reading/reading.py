@@ -1,4 +1,4 @@
-"""A task's half of a read: a segment's file into Arrow record batches of the asked columns."""
+"""A task's half of a read: a segment's file into Arrow record batches of the requested columns."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 from kafkalog.storage.names import oldest_base_offset
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.index_lookup import start_position
-from kafkalog.storage.reading.log_bounds import ToldEnd, told_end, with_indexes
+from kafkalog.storage.reading.log_bounds import RecordedEnd, recorded_end, with_indexes
 from kafkalog.storage.reading.offset_ranges import report_data_loss
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.storage.reading.renamed_files import opened
@@ -56,8 +56,8 @@ _ROWS_PER_BATCH = 4096
 
 @dataclass
 class _Read:
-    """The read of one segment into the asked view: `file` is now at `path`. `log_end` is where the
-    log ends, once all rows were taken."""
+    """The read of one segment into the requested view: `file` is now at `path`. `log_end` is where
+    the log ends, once all rows were taken."""
 
     file: InputFile
     segment: SegmentRead
@@ -96,12 +96,12 @@ class _Read:
 def read_segment(
     segment: SegmentRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one segment in the asked view."""
+    """Yield the rows of one segment in the requested view."""
     try:
         file = opened(segment.path)
     except FileNotFoundError:
         message = (
-            f"{segment.path} is not there any more on {socket.gethostname()}, nor under another "
+            f"{segment.path} no longer exists on {socket.gethostname()}, nor under another "
             "name: deleted by retention or compaction since the read was planned, or never here"
         )
         report_data_loss(message, fail=options.offsets.fail_on_data_loss)
@@ -119,7 +119,7 @@ def read_segment(
 
 
 def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) -> None:
-    """Do what `mode` says with damage behind the last sound batch of a log, and with an end that
+    """Do what `mode` says with damage after the last sound batch of a log, and with an end that
     is missing: they held the newest records. A read that ends at the log end does not get there."""
     if not log.segments:
         report_lost_log(log, LARGEST_OFFSET, options)
@@ -129,21 +129,21 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
     asked = SegmentOptions.of(segment, first_offset=log_end)
     with InputFile(segment.path) as file:
         SegmentRecords(FileWindow(file), asked, (), {}, damage.report).check()
-        _report_missing_end(told_end(log), log_end, LARGEST_OFFSET, file.size, damage)
+        _report_missing_end(recorded_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()
 
 
 def report_lost_log(log: PartitionLog, asked_end: int, options: ReadOptions) -> None:
     """Do what `mode` says where no segment of a log is left, and so nothing that is read."""
     damage = _Damage(log.path, options.mode)
-    _report_missing_end(told_end(log), log.log_start, asked_end, 0, damage)
+    _report_missing_end(recorded_end(log), log.log_start, asked_end, 0, damage)
     damage.summarise()
 
 
 def _records(
     read: _Read, columns: tuple[str, ...] | None = None, *, with_control_records: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the records with these columns, None for those that were asked for."""
+    """Yield the records with these columns, None for those that were requested."""
     segment, window = read.segment, FileWindow(read.file)
     columns = read.columns if columns is None else columns
     damage = _Damage(read.path, read.options.mode)
@@ -178,14 +178,17 @@ def _records(
     read.log_end = records.log_end
     if read.options.timestamps is None:
         found_end = max(read.log_end, segment.first_offset)
-        _report_missing_end(segment.told_end, found_end, segment.end_offset, window.size, damage)
+        _report_missing_end(
+            segment.recorded_end, found_end, segment.end_offset, window.size, damage
+        )
     damage.summarise()
 
 
 def _report_missing_end(
-    told: ToldEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
+    told: RecordedEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
 ) -> None:
-    """After a clean stop the records up to the told end were there. Rule: docs/format.md F76."""
+    """After a clean stop the records up to the recorded end were there. Rule: docs/format.md
+    F76."""
     if told is None or not told.is_clean:
         return
     told = with_indexes(told, log_end)
@@ -295,7 +298,7 @@ def _byte_ranges(read: _Read) -> Iterator[pa.RecordBatch]:
         window,
         read.segment_options(),
         is_compacted=segment.is_compacted,
-        told_end=segment.told_end,
+        recorded_end=segment.recorded_end,
     )
     is_all = read.options.view is View.BYTE_RANGES
     rows = (row for row in ranges.rows() if is_all or row.get("kind") is not None)

@@ -13,7 +13,7 @@ from kafkalog.storage.partition_log import PartitionLog
 
 PLANNED, READ = "kafkalog planned", "kafkalog read"
 
-# Spark collects what is logged only where it is told to; nobody else hears of it.
+# Spark collects what is logged only where it is configured to.
 _logger = logging.getLogger(__name__)
 _logger.setLevel(logging.INFO)
 

@@ -21,7 +21,7 @@ def reported_damage(data_dir: DataDir, mode: Mode, advice: str) -> Iterator[OnFi
     """What to report findings to while the files are read: damage is an error, with `advice`, or
     is passed over and logged, as `mode` says.
 
-    Raises CorruptDataError for damage, DataLossError for a file that is not there any more.
+    Raises CorruptDataError for damage, DataLossError for a file that no longer exists.
     """
     passed = PassedDamage(mode)
 
@@ -38,7 +38,7 @@ def reported_damage(data_dir: DataDir, mode: Mode, advice: str) -> Iterator[OnFi
         yield report
     except FileNotFoundError as error:
         raise DataLossError(
-            f"{error.filename} is not there any more: the server, or who cleans up behind it, has "
+            f"{error.filename} no longer exists: the server, or a cleanup after it, has "
             "purged it since the read was planned; read again"
         ) from None
     passed.summarise(f"{data_dir.path}: {passed.count} damaged places in all")

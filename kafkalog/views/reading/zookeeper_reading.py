@@ -1,4 +1,5 @@
-"""A task's half of a read of ZooKeeper's files: one server's data directory in the asked view."""
+"""A task's half of a read of ZooKeeper's files: one server's data directory in the requested
+view."""
 
 from __future__ import annotations
 
@@ -71,13 +72,13 @@ def _rows(
 
 def _check_reached(data_dir: DataDir, tree: TreeAt, options: ZookeeperOptions) -> None:
     """Raise DataLossError for a zxid that is later than all files. One between two leaders' is not;
-    nor is one behind damage that the user lets pass."""
+    nor is one after damage that the user lets pass."""
     asked = options.zxid
     if asked is None or options.mode is not Mode.FAILFAST:
         return
     last = max(tree.zxid, *(file.zxid for file in (*data_dir.snapshots, *data_dir.logs)))
     if asked > last:
         raise DataLossError(
-            f"{data_dir.path} ends at zxid {last:#x}, before the asked {asked:#x}: ask for an "
+            f"{data_dir.path} ends at zxid {last:#x}, before the requested {asked:#x}: request an "
             "earlier one, or for none to get the last; mode=PERMISSIVE takes what there is"
         )

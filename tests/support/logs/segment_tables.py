@@ -15,7 +15,7 @@ from kafkalog.columns.records.segment_reader import (
     SegmentByteRanges,
     SegmentRecords,
 )
-from kafkalog.storage.reading.log_bounds import ToldEnd
+from kafkalog.storage.reading.log_bounds import RecordedEnd
 from tests.support.logs.both_readers import memory_window
 
 
@@ -41,12 +41,16 @@ def records_table(
 
 
 def byte_ranges(
-    data: bytes, *, is_compacted: bool = False, told_end: ToldEnd | None = None, **options: Any
+    data: bytes,
+    *,
+    is_compacted: bool = False,
+    recorded_end: RecordedEnd | None = None,
+    **options: Any,
 ) -> list[dict[str, Any]]:
     """View `byte_ranges` of one segment."""
     window = memory_window(data)
     return list(
         SegmentByteRanges(
-            window, SegmentOptions(**options), is_compacted=is_compacted, told_end=told_end
+            window, SegmentOptions(**options), is_compacted=is_compacted, recorded_end=recorded_end
         ).rows()
     )

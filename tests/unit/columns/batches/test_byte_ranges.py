@@ -16,7 +16,7 @@ from kafkalog.columns.table_rows import table_batch
 from kafkalog.format.message_set import write_message_set, write_old_message
 from kafkalog.format.record_batch import BatchFields, with_checksum, write_batch
 from kafkalog.format.records import Record
-from kafkalog.storage.reading.log_bounds import ToldEnd
+from kafkalog.storage.reading.log_bounds import RecordedEnd
 from kafkalog.wire.compression import CompressionType
 from tests.support.golden.fixture_sets import CONSUMERS, unique_segments
 from tests.support.logs.samples import batch, consecutive, joined, segments
@@ -209,12 +209,12 @@ def test_what_checkpoints_tell_beyond_the_last_batch_is_missing(
     is_clean: bool, severity: str
 ) -> None:
     # F76: cut between two batches, nothing of the file itself is damaged.
-    told = ToldEnd(9, is_clean)
-    rows = byte_ranges(joined(consecutive(2)), told_end=told, base_offset=0)
+    told = RecordedEnd(9, is_clean)
+    rows = byte_ranges(joined(consecutive(2)), recorded_end=told, base_offset=0)
     assert brief(rows)[1:] == [(2 * SIZE, 0, "valid", 0, 0, "missing_end", severity)]
     assert (rows[1]["base_offset"], rows[1]["last_offset"]) == (6, 8)
-    assert len(byte_ranges(joined(consecutive(3)), told_end=told, base_offset=0)) == 1
-    empty = byte_ranges(b"", told_end=told, base_offset=7)
+    assert len(byte_ranges(joined(consecutive(3)), recorded_end=told, base_offset=0)) == 1
+    empty = byte_ranges(b"", recorded_end=told, base_offset=7)
     assert [(row.get("kind"), row.get("base_offset")) for row in empty] == [
         (None, None),
         ("missing_end", 7),

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.storage.partition_log import LogDir
-from kafkalog.storage.reading.log_bounds import ToldEnd
+from kafkalog.storage.reading.log_bounds import RecordedEnd
 from kafkalog.storage.reading.offset_ranges import OffsetRange
 from kafkalog.storage.reading.read_plan import (
     LEAST_PART_BYTES,
@@ -55,7 +55,7 @@ def test_a_read_carries_all_that_a_task_needs() -> None:
         next_base_offset=None,
         asked_start=20,
         asked_end=150,
-        told_end=ToldEnd(0, is_clean=False, last_log=log.segments[1].path),
+        recorded_end=RecordedEnd(0, is_clean=False, last_log=log.segments[1].path),
     )
     offsets = OffsetRange(20, 150, log_start=5, asked_start=20, asked_end=150)
     assert list(segment_reads(log, offsets)) == [common, last]
@@ -130,7 +130,7 @@ def test_a_file_that_tells_no_offset_is_read_whole() -> None:
         first_offset=0,
         end_offset=LARGEST_OFFSET,
         input_path="logs",
-        told_end=ToldEnd(0, is_clean=False, last_log=log.segments[0].path),
+        recorded_end=RecordedEnd(0, is_clean=False, last_log=log.segments[0].path),
     )
 
 

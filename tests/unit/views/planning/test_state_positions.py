@@ -60,7 +60,7 @@ def test_a_new_partition_is_read_from_its_log_start() -> None:
         ({"topic_id": "second"}, "it was deleted and created again"),
         ({"end_offset": 80, "log_end_offset": 80}, "this is an older copy of the log"),
         ({"end_offset": 80}, "another --stop-at"),
-        ({"end_offset": 80, "end_from": "asked"}, "asked is the state at offset 80"),
+        ({"end_offset": 80, "end_from": "asked"}, "the state at offset 80 was requested"),
         ({"log_start_offset": 91, "end_offset": 95}, "deleted before it was read"),
         (
             {"leader_epochs": (EpochStart(1, 10), EpochStart(4, 50))},
