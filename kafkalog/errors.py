@@ -15,7 +15,7 @@ class FileCutError(KafkaLogError):
 
 class OutOfMemoryError(KafkaLogError):
     """Reading needs more memory than the process may have; `path` is the file that was being read,
-    None where that is not known."""
+    None if it is not known."""
 
     def __init__(self, path: str | None = None) -> None:
         self.path = path
@@ -59,7 +59,7 @@ class CorruptDataError(KafkaLogError):
         super().__init__(f"{message} ({advice})" if advice else message)
 
     def located(self, path: str, position: int, base_offset: int | None) -> CorruptDataError:
-        """The same error with the file, the batch's place in it and its base offset."""
+        """Return the same error with the file, the batch's place in it and its base offset."""
         return CorruptDataError(
             self.fault,
             self.detail,
@@ -126,12 +126,12 @@ class RowError(KafkaLogError):
 
 
 class LogDirError(KafkaLogError):
-    """A path that is no log directory, or directories that contradict each other."""
+    """A path that is not a log directory, or directories that contradict each other."""
 
 
 class RemoteFileError(KafkaLogError):
-    """A remote file or directory that could not be read: `doing` is what was tried, `reason` what
-    the file system said. A task that ends with it can be tried again."""
+    """A remote file or directory that could not be read: `doing` is the operation, `reason` the
+    file system's message. A task that ends with it can be tried again."""
 
     def __init__(self, path: str, doing: str, reason: str) -> None:
         self.path = path
@@ -147,11 +147,11 @@ class RemoteFileError(KafkaLogError):
 
 
 class DataLossError(KafkaLogError):
-    """Records were asked for that the log does not hold (any more)."""
+    """Requested records that the log does not hold (any more)."""
 
 
 class OffsetOutOfRangeError(DataLossError):
-    """An offset that a log does not hold; `start` and `end` are those that can be asked for."""
+    """An offset that a log does not hold; offsets from `start` to `end` are valid."""
 
     def __init__(self, log: str, offset: int, start: int, end: int) -> None:
         self.log = log
@@ -167,4 +167,4 @@ class OffsetOutOfRangeError(DataLossError):
 
 
 class StatePositionError(KafkaLogError):
-    """A table of state that cannot go on with the logs that are given."""
+    """A table of state that cannot continue with the given logs."""

@@ -1,4 +1,4 @@
-"""What the exit codes of jobs and commands mean, and how signals that stop them end them."""
+"""The exit codes of jobs and commands, and the signals that stop them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from enum import IntEnum
 from types import FrameType
 from typing import NoReturn
 
-# As shells have it for a process that a signal has ended.
+# As in shells, for a process that a signal has ended.
 INTERRUPTED = 128 + signal.SIGINT
 OUTPUT_CLOSED = 128 + signal.SIGPIPE
 
@@ -27,14 +27,15 @@ class ExitCode(IntEnum):
 
 
 def output_closed() -> int:
-    """The exit code where nobody reads the output any more; keeps the interpreter from writing the
-    rest of it when it ends."""
+    """Return the exit code for an output that its reader has closed; keep the interpreter from
+    writing the rest of it when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return OUTPUT_CLOSED
 
 
 class StoppedError(KeyboardInterrupt):
-    """A signal that ends a process. py4j mends its connection after no other exception."""
+    """A signal that ends a process. After any other exception py4j does not repair its
+    connection."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

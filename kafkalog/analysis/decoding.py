@@ -110,7 +110,7 @@ def _prefix_fault(payload: Column) -> Column:
         )
         .when(
             _first_byte(payload) != Magic.SCHEMA_ID,
-            F.concat(F.lit("no schema id: the first byte is "), first, F.lit(", not 00")),
+            F.concat(F.lit("not a schema id: the first byte is "), first, F.lit(", not 00")),
         )
         .when(
             F.length(payload) < ID_PREFIX_BYTES,

@@ -1,3 +1,3 @@
-"""What stands in keys and values: the messages of Kafka's internal topics, by one interpreter over
-schema data (docs/messages.md), and what schema registries write. Pure Python, no files.
+"""The contents of keys and values: the messages of Kafka's internal topics, by one interpreter over
+schema data (docs/messages.md), and the formats of schema registries. Pure Python, without files.
 """

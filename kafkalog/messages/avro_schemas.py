@@ -13,19 +13,18 @@ _NAMED = {"record", "error", "enum", "fixed"}
 
 
 def read_avro_schema(text: str) -> Any:
-    """The schema's JSON. Raises SchemaError for a text that is none."""
+    """Return the schema's JSON. Raises SchemaError if the text is not a schema."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"no Avro schema: {error}: {text[:80]}") from error
+        raise SchemaError(f"not an Avro schema: {error}: {text[:80]}") from error
 
 
 def standalone_avro_schema(text: str, references: Sequence[str]) -> str:
-    """The schema with the types that it takes from `references` written where it first uses them.
+    """Return the schema with the types from `references` inserted where it first uses them.
 
-    Each of the references stands behind those that it uses itself. Raises SchemaError for a name
-    that none of them defines, and for what is no schema or too deep.
-    """
+    Each reference comes after those that it uses itself. Raises SchemaError if no reference defines
+    a name, or if a text is not a schema or nested too deeply."""
     definitions: dict[str, Any] = {}
     try:
         for reference in references:
@@ -33,7 +32,7 @@ def standalone_avro_schema(text: str, references: Sequence[str]) -> str:
                 definitions.setdefault(name, definition)
         return json.dumps(_Expansion(definitions).expanded(read_avro_schema(text), ""))
     except (AttributeError, TypeError, RecursionError) as error:
-        raise SchemaError(f"no Avro schema: {error}: {text[:80]}") from error
+        raise SchemaError(f"not an Avro schema: {error}: {text[:80]}") from error
 
 
 class _Expansion:
@@ -49,7 +48,7 @@ class _Expansion:
         if isinstance(schema, str):
             return self._named_type(schema, namespace)
         if not isinstance(schema, dict):
-            raise SchemaError(f"no Avro schema: {str(schema)[:80]}")
+            raise SchemaError(f"not an Avro schema: {str(schema)[:80]}")
         kind = schema.get("type")
         if isinstance(kind, str) and kind in _NAMED:
             name = _full_name(schema, namespace)
@@ -97,7 +96,7 @@ def _full_name(schema: dict[str, Any], namespace: str) -> str:
 
 
 def _definitions(schema: Any, namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """All named types in a schema by their full names, which they have for a name as well."""
+    """Yield all named types in a schema by their full names, which they have for a name as well."""
     if isinstance(schema, list):
         for branch in schema:
             yield from _definitions(branch, namespace)

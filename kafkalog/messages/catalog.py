@@ -17,7 +17,7 @@ _FOLDER = ("schemas", "messages")
 
 
 class Framing(Enum):
-    """How type and version of a message are told (docs/format.md F188 to F190)."""
+    """How the type and the version of a message are encoded (docs/format.md F188 to F190)."""
 
     COORDINATOR = "coordinator"
     METADATA = "metadata"
@@ -29,9 +29,8 @@ class Framing(Enum):
 class RecordType:
     """A type of record: its number, its name, and the messages in key and value.
 
-    `has_version_in_front` tells of a control record's value whether its version stands before the
-    message; it is the message's first field otherwise.
-    """
+    With `has_version_in_front` the version of a control record's value precedes the message;
+    otherwise it is the message's first field."""
 
     number: int
     name: str
@@ -55,7 +54,7 @@ class Family:
 
 @cache
 def families() -> tuple[Family, ...]:
-    """All families."""
+    """Return all message families."""
     files = sorted(resource(*_FOLDER).iterdir(), key=lambda file: file.name)
     texts = [file.read_text(encoding="utf-8") for file in files if file.name.endswith(".json")]
     return tuple(_family(json.loads(text)) for text in texts)
@@ -63,33 +62,35 @@ def families() -> tuple[Family, ...]:
 
 @cache
 def topic_families() -> Mapping[str, Family]:
-    """Those of internal topics, by topic."""
+    """Return the families of internal topics, by topic."""
     return {family.topic: family for family in families() if family.topic is not None}
 
 
 def topic_family(topic: str) -> Family:
-    """That of one topic. Raises SchemaError if its messages are not known."""
+    """Return the family of one topic. Raises SchemaError if its messages are not known."""
     family = topic_families().get(topic)
     if family is None:
         known = ", ".join(topic_families())
-        raise SchemaError(f"no messages are known of topic {topic}; known are those of {known}")
+        raise SchemaError(
+            f"the messages of topic {topic} are not known; known are those of {known}"
+        )
     return family
 
 
 @cache
 def control_family() -> Family:
-    """The record types of control records."""
+    """Return the record types of control records."""
     return next(family for family in families() if family.framing is Framing.CONTROL)
 
 
 @cache
 def message(name: str) -> Message:
-    """The message that Kafka calls so. Raises SchemaError if there is none."""
+    """Return the message with this name in Kafka. Raises SchemaError if there is none."""
     for family in families():
         if name in family.messages:
             return family.messages[name]
     known = ", ".join(sorted(known for family in families() for known in family.messages))
-    raise SchemaError(f"no message is called {name}; known are {known}")
+    raise SchemaError(f"no message has the name {name}; known are {known}")
 
 
 def _family(data: Mapping[str, Any]) -> Family:

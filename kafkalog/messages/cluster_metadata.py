@@ -1,5 +1,5 @@
-"""What KRaft's metadata says of topics and of who leads partitions, by plain values. Rules:
-docs/format.md F195, F323 and F329.
+"""Topics and partition leaders from KRaft's metadata, as plain values. Rules: docs/format.md F195,
+F323 and F329.
 
 `kafkalog.analysis.cluster_metadata` does the same for DataFrames.
 """
@@ -38,7 +38,7 @@ class ClusterMetadata:
                 self.leaders[value["topicId"], value["partitionId"]] = value["leader"]
 
     def leaders_of(self, topic: str) -> dict[int, int]:
-        """The leaders of a topic that was not deleted, by partition."""
+        """Return the leaders of a topic that was not deleted, by partition."""
         ids = {each for each, name in self.names.items() if name == topic} - self.deleted
         return {
             partition: leader for (each, partition), leader in self.leaders.items() if each in ids

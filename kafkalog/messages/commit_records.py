@@ -49,7 +49,7 @@ COMMIT_FORMS = {
 
 
 def form_of_magic(magic: int) -> CommitForm:
-    """The form that every broker loads that has messages of this format."""
+    """Return the form that every broker loads that has messages of this format."""
     return next(form for form in COMMIT_FORMS.values() if form.magic == magic)
 
 
@@ -61,8 +61,8 @@ def commit_batches(
     leader_epoch: int,
     now_ms: int,
 ) -> Iterator[bytes]:
-    """The commits as batches, from `base_offset` on, as a leader of this epoch writes them at this
-    time. Raises SchemaError for names that no record can have."""
+    """Yield the commits as batches, from `base_offset` on, as a leader of this epoch writes them at
+    this time. Raises SchemaError for names that no record can have."""
     waiting: list[Record] = []
     size = 0
     for offset, commit in zip(count(base_offset), commits):
@@ -77,8 +77,8 @@ def commit_batches(
 
 
 def commit_record(commit: GroupCommit, form: CommitForm, offset: int, now_ms: int) -> Record:
-    """The record of a commit at an offset of the topic, written at this time. Raises SchemaError
-    for names that no record can have."""
+    """Return the record of a commit at an offset of the topic, written at this time. Raises
+    SchemaError for names that no record can have."""
     key = {"group": commit.group_id, "topic": commit.topic, "partition": commit.partition}
     has_time = form.magic > 0
     return Record(
@@ -103,6 +103,6 @@ def _value(commit: GroupCommit, form: CommitForm) -> bytes | None:
 
 def _batch(records: list[Record], form: CommitForm, leader_epoch: int) -> bytes:
     if form.magic < 2:
-        # Messages without a codec, each a batch of its own.
+        # Write messages without a codec, each in its own batch.
         return write_message_set(records, form.magic)
     return write_batch(records, BatchFields(leader_epoch=leader_epoch))

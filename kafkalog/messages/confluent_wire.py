@@ -1,4 +1,5 @@
-"""What Confluent's serializers put before a payload. Rules: docs/format.md F285, F286, F293."""
+"""The prefix that Confluent's serializers put before a payload. Rules: docs/format.md F285, F286,
+F293."""
 
 from __future__ import annotations
 
@@ -15,10 +16,9 @@ _FAULT = "malformed"
 
 @dataclass(frozen=True, slots=True)
 class SchemaPrefix:
-    """What stands before a payload, or in the header for it: a schema's id or its GUID.
+    """The prefix of a payload, or the value of its header: a schema's id or its GUID.
 
-    `size` is the count of its bytes, that of Protobuf's message indexes included.
-    """
+    `size` is the number of its bytes, including Protobuf's message indexes."""
 
     schema_id: int | None
     guid: UUID | None
@@ -29,12 +29,12 @@ class SchemaPrefix:
 def read_schema_prefix(data: bytes, *, with_message_indexes: bool = False) -> SchemaPrefix:
     """Read the prefix of a payload, or the whole value of a header that names a schema.
 
-    `with_message_indexes` for Protobuf. Raises CorruptDataError for what is no such prefix.
-    """
+    Set `with_message_indexes` for Protobuf. Raises CorruptDataError if the bytes are not such a
+    prefix."""
     if not data:
         raise _corrupt("empty, without a schema id", 0)
     if data[0] not in tuple(Magic):
-        raise _corrupt(f"no schema id: the first byte is {data[0]:02X}, not 00", 0)
+        raise _corrupt(f"not a schema id: the first byte is {data[0]:02X}, not 00", 0)
     size = ID_PREFIX_BYTES if data[0] == Magic.SCHEMA_ID else GUID_PREFIX_BYTES
     if len(data) < size:
         raise _corrupt(f"{len(data)} bytes, shorter than a schema id's prefix", len(data))
@@ -50,7 +50,7 @@ def read_schema_prefix(data: bytes, *, with_message_indexes: bool = False) -> Sc
 
 
 def write_message_indexes(indexes: Sequence[int]) -> bytes:
-    """The path to a message in its .proto file, as it stands behind the schema's id."""
+    """Return the path to a message in its .proto file, from the bytes after the schema's id."""
     if tuple(indexes) == (0,):
         return b"\0"
     return b"".join(write_varint(number) for number in (len(indexes), *indexes))

@@ -1,4 +1,4 @@
-"""What consumers agree on, in the members of a classic group. Rule: docs/format.md F192."""
+"""The consumer protocol in the members of a classic group. Rule: docs/format.md F192."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from kafkalog.messages.message_reader import MESSAGE_MALFORMED, MESSAGE_TRUNCATE
 from kafkalog.messages.schema import Message, Values
 from kafkalog.messages.value_types import FIXED_WIDTH
 
-# The protocol type of consumers' groups; members of others, such as Kafka Connect's workers, agree
-# in forms of their own.
+# The protocol type of consumers' groups; other groups, such as Kafka Connect's workers, use other
+# formats.
 CONSUMER_PROTOCOL = "consumer"
 SUBSCRIPTION = "ConsumerProtocolSubscription"
 ASSIGNMENT = "ConsumerProtocolAssignment"
@@ -17,13 +17,13 @@ _VERSION = FIXED_WIDTH["int16"]
 
 
 def read_subscription(data: bytes) -> Values:
-    """A member's subscription: topics, userData, ownedPartitions and so on, as far as its version
-    has them. Raises CorruptDataError."""
+    """Return a member's subscription: topics, userData, ownedPartitions and so on, as far as its
+    version has them. Raises CorruptDataError."""
     return _read(message(SUBSCRIPTION), data)
 
 
 def read_assignment(data: bytes) -> Values:
-    """A member's assignment: assignedPartitions and userData. Raises CorruptDataError."""
+    """Return a member's assignment: assignedPartitions and userData. Raises CorruptDataError."""
     return _read(message(ASSIGNMENT), data)
 
 

@@ -12,7 +12,7 @@ from kafkalog.messages.rendering import key_json, value_json
 
 _DELETED = "<DELETE>"
 _MARKERS = ("ABORT", "COMMIT")
-# What stands between the name of a control record and what it says.
+# The separator between the name of a control record and its contents.
 _CONTROL_LABELS = {
     "LEADER_CHANGE": "LeaderChange: ",
     "SNAPSHOT_HEADER": "SnapshotHeader ",
@@ -23,13 +23,13 @@ _CONTROL_LABELS = {
 
 
 def dumped_key(record: InternalRecord) -> str | None:
-    """The key as the tool's JSON, None for records without one."""
+    """Return the key as the tool's JSON, None for records without one."""
     data = key_json(record)
     return None if data is None else f'{{"type":"{record.record_type}","data":{data}}}'
 
 
 def dumped_value(record: InternalRecord, *, show_secrets: bool) -> str | None:
-    """The value likewise; None for a tombstone."""
+    """Return the value as the tool's JSON; None for a tombstone."""
     data = value_json(record, show_secrets=show_secrets)
     if data is None:
         return None
@@ -40,7 +40,7 @@ def dumped_value(record: InternalRecord, *, show_secrets: bool) -> str | None:
 
 
 def control_text(record: InternalRecord) -> str:
-    """What a control record says, in the tool's words."""
+    """Return a control record as the tool prints it."""
     if record.reason is not None:
         return f"controlType: {record.name or 'UNKNOWN'}({record.record_type})"
     if record.name in _MARKERS:
@@ -50,7 +50,7 @@ def control_text(record: InternalRecord) -> str:
 
 
 def control_json(record: InternalRecord) -> str:
-    """The same as JSON."""
+    """Return a control record as JSON."""
     name = f'"{record.name}"' if record.name else "null"
     data = value_json(record) or "null"
     return f'{{"type":{name},"typeId":{record.record_type or 0},"data":{data}}}'

@@ -17,7 +17,7 @@ from kafkalog.messages.message_reader import (
 from kafkalog.messages.schema import Message, Values
 from kafkalog.messages.value_types import FIXED_WIDTH
 
-# Reasons, beside what the reader of messages says: `truncated` and `malformed`.
+# Reasons in addition to those of the message reader, `truncated` and `malformed`.
 UNKNOWN_TYPE = "unknown_type"
 UNKNOWN_VERSION = "unknown_version"
 TRAILING_BYTES = "trailing_bytes"
@@ -26,8 +26,8 @@ WITHOUT_VALUE = "no_value"
 UNEXPECTED_KEY = "unexpected_key"
 TOO_LARGE = "too_large"
 
-# As values in Python a record can take hundreds of times its bytes. Brokers write smaller ones: a
-# batch of KRaft's has eight MiB at most, one of a coordinator's a MiB unless its topic is set so.
+# As Python values a record can take hundreds of times its bytes. Brokers write smaller records: a
+# KRaft batch has at most eight MiB, a coordinator's batch one MiB unless its topic allows more.
 LARGEST_RECORD = 8 * 1024 * 1024
 
 # The frame of KRaft's and tiered storage's records has one version so far.
@@ -40,15 +40,13 @@ _LARGEST_NUMBER = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class InternalRecord:
-    """What a record of an internal topic, or a control record, says.
+    """The contents of a record of an internal topic, or of a control record.
 
     `record_type` and `name` are Kafka's; `key_version` is that of a control record's key, None
-    elsewhere; `value_version` that of the value. `key` and `value` are None where there is none or
-    where it cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why. A
-    key of a form that is not known is None without a reason.
-    `definition` has the messages of the type, if the type is known. With `may_hold_secrets` the
-    bytes can hold what is not to be shown.
-    """
+    elsewhere; `value_version` that of the value. `key` and `value` are None if they are missing or
+    cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why. A key of an
+    unknown format is None without a reason. `definition` has the messages of the type, if the type
+    is known. With `may_hold_secrets` the bytes can contain secrets."""
 
     is_control: bool
     is_tombstone: bool
@@ -74,13 +72,13 @@ class _UnreadableError(Exception):
 
 
 def read_internal_record(topic: str, key: bytes | None, value: bytes | None) -> InternalRecord:
-    """A data record of an internal topic. Raises SchemaError if the topic is none of those whose
-    messages are known."""
+    """Return a data record of an internal topic. Raises SchemaError if the messages of the topic
+    are not known."""
     return _Reading(topic_family(topic)).read(key, value)
 
 
 def read_control_record(key: bytes | None, value: bytes | None) -> InternalRecord:
-    """A control record, of whatever topic."""
+    """Return a control record of any topic."""
     return _Reading(control_family()).read(key, value)
 
 
@@ -127,7 +125,7 @@ class _Reading:
         )
 
     def _may_delete(self, key: bytes | None) -> bool:
-        """Whether without a value it deletes what has its key."""
+        """Return whether a record without a value deletes its key."""
         if self._family.framing is Framing.COORDINATOR:
             return True
         return self._family.has_opaque_keys and key is not None
@@ -162,7 +160,7 @@ class _Reading:
         end = self._read_value(definition.value, version, value, position)
         if end < len(value):
             self._value = None
-            raise _UnreadableError(TRAILING_BYTES, f"{len(value) - end} bytes behind the message")
+            raise _UnreadableError(TRAILING_BYTES, f"{len(value) - end} bytes after the message")
 
     def _control_record(self, key: bytes | None, value: bytes | None) -> None:
         key = _there(key, NO_KEY)
@@ -186,12 +184,12 @@ class _Reading:
         return definition
 
     def _read_key(self, definition: RecordType, key: bytes) -> None:
-        """What stands behind the key's first number, whatever that is; further bytes are let be."""
+        """Read what follows the key's first number, whatever it is; ignore further bytes."""
         if definition.key is not None:
             self._key, _ = read_message(definition.key, _KEY_VERSION, key, _INT16.size)
 
     def _read_value(self, message: Message, version: int, value: bytes, position: int) -> int:
-        """Sets the values; the position behind them."""
+        """Set the values and return the position after them."""
         if version not in message.versions:
             detail = f"version {version} of {message.name}, known are {message.versions}"
             raise _UnreadableError(UNKNOWN_VERSION, detail)
@@ -207,14 +205,14 @@ def _check_size(key: bytes | None, value: bytes | None) -> None:
 
 def _there(data: bytes | None, reason: str) -> bytes:
     if data is None:
-        raise _UnreadableError(reason, "null, which it must not be")
+        raise _UnreadableError(reason, "null is not allowed here")
     return data
 
 
 def _small_number(data: bytes, position: int) -> tuple[int, int]:
     number, end = read_uvarint(data, position)
     if number > _LARGEST_NUMBER:
-        raise _UnreadableError(MESSAGE_MALFORMED, f"{number} is no record type or version")
+        raise _UnreadableError(MESSAGE_MALFORMED, f"{number} is not a record type or a version")
     return number, end
 
 

@@ -1,8 +1,7 @@
-"""JSON Schema as a type of Spark's, in Spark's JSON form. Rule: docs/format.md F292.
+"""JSON Schema as a Spark type, in Spark's JSON form. Rule: docs/format.md F292.
 
-What has no such type (a choice of several, anything without a type) becomes text: the JSON as it
-stands there, so that nothing is lost.
-"""
+A schema without a Spark type (a choice of several, no type at all) becomes text: the JSON
+unchanged, so that nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,18 +17,19 @@ _SIMPLE = {"string": "string", "integer": "long", "number": "double", "boolean":
 
 
 def read_json_schema(text: str) -> Any:
-    """A JSON Schema's JSON. Raises SchemaError for a text that is none."""
+    """Return a JSON Schema's JSON. Raises SchemaError if the text is not a schema."""
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"no JSON Schema: {error}: {text[:80]}") from error
+        raise SchemaError(f"not a JSON Schema: {error}: {text[:80]}") from error
     if not isinstance(schema, (dict, bool)):
-        raise SchemaError(f"no JSON Schema: {text[:80]}")
+        raise SchemaError(f"not a JSON Schema: {text[:80]}")
     return schema
 
 
 def json_schema_type(text: str, references: Mapping[str, str]) -> Any:
-    """The type of the values that a JSON Schema allows; `references` are other schemas by name.
+    """Return the type of the values that a JSON Schema allows; `references` are other schemas by
+    name.
 
     Raises SchemaError for a reference that leads nowhere.
     """
@@ -37,7 +37,7 @@ def json_schema_type(text: str, references: Mapping[str, str]) -> Any:
     try:
         return _Walk({**documents, "": read_json_schema(text)}).type_of("", "", ())
     except (AttributeError, TypeError, RecursionError) as error:
-        raise SchemaError(f"no JSON Schema: {error}: {text[:80]}") from error
+        raise SchemaError(f"not a JSON Schema: {error}: {text[:80]}") from error
 
 
 class _Walk:

@@ -34,14 +34,13 @@ _NULL_LENGTH = -1
 def read_message(
     message: Message, version: int, data: bytes, position: int = 0
 ) -> tuple[Values, int]:
-    """The values of all fields that the version has, and the position behind the message.
+    """Return the values of all fields that the version has, and the position after the message.
 
-    Tagged fields that are not in the bytes have their defaults; unknown ones are passed over.
-    Raises CorruptDataError (`truncated` or `malformed`, with the position in `data`), SchemaError
-    if the message has no such version.
-    """
+    Missing tagged fields have their defaults; unknown ones are skipped. Raises CorruptDataError
+    (`truncated` or `malformed`, with the position in `data`), SchemaError if the message has no
+    such version."""
     if version not in message.versions:
-        raise SchemaError(f"{message.name} has versions {message.versions}, asked was {version}")
+        raise SchemaError(f"{message.name} has versions {message.versions}, not {version}")
     values, position = _message_reader(message, version)(data, position)
     return values, position
 
@@ -109,7 +108,8 @@ def _read_tagged(
 
 
 def read_uvarint(data: bytes, position: int) -> tuple[int, int]:
-    """An unsigned variable-length integer and the position behind it. Raises CorruptDataError."""
+    """Return an unsigned variable-length integer and the position after it. Raises
+    CorruptDataError."""
     if position < len(data) and data[position] < 0x80:
         return data[position], position + 1
     try:
@@ -235,8 +235,8 @@ def _elements_reader(
 
 
 def least_element_size(field: SchemaField, version: int, *, is_flexible: bool) -> int:
-    """The fewest bytes that an element of the array has. Raises SchemaError if that is none: a
-    count alone could then ask for any work."""
+    """Return the minimum size of an element of the array. Raises SchemaError if it is 0: a count
+    alone could then cause any amount of work."""
     size = _least_size(field.element(), version, is_flexible)
     if size == 0:
         raise SchemaError(f"elements of {field.name} have no byte in version {version}")
@@ -258,7 +258,8 @@ def _least_size(field: SchemaField, version: int, is_flexible: bool) -> int:
 
 
 def _nullable_struct(read_struct: _Reader, *, is_tagged: bool) -> _Reader:
-    """Whether the struct is there is told by a byte, of a tagged one by 0 or 1."""
+    """Return a reader of a nullable struct: a byte says whether it is there, 0 or 1 for a tagged
+    one."""
     read_mark = read_uvarint if is_tagged else _fixed_reader(FIXED_WIDTH["int8"])
     least = 1 if is_tagged else 0
 

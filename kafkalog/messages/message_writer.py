@@ -24,19 +24,18 @@ _KINDS: dict[str, type] = {"string": str, "uuid": str, "bytes": bytes}
 
 
 def write_message(message: Message, version: int, values: Values) -> bytes:
-    """The bytes of a message. Fields that `values` does not name have their defaults.
+    """Return the bytes of a message. Fields that `values` does not name have their defaults.
 
-    Raises SchemaError if the message has no such version, or if a value is for no field of the
-    version, or is none that its field can have.
-    """
+    Raises SchemaError if the message has no such version, or if a value does not belong to a field
+    of the version, or does not fit its field."""
     if version not in message.versions:
-        raise SchemaError(f"{message.name} has versions {message.versions}, asked was {version}")
+        raise SchemaError(f"{message.name} has versions {message.versions}, not {version}")
     write = _Writer(version, is_flexible=version in message.flexible)
     return write.fields(message.name, message.fields, values)
 
 
 class _Writer:
-    """What is the same all through a message."""
+    """The parts that are the same throughout a message."""
 
     def __init__(self, version: int, *, is_flexible: bool) -> None:
         self._version = version
@@ -59,7 +58,7 @@ class _Writer:
         return b"".join(parts)
 
     def _tagged(self, given: Iterable[tuple[SchemaField, Value]]) -> bytes:
-        """Those that differ from their defaults, by tag."""
+        """Return the tagged fields that differ from their defaults, by tag."""
         written = sorted(
             (field.tag or 0, self._value(field, value))
             for field, value in given

@@ -12,7 +12,7 @@ _ABORT = "AbortTransactionRecord"
 
 
 def records_in_force(records: Iterable[InternalRecord]) -> Iterator[InternalRecord]:
-    """The records without those of metadata transactions that were aborted or have not ended.
+    """Yield the records without those of metadata transactions that were aborted or have not ended.
 
     Begin, end and abort themselves say nothing of the metadata and are left out. `records` are in
     the order of the log, from its start or from a snapshot's on.

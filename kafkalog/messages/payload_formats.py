@@ -1,4 +1,4 @@
-"""What keys and values can be decoded as: everything that is known before a payload is seen."""
+"""The formats of keys and values: everything that is known before a payload is read."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SchemaFormat = TextFormat | JsonFormat | AvroFormat | ProtobufFormat
 
 @dataclass(frozen=True, slots=True)
 class SchemaUse:
-    """How payloads with one schema id are read; `opening` stands between the id and the payload."""
+    """How to read payloads with one schema id; `opening` is between the id and the payload."""
 
     schema_id: int
     format: SchemaFormat
@@ -64,11 +64,10 @@ class SchemaUse:
 
 @dataclass(frozen=True, slots=True)
 class ConfluentFormat:
-    """Payloads behind Confluent's prefix, each read by the schema that its id names.
+    """Payloads after Confluent's prefix, each read with the schema that its id names.
 
-    There is at least one use, and all give values of one type. `refused` are ids whose schema
-    cannot be used, with the reason; all others are unknown.
-    """
+    There is at least one use, and all return values of one type. `refused` has the ids whose schema
+    cannot be used, with the reason; all others are unknown."""
 
     uses: Sequence[SchemaUse]
     refused: Mapping[int, str]

@@ -1,4 +1,4 @@
-"""Where a message stands in its .proto file. Rule: docs/format.md F293."""
+"""The place of a message in its .proto file. Rule: docs/format.md F293."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from collections.abc import Iterator
 
 from kafkalog.errors import SchemaError
 
-# Comments and texts first: what looks like a message inside them is none.
+# Comments and texts first: they can contain what looks like a message.
 _TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[A-Za-z_][\w.]*|[{};]""", re.DOTALL
 )
 
 
 def message_indexes(proto: str) -> dict[str, tuple[int, ...]]:
-    """Each message of the file, by its full name, with its place: a top-level message has its
-    number among the file's messages, one inside another that one's place and its own number."""
+    """Return each message of the file, by its full name, with its place: the number of a top-level
+    message among the file's messages; for a nested message the place of the outer one and its own
+    number."""
     tokens = [token for token in _TOKEN.findall(proto) if not token.startswith(("/", '"', "'"))]
     package = _package(tokens)
     return {f"{package}{name}": indexes for name, indexes in _messages(tokens)}
 
 
 def message_place(proto: str, message: str) -> tuple[int, ...]:
-    """The place of one message. Raises SchemaError if the file does not define it."""
+    """Return the place of one message. Raises SchemaError if the file does not define it."""
     places = message_indexes(proto)
     if message not in places:
         raise SchemaError(f"there is no message {message}, but {', '.join(places) or 'none'}")
@@ -37,8 +38,8 @@ def _package(tokens: list[str]) -> str:
 
 
 def _messages(tokens: list[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    # What is open: a message's name and place, or None for any other block; how many messages
-    # the file, and each open block, has had by now.
+    # The open blocks: a message's name and place, or None for any other block; and the number of
+    # messages so far in the file and in each open block.
     blocks: list[tuple[str, tuple[int, ...]] | None] = []
     counts = [0]
     for number, token in enumerate(tokens):

@@ -12,8 +12,9 @@ from kafkalog.wire.varints import write_unsigned_varint
 
 
 def write_record_key(topic: str, record_type: int, values: Values) -> bytes | None:
-    """The key of a record of a coordinator's topic; None, for KRaft's and tiered storage's records
-    have none. Raises SchemaError for a type or values that the topic cannot hold."""
+    """Return the key of a record of a coordinator's topic; None for KRaft's and tiered storage's
+    records, which have no key. Raises SchemaError for a type or values that the topic cannot
+    hold."""
     definition = _definition(topic, record_type)
     if definition.key is None:
         return None
@@ -21,7 +22,7 @@ def write_record_key(topic: str, record_type: int, values: Values) -> bytes | No
 
 
 def write_record_value(topic: str, record_type: int, version: int, values: Values) -> bytes:
-    """The value of such a record. Raises SchemaError likewise."""
+    """Return the value of a record. Raises SchemaError as `write_record_key` does."""
     definition = _definition(topic, record_type)
     if topic_family(topic).framing is Framing.COORDINATOR:
         return _after_number(version, definition.value, version, values)

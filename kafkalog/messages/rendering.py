@@ -34,7 +34,7 @@ _MEMBER_PROTOCOLS: dict[str, tuple[str, Callable[[bytes], Values]]] = {
 
 
 def key_json(record: InternalRecord) -> str | None:
-    """The key of a record, None where there is none or it cannot be read."""
+    """Return the key of a record, None if it is missing or cannot be read."""
     if record.key is None or record.definition is None or record.definition.key is None:
         return None
     rendered = _rendered(record.definition.key.fields, record.key, 0, show_secrets=True)
@@ -42,8 +42,8 @@ def key_json(record: InternalRecord) -> str | None:
 
 
 def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | None:
-    """The value of a record likewise. Without `show_secrets`, HIDDEN stands for what the schemas
-    call secret."""
+    """Return the value of a record, None if it is missing or cannot be read. Without
+    `show_secrets`, HIDDEN replaces what the schemas call secret."""
     if record.value is None or record.value_version is None or record.definition is None:
         return None
     schema = record.definition.value
@@ -56,7 +56,7 @@ def value_json(record: InternalRecord, *, show_secrets: bool = False) -> str | N
 
 
 def _member_protocols(member: Values) -> dict[str, Any]:
-    """What can be read of a member's subscription and assignment."""
+    """Return what can be read of a member's subscription and assignment."""
     read: dict[str, Any] = {}
     for name, (schema, read_protocol) in _MEMBER_PROTOCOLS.items():
         try:
@@ -70,7 +70,8 @@ def _member_protocols(member: Values) -> dict[str, Any]:
 def _rendered(
     fields: Sequence[SchemaField], values: Values, version: int, *, show_secrets: bool
 ) -> dict[str, Any]:
-    """The fields in the order of the schema, tagged ones where they differ from their default."""
+    """Return the fields in the order of the schema, tagged ones if they differ from their
+    default."""
     shown: dict[str, Any] = {}
     for field in fields:
         if field.name not in values:

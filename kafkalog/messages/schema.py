@@ -13,8 +13,8 @@ from typing import Any
 from kafkalog.errors import SchemaError
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 
-# What a value of a message is: a number, text (uuids as Kafka prints them), bytes, None, a list of
-# these, or a struct's fields by their names.
+# The type of a value in a message: a number, text (uuids as Kafka prints them), bytes, None, a list
+# of these, or a struct's fields by their names.
 Value = Any
 Values = dict[str, Value]
 
@@ -57,7 +57,7 @@ NO_VERSION = Versions(0, -1)
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A field that is not shown; with `config`, where the config of that field's name is secret."""
+    """A field that is hidden; with `config`, only if the config named by that field is secret."""
 
     config: str | None = None
 
@@ -72,8 +72,7 @@ class SchemaField:
     """A field of a message or struct.
 
     `type` is one of Kafka's types or the struct's name, `struct` its fields; with `is_array` the
-    field is an array of these. A field with a `tag` is a tagged field wherever it is there.
-    """
+    field is an array of these. A field with a `tag` is a tagged field in all its versions."""
 
     name: str
     type: str
@@ -87,7 +86,7 @@ class SchemaField:
     secret: Secret | None
 
     def default(self, version: int) -> Value:
-        """What the field is where nobody has set it. A new value on each call."""
+        """Return the default of the field, as a new value on each call."""
         if self.has_given_default:
             return self.given_default
         if self.is_array:
@@ -101,7 +100,8 @@ class SchemaField:
         return _DEFAULTS[self.type]
 
     def element(self) -> SchemaField:
-        """An element of the array, as a field of its own: elements are neither null nor tagged."""
+        """Return an element of the array as a separate field: elements are neither null nor
+        tagged."""
         return replace(self, is_array=False, nullable=NO_VERSION, tag=None)
 
 
@@ -128,13 +128,13 @@ def parse_versions(text: str) -> Versions:
     """`0`, `0-4` or `3+`. Raises SchemaError."""
     match = _VERSIONS.fullmatch(text)
     if match is None:
-        raise SchemaError(f"no versions: {text!r}; wanted is 0, 0-4 or 3+")
+        raise SchemaError(f"not a range of versions: {text!r}; write 0, 0-4 or 3+")
     first = int(match[1])
     return Versions(first, _LAST_VERSION if match[2] else int(match[3] or first))
 
 
 def parse_message(data: Mapping[str, Any]) -> Message:
-    """A message from its JSON. Raises SchemaError if a type is unknown."""
+    """Return a message from its JSON. Raises SchemaError if a type is unknown."""
     structs: Mapping[str, Any] = data.get("structs", {})
     return Message(
         data["name"],

@@ -1,4 +1,4 @@
-"""What the topic `_schemas` says: which schema has which id. Rules: docs/format.md F287 to F291."""
+"""The schemas in the topic `_schemas`, by id. Rules: docs/format.md F287 to F291."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENCRYPTED = "__enc__"
 
 
 class SchemaState(Enum):
-    """What the registry has done to a schema. In each state the id leads to the schema."""
+    """The state of a schema in the registry. In each state the id leads to the schema."""
 
     REGISTERED = "registered"
     DELETED = "deleted"
@@ -54,15 +54,14 @@ _Version = tuple[str, int]
 class SchemaRegistry:
     """The registry's state: schemas by id (default context) and by subject and version.
 
-    `unreadable` are the offsets of records that are none of the registry's.
-    """
+    `unreadable` has the offsets of records that the registry did not write."""
 
     by_id: Mapping[int, RegisteredSchema]
     by_version: Mapping[_Version, RegisteredSchema]
     unreadable: tuple[int, ...] = ()
 
     def references(self, schema: RegisteredSchema) -> dict[str, RegisteredSchema]:
-        """All schemas that this one uses, by name, each behind those that it uses itself.
+        """Return all schemas that this one uses, by name, each after those that it uses itself.
 
         Raises SchemaError if one is not in the topic.
         """
@@ -120,14 +119,15 @@ class _Replay:
 
 
 def is_default_context(subject: str) -> bool:
-    """Whether a subject's ids are those of the default context."""
+    """Return whether a subject's ids are those of the default context."""
     return not subject.startswith(_OTHER_CONTEXT)
 
 
 def read_schema_registry(
     records: Iterable[tuple[int, bytes | None, bytes | None]],
 ) -> SchemaRegistry:
-    """The state after the records (offset, key, value) of `_schemas`, given in their order."""
+    """Return the state after the records (offset, key, value) of `_schemas`, given in their
+    order."""
     replay = _Replay()
     unreadable = []
     for offset, key, value in records:
@@ -184,17 +184,17 @@ def _references(listed: list[Mapping[str, Any]]) -> Iterator[SchemaReference]:
 def _object(data: bytes | None) -> dict[str, Any]:
     parsed = json.loads(data or b"")
     if not isinstance(parsed, dict):
-        raise ValueError("no JSON object")
+        raise ValueError("not a JSON object")
     return parsed
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
     if not isinstance(fields[name], str):
-        raise ValueError(f"{name} is no text")
+        raise ValueError(f"{name} is not a text")
     return str(fields[name])
 
 
 def _number(fields: Mapping[str, Any], name: str) -> int:
     if type(fields[name]) is not int:
-        raise ValueError(f"{name} is no number")
+        raise ValueError(f"{name} is not a number")
     return int(fields[name])

@@ -1,4 +1,4 @@
-"""How values of Kafka's types lie in messages, big-endian. Rule: docs/format.md F185."""
+"""The encoding of Kafka's types in messages, big-endian. Rule: docs/format.md F185."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ UUID_BYTES = 16
 
 
 def uuid_text(data: bytes) -> str:
-    """A uuid as Kafka prints it: base64 for URLs without padding, 22 characters."""
+    """Return a uuid as Kafka prints it: base64 for URLs without padding, 22 characters."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
 def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a uuid that Kafka printed. Raises SchemaError."""
+    """Return the 16 bytes of a uuid that Kafka printed. Raises SchemaError."""
     try:
         data = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error):
         data = b""
     if len(data) != UUID_BYTES:
-        raise SchemaError(f"no uuid as Kafka prints it, 22 characters of base64: {text!r}")
+        raise SchemaError(f"not a uuid of 22 base64 characters, as Kafka prints it: {text!r}")
     return data

@@ -1,8 +1,7 @@
-"""Tiny log directories for the tests of those who use kafkalog: docs/testing.md.
+"""Tiny log directories for the tests of kafkalog's users: docs/testing.md.
 
-Nothing here needs Spark. What is written are real segments with indexes, snapshots of producers and
-checkpoints, as a broker that was stopped leaves them.
-"""
+It needs no Spark, and writes real segments with indexes, producer snapshots and checkpoints, as a
+broker leaves them after a clean stop."""
 
 from __future__ import annotations
 

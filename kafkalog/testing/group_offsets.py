@@ -19,7 +19,7 @@ CommittedOffsets = Mapping[TopicPartition, int | None]
 
 
 class GroupOffsets:
-    """Topic `__consumer_offsets` with so many partitions."""
+    """Topic `__consumer_offsets` with a number of partitions."""
 
     def __init__(self, partitions: int, clock: Clock) -> None:
         self.topic = Topic(CONSUMER_OFFSETS, partitions, clock)

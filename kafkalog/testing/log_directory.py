@@ -30,11 +30,10 @@ _FIRST_PRODUCER_ID = 1000
 
 
 class LogDirectory:
-    """What a broker would have in its log directory, kept in memory until `write`.
+    """The contents of a broker's log directory, kept in memory until `write`.
 
-    `path` is a directory that does not exist, or is empty. `offsets_topic_partitions` is what
-    brokers call offsets.topic.num.partitions.
-    """
+    `path` is a directory that does not exist, or is empty. `offsets_topic_partitions` is the
+    broker's setting offsets.topic.num.partitions."""
 
     def __init__(
         self,
@@ -72,10 +71,10 @@ class LogDirectory:
         compression: str = "none",
         topic_id: str | None = None,
     ) -> Topic:
-        """A new topic. `compression` is none, gzip, snappy, lz4 or zstd; `topic_id` is for a
-        broker's own, as `kafka-topics --describe` tells it.
+        """Return a new topic. `compression` is none, gzip, snappy, lz4 or zstd; `topic_id` is the
+        id in a broker, as `kafka-topics --describe` prints it.
 
-        Raises OptionError where there is one of that name, and RowError for what is no name.
+        Raises OptionError if a topic of that name exists, and RowError if the name is not allowed.
         """
         if name in self._topics or name == CONSUMER_OFFSETS:
             raise OptionError("name", name, "a topic that the log directory does not have")
@@ -84,7 +83,7 @@ class LogDirectory:
         return made
 
     def transactional_producer(self, transactional_id: str) -> TransactionalProducer:
-        """The producer of that transactional id, always the same one."""
+        """Return the producer with this transactional id, the same one on each call."""
         if transactional_id not in self._producers:
             producer_id = _FIRST_PRODUCER_ID + len(self._producers)
             made = TransactionalProducer(producer_id, self._group_offsets, self._clock)
@@ -99,11 +98,11 @@ class LogDirectory:
         )
 
     def write(self) -> str:
-        """Write the directory as a broker that was stopped leaves it, then the damage; its path.
+        """Write the directory as a broker leaves it after a clean stop, then the damage; return its
+        path.
 
-        Later calls write anew what was added since. Raises LogDirError where the directory holds
-        anything that this object has not written.
-        """
+        Later calls write the directory again with what was added since. Raises LogDirError if the
+        directory holds anything that this object has not written."""
         self._clear()
         os.makedirs(self.path)
         logs = list(self._logs())
@@ -141,7 +140,7 @@ def _names_below(path: str) -> set[str]:
 
 
 def _side_files(logs: list[MadeLog]) -> Mapping[str, str]:
-    """The checkpoints, and the mark of a broker that was stopped cleanly."""
+    """Return the checkpoints, and the mark of a broker that was stopped cleanly."""
     ends = {log.key: log.next_offset for log in logs}
     starts = {log.key: log.start_offset for log in logs if log.start_offset}
     cleaned: dict[TopicPartition, int] = {

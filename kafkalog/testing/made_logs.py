@@ -23,7 +23,7 @@ from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.writing.log_settings import NEVER, LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 
-# Segments end where a test says; a record is as large as it wants.
+# Segments end where a test says; a record may have any size.
 _SETTINGS = LogSettings(segment_ms=NEVER, max_message_bytes=2**31 - 1)
 # Done to the directory of a partition that was written.
 _Damage = Callable[[str], None]
@@ -71,17 +71,17 @@ class MadeLog:
         self.append(write_batch(records, fields))
 
     def append(self, batch: bytes) -> None:
-        """A whole batch behind the last."""
+        """Append a complete batch."""
         self.segments[-1].batches.append(batch)
         self.next_offset = read_header(batch, 0).last_offset + 1
 
     def roll(self) -> None:
-        """What follows is in a new segment, unless the last one is empty."""
+        """Begin a new segment, unless the last one is empty."""
         if self.segments[-1].batches:
             self.segments.append(MadeSegment(self.next_offset))
 
     def delete_records(self, before_offset: int) -> None:
-        """Let the log begin at an offset: segments that end before it are gone."""
+        """Let the log begin at an offset: segments that end before it are deleted."""
         if not self.start_offset <= before_offset <= self.next_offset:
             allowed = f"{self.start_offset} to {self.next_offset}"
             raise OptionError("before_offset", before_offset, allowed)

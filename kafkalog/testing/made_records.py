@@ -20,8 +20,8 @@ Header = tuple[str, Field]
 
 
 class ProducerRecord(NamedTuple):
-    """What a producer sends. A value of None is a tombstone; without a time the record gets that of
-    the log directory's clock."""
+    """A record to send. A value of None is a tombstone; without a time the record gets that of the
+    log directory's clock."""
 
     key: Field
     value: Field
@@ -36,21 +36,22 @@ class Clock:
     now_ms: int = START_MS
 
     def tick(self) -> int:
-        """The time now, which passes."""
+        """Return the current time and advance the clock."""
         now_ms = self.now_ms
         self.now_ms += _TICK_MS
         return now_ms
 
 
 def sent_record(given: ProducerRecord | tuple[Field, Field]) -> ProducerRecord:
-    """What was given, with all its fields. Raises RowError for what is no record."""
+    """Return the record with all its fields. Raises RowError if it is not a record."""
     if not isinstance(given, tuple) or not 2 <= len(given) <= len(ProducerRecord._fields):
         raise RowError(f"{given!r}: a record is a ProducerRecord, or a tuple of key and value")
     return ProducerRecord(*given)
 
 
 def field_bytes(field: Field) -> bytes | None:
-    """What stands in the record. Raises RowError for what is neither text nor bytes nor None."""
+    """Return a key or a value as bytes. Raises RowError if it is neither text nor bytes nor
+    None."""
     if field is None or isinstance(field, bytes):
         return field
     if not isinstance(field, str):
@@ -59,7 +60,7 @@ def field_bytes(field: Field) -> bytes | None:
 
 
 def record_at(sent: ProducerRecord, offset: int, clock: Clock) -> Record:
-    """What was sent, as the record at an offset."""
+    """Return a sent record as the record at an offset."""
     return Record(
         offset,
         clock.tick() if sent.timestamp_ms is None else sent.timestamp_ms,

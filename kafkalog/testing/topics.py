@@ -55,8 +55,8 @@ class Topic:
         self._clock = clock
 
     def records(self, records: Sent, *, partition: int | None = None) -> None:
-        """Append records, `ProducerRecord`s or tuples of key and value: one batch in each
-        partition that gets any. Raises RowError for what is no record.
+        """Append records, `ProducerRecord`s or tuples of key and value: one batch in each partition
+        that gets any. Raises RowError if an item is not a record.
 
         Without `partition` a record's key chooses, as with Kafka's producers (F610); records
         without a key go to partition 0 then.
@@ -85,7 +85,7 @@ class Topic:
 
     def delete_records(self, before_offset: int, *, partition: int = 0) -> None:
         """Let the log begin at an offset, as `kafka-delete-records` does; segments before it are
-        gone. Raises OptionError for one that the log does not have."""
+        deleted. Raises OptionError for one that the log does not have."""
         self.log(partition).delete_records(before_offset)
 
     def compact(self, *, partition: int = 0, delete_retention_ms: int = _DAY_MS) -> None:
@@ -95,8 +95,8 @@ class Topic:
         self.log(partition).compact(self._clock.now_ms, delete_retention_ms)
 
     def flip_byte(self, offset: int, *, partition: int = 0) -> None:
-        """Damage the batch that holds an offset: its checksum will be wrong. Raises OptionError
-        where there is none."""
+        """Damage the batch that holds an offset: its checksum will be wrong. Raises OptionError if
+        there is none."""
         self.log(partition).flip_byte(offset)
 
     def cut_tail(self, size: int, *, partition: int = 0) -> None:
@@ -104,7 +104,7 @@ class Topic:
         self.log(partition).cut_tail(size)
 
     def log(self, partition: int) -> MadeLog:
-        """One partition's log. Raises OptionError where the topic has no such partition."""
+        """Return one partition's log. Raises OptionError if the topic has no such partition."""
         if not 0 <= partition < len(self.logs):
             raise OptionError("partition", partition, f"0 to {len(self.logs) - 1} of {self.name}")
         return self.logs[partition]
@@ -115,6 +115,6 @@ class Topic:
 
 
 def _topic_id_of(name: str) -> str:
-    """An id that is always the same for a name, as Kafka prints ids."""
+    """Return an id that is always the same for a name, as Kafka prints ids."""
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")

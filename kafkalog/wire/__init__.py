@@ -1,3 +1,3 @@
-"""How one value lies in bytes: variable-length integers, checksums, compression."""
+"""The encoding of single values: variable-length integers, checksums, compression."""
 
 BytesLike = bytes | bytearray | memoryview

@@ -22,8 +22,8 @@ ChecksumFunction = Callable[..., int]
 
 
 def _library_crc32c() -> ChecksumFunction:
-    """The function of package crc32c, without what the package imports beside it: a parser of
-    arguments and one of package metadata, a fifth of what a command needs to start."""
+    """Return the function of package crc32c, without the package's other imports: parsers of
+    arguments and of package metadata, which take a fifth of a command's start."""
     package = PathFinder.find_spec("crc32c")
     locations = None if package is None else package.submodule_search_locations
     library = PathFinder.find_spec("crc32c._crc32c", locations)
@@ -37,14 +37,14 @@ def _library_crc32c() -> ChecksumFunction:
     return function
 
 
-# CRC-32C (Castagnoli) and CRC-32 (ISO-HDLC, zlib's) of `data`, going on from `value` if given.
-# The libraries' own functions: for small batches a call around the call would cost more than it.
+# CRC-32C (Castagnoli) and CRC-32 (ISO-HDLC, zlib's) of `data`, continuing from `value` if given.
+# The libraries' own functions: for small batches a wrapper would cost more than the call.
 crc32c: ChecksumFunction = _library_crc32c()
 crc32: ChecksumFunction = zlib.crc32
 
 
 def _multiply(left: int, right: int, polynomial: int) -> int:
-    """The product of two polynomials over GF(2), modulo the generator, bit-reflected."""
+    """Return the product of two polynomials over GF(2), modulo the generator, bit-reflected."""
     product = 0
     for bit in range(31, -1, -1):
         if left >> bit & 1:
@@ -77,7 +77,7 @@ class RangeChecksum:
         self._byte_shifts = [square]
 
     def of(self, position: int, end: int) -> int:
-        """The checksum of the bytes [position, end)."""
+        """Return the checksum of the bytes [position, end)."""
         if end - position <= CHUNK:
             return self._function(self._read(position, end - position))
         shifted = self._shift(self._prefix(position), end - position)

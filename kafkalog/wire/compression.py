@@ -69,7 +69,8 @@ def _name(compression_id: int) -> str:
 
 
 def _gunzip_into(payload: memoryview, output: memoryview) -> int:
-    """All members of a gzip stream. Like Java's reader, ignores what follows the last member."""
+    """Decompress all members of a gzip stream; like Java's reader, ignore what follows the last
+    one."""
     position = size = 0
     piece_bytes = len(payload)
     while True:
@@ -78,7 +79,7 @@ def _gunzip_into(payload: memoryview, output: memoryview) -> int:
         size += written
         if payload[position : position + 2] != _GZIP_MEMBER:
             return size
-        # What follows a member's end in a piece is copied: many members want small pieces.
+        # isal copies what follows a member's end in a piece: many members need small pieces.
         piece_bytes = _FIRST_GZIP_PIECE
 
 
@@ -89,10 +90,10 @@ def _gunzip_member(payload: memoryview, output: memoryview, piece_bytes: int) ->
     while not stream.eof:
         piece = payload[read : read + min(piece_bytes, _MOST_GZIP_PIECE)]
         room = len(output) - size
-        # A limit of 0 would mean none at all. What comes is copied: some at a time, then.
+        # A limit of 0 would mean no limit. The output is copied, so it comes in pieces.
         part = stream.decompress(piece, min(max(room, 1), _MOST_GZIP_PIECE))
         if len(part) > room:
-            raise OutputTooSmallError("gzip: more than there is room for")
+            raise OutputTooSmallError("gzip: more than fits into the memory given")
         if not piece and not part:
             raise CompressionError("gzip: the stream ends early")
         output[size : size + len(part)] = part

@@ -1,4 +1,4 @@
-"""Java's strings: UTF-16 units are what they are ordered and hashed by."""
+"""Java's strings are ordered and hashed by their UTF-16 units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BITS = 32
 
 
 def java_order(text: str) -> bytes:
-    """A key that sorts texts as Java's `compareTo` does: by their UTF-16 units."""
+    """Return a key that sorts texts as Java's `compareTo` does: by their UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")
 
 

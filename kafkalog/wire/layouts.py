@@ -6,8 +6,8 @@ from struct import Struct, calcsize
 
 
 class Layout:
-    """Big-endian fields one after another. Declare each once, in order: `field` returns where the
-    field begins, and `struct` reads and writes all of them."""
+    """Big-endian fields in sequence. Declare each once, in order: `field` returns where the field
+    begins, and `struct` reads and writes all of them."""
 
     def __init__(self) -> None:
         self._codes = ">"

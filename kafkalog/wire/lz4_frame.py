@@ -58,7 +58,7 @@ def _descriptor_end(frame: BytesLike) -> int:
 
 
 def with_right_header_checksum(frame: memoryview) -> BytesLike:
-    """The frame as a conforming reader wants it.
+    """Return the frame as a conforming reader requires it.
 
     Clients of message format 0 hashed the frame magic too and readers never looked; the result
     differs from `frame` in that one byte.
@@ -71,7 +71,7 @@ def with_right_header_checksum(frame: memoryview) -> BytesLike:
 
 
 def compress(data: bytes, magic: int) -> bytes:
-    """One frame of independent 64 KiB blocks; for magic 0 with the checksum of that time."""
+    """Return one frame of independent 64 KiB blocks; for magic 0 with the checksum of that time."""
     header = _FRAME_MAGIC + bytes((_VERSION_1_INDEPENDENT_BLOCKS, _BLOCKS_OF_64_KIB))
     parts = [header, bytes((_header_checksum(header if magic == 0 else header[4:]),))]
     for start in range(0, len(data), _BLOCK_BYTES):

@@ -8,7 +8,7 @@ _MASK = 0xFFFFFFFF
 
 
 def murmur2(data: bytes) -> int:
-    """The 32-bit murmur2 of bytes with Kafka's seed, as an unsigned number."""
+    """Return the 32-bit murmur2 of bytes with Kafka's seed, as an unsigned number."""
     value = _SEED ^ len(data)
     whole = len(data) & ~3
     for place in range(0, whole, 4):
@@ -22,5 +22,5 @@ def murmur2(data: bytes) -> int:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """The partition, of so many, to which a producer with Kafka's own partitioner sends a key."""
+    """Return the partition to which a producer with Kafka's own partitioner sends a key."""
     return (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -27,7 +27,7 @@ def decompress_into(payload: memoryview, output: memoryview) -> int:
         return int(cramjam.snappy.decompress_raw_into(payload, output))
     position = len(XERIAL_HEADER)
     size = 0
-    # Fewer than four bytes at the end are no block; Java's reader ignores them too.
+    # Fewer than four bytes at the end are ignored, as by Java's reader.
     while position + 4 <= len(payload):
         (length,) = _LENGTH.unpack_from(payload, position)
         if length == _HEADER_AS_LENGTH:
@@ -43,7 +43,7 @@ def decompress_into(payload: memoryview, output: memoryview) -> int:
 
 
 def compress(data: bytes) -> bytes:
-    """One xerial stream, blocks of 32 KiB, as the Java client writes it."""
+    """Return one xerial stream, blocks of 32 KiB, as the Java client writes it."""
     parts = [XERIAL_HEADER]
     for start in range(0, len(data), XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + XERIAL_BLOCK_BYTES]))

@@ -24,5 +24,5 @@ codecs.register_error(_AS_JAVA, _replaced)
 
 
 def decoded(data: bytes) -> str:
-    """The text; what is not UTF-8 is replaced."""
+    """Return the text; what is not UTF-8 is replaced."""
     return data.decode("utf-8", errors=_AS_JAVA)

@@ -1,8 +1,7 @@
 """Kafka's variable-length integers: Protobuf's base-128 groups over a zig-zag mapping.
 
-Those of flexible messages are unsigned and not mapped. Readers take `(data, position)` and give
-`(value, size)`. Rules: docs/format.md F20 and F185.
-"""
+Integers of flexible messages are unsigned and not mapped. Readers take `(data, position)` and
+return `(value, size)`. Rules: docs/format.md F20 and F185."""
 
 from __future__ import annotations
 
@@ -33,30 +32,32 @@ def _zig_zag(value: int) -> int:
 
 
 def read_varint(data: Sequence[int], position: int, end: int) -> tuple[int, int]:
-    """A signed 32-bit integer and its size. Bits beyond the 32nd are dropped, as Kafka does."""
+    """Return a signed 32-bit integer and its size. Bits beyond the 32nd are dropped, as Kafka
+    does."""
     value, size = _read_unsigned(data, position, end, VARINT_BYTES)
     return _zig_zag(value & 0xFFFFFFFF), size
 
 
 def read_unsigned_varint(data: Sequence[int], position: int, end: int) -> tuple[int, int]:
-    """An unsigned 32-bit integer and its size. Bits beyond the 32nd are dropped."""
+    """Return an unsigned 32-bit integer and its size. Bits beyond the 32nd are dropped."""
     value, size = _read_unsigned(data, position, end, VARINT_BYTES)
     return value & 0xFFFFFFFF, size
 
 
 def read_varlong(data: Sequence[int], position: int, end: int) -> tuple[int, int]:
-    """A signed 64-bit integer and its size. Bits beyond the 64th are dropped, as Kafka does."""
+    """Return a signed 64-bit integer and its size. Bits beyond the 64th are dropped, as Kafka
+    does."""
     value, size = _read_unsigned(data, position, end, VARLONG_BYTES)
     return _zig_zag(value & 0xFFFFFFFFFFFFFFFF), size
 
 
 def write_varint(value: int) -> bytes:
-    """The bytes of a signed 32- or 64-bit integer."""
+    """Return the bytes of a signed 32- or 64-bit integer."""
     return write_unsigned_varint(((value << 1) ^ (value >> 63)) & 0xFFFFFFFFFFFFFFFF)
 
 
 def write_unsigned_varint(value: int) -> bytes:
-    """The bytes of an integer that is not negative, without zig-zag."""
+    """Return the bytes of an integer that is not negative, without zig-zag."""
     remaining = value
     groups = bytearray()
     while remaining >= 0x80:

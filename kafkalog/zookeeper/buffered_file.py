@@ -18,7 +18,7 @@ class BufferedFile:
         self._piece = b""
 
     def read(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        """Return the bytes from `position`, fewer than `size` only at the end of the file."""
         begin = position - self._start
         if begin < 0 or begin + size > len(self._piece):
             self._piece = self._file.read(position, max(size, _PIECE_BYTES))

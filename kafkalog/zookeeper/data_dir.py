@@ -28,7 +28,7 @@ class ZookeeperFile:
 
 @dataclass(frozen=True, slots=True)
 class DataDir:
-    """What one server left: `path` as it was given, both kinds of files by ascending zxid."""
+    """The files of one server: `path` as it was given, both kinds of files by ascending zxid."""
 
     path: str
     snapshots: tuple[ZookeeperFile, ...]
@@ -41,16 +41,18 @@ class DataDir:
 
 
 def is_data_dir(path: str) -> bool:
-    """Whether files of ZooKeeper lie in a directory, or in the folder that servers make there."""
+    """Return whether a directory, or the folder that servers create in it, has files of
+    ZooKeeper."""
     folder = _folder(path)
     entries = list_directory(folder) if is_directory(folder) else []
     return bool(_named(entries, _SNAPSHOT) or _named(entries, _LOG))
 
 
 def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
-    """The data directories of the servers that paths or globs name: each a `dataDir`, its folder
-    `version-2`, or a file in it. A directory with snapshots only and one with logs only, given
-    together, are the `dataDir` and `dataLogDir` of one server; one that is named twice counts once.
+    """Return the data directories of the servers that paths or globs name: each a `dataDir`, its
+    folder `version-2`, or a file in it. A directory with snapshots only and one with logs only,
+    given together, are the `dataDir` and `dataLogDir` of one server; one that is named twice counts
+    once.
 
     Raises LogDirError for a path that holds nothing of ZooKeeper's, OSError for an unreadable one.
     """
@@ -67,7 +69,7 @@ def find_data_dirs(paths: Iterable[str]) -> list[DataDir]:
 
 
 def _folder(path: str) -> str:
-    """Where the files lie that a path names, or the file that it is."""
+    """Return the directory of the files that a path names, or the file itself."""
     below = os.path.join(path, _VERSION_FOLDER)
     return below if is_directory(below) else path
 
@@ -103,7 +105,7 @@ def _paired(found: list[DataDir]) -> list[DataDir]:
     if len(without_logs) > 1 or len(only_logs) > 1:
         listed = ", ".join(data_dir.path for data_dir in (*without_logs, *only_logs))
         raise LogDirError(
-            f"which logs belong to which snapshots is not to be seen from {listed}: read one "
+            f"which logs belong to which snapshots is not clear from {listed}: read one "
             "server at a time, its dataDir and its dataLogDir"
         )
     (snapshots,), (logs,) = without_logs, only_logs

@@ -15,8 +15,8 @@ from kafkalog.zookeeper.tree import Touched
 
 
 def data_dir_findings(data_dir: DataDir) -> list[ZooKeeperFinding]:
-    """What is wrong with every snapshot and every log, used or not; with the digests after all
-    transactions that can be replayed; and with the last tree. Each finding once."""
+    """Return what is wrong with every snapshot and every log, used or not; with the digests after
+    all transactions that can be replayed; and with the last tree. Each finding once."""
     found: dict[ZooKeeperFinding, None] = {}
     sound: list[ZookeeperFile] = []
     for snapshot in data_dir.snapshots:
@@ -36,8 +36,8 @@ def data_dir_findings(data_dir: DataDir) -> list[ZooKeeperFinding]:
 def _digest_findings(
     data_dir: DataDir, sound: Sequence[ZookeeperFile]
 ) -> Iterator[ZooKeeperFinding]:
-    """Of a replay from the oldest snapshot on, begun again with a later one where it does not go
-    on."""
+    """Replay from the oldest snapshot on, and start again with a later one if the replay cannot
+    continue."""
     start = sound[0] if sound else None
     while start is not None:
         zxid, found = _replayed(data_dir, [start])
@@ -48,7 +48,7 @@ def _digest_findings(
 def _replayed(
     data_dir: DataDir, snapshots: Sequence[ZookeeperFile]
 ) -> tuple[int, list[ZooKeeperFinding]]:
-    """The last zxid of the tree from some snapshots or none, and what is wrong with it."""
+    """Replay from the given snapshots, and return the last zxid of the tree and its findings."""
     found: list[ZooKeeperFinding] = []
     try:
         tree = tree_at(replace(data_dir, snapshots=tuple(snapshots)), None, found.append)

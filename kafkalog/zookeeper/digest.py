@@ -8,13 +8,14 @@ from zlib import crc32
 DIGEST_VERSION = 2
 DIGEST_MASK = (1 << 64) - 1
 _OWN_TREE = b"/zookeeper/"
-# Where pzxid begins in a stored stat, and where it stands in the bytes that are digested.
+# Where pzxid begins in a stored stat, and in the bytes that are digested.
 _PZXID = 52
 _PZXID_DIGESTED = 16
 
 
 def node_digest(path: bytes, data: bytes | None, stat: bytes) -> int:
-    """The digest of one node: the root's path is empty, `stat` are the 60 bytes as stored."""
+    """Return the digest of one node: the root's path is empty, `stat` are the 60 bytes as
+    stored."""
     if path.startswith(_OWN_TREE):
         return 0
     value = crc32(path)

@@ -27,8 +27,8 @@ class ZooKeeperFault(Enum):
 
     @property
     def is_damage(self) -> bool:
-        """Whether what was read can be wrong for it: not by a file that was being written when it
-        was copied, nor where no snapshot is needed, nor where one stands for transactions."""
+        """Whether the result can be wrong because of it: not for a file that was being written when
+        it was copied, nor if no snapshot is needed, nor if a snapshot replaces transactions."""
         return self not in (
             ZooKeeperFault.TRUNCATED,
             ZooKeeperFault.NO_SNAPSHOT,
@@ -38,8 +38,8 @@ class ZooKeeperFault(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ZooKeeperFinding:
-    """Something wrong, and where: `position` is in the file as it is without compression, null for
-    what a file does not have; `file` is a directory where files are missing."""
+    """A problem and its place: `position` is in the decompressed file, null if the file lacks
+    something; `file` is a directory if files are missing."""
 
     file: str
     position: int | None
@@ -47,7 +47,7 @@ class ZooKeeperFinding:
     detail: str
 
     def error(self, advice: str) -> CorruptDataError:
-        """The same as an error to raise."""
+        """Return the finding as an error to raise."""
         return CorruptDataError(
             self.fault.value,
             self.detail,
@@ -58,10 +58,10 @@ class ZooKeeperFinding:
 
 
 def corrupt(fault: ZooKeeperFault, detail: str, position: int) -> CorruptDataError:
-    """An error for bytes at a position, of which the caller knows the file."""
+    """Return an error for bytes at a position in a file that the caller knows."""
     return CorruptDataError(fault.value, detail, position=position)
 
 
 def finding_of(error: CorruptDataError, file: str) -> ZooKeeperFinding:
-    """The finding in an error that `corrupt` made."""
+    """Return the finding in an error that `corrupt` made."""
     return ZooKeeperFinding(file, error.position, ZooKeeperFault(error.fault), error.detail)

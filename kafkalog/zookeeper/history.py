@@ -29,8 +29,8 @@ from kafkalog.zookeeper.znode import OwnerKind, owner_kind
 
 class Change(NamedTuple):
     """What one transaction did to one path, whose root is empty; `path` is null for a session that
-    begins, or ends without ephemeral nodes. `version` is the one that the change gave the data, or
-    the list of access. `operation` counts from 0 within a multi."""
+    begins, or ends without ephemeral nodes. `version` is the new version of the data, or of the
+    access control list. `operation` counts from 0 within a multi."""
 
     logged: Logged
     operation: int | None
@@ -49,14 +49,14 @@ class TakenOver(NamedTuple):
 
 
 def changes(data_dir: DataDir, until: int | None, report: OnFinding) -> Iterator[Change]:
-    """All changes in the logs up to the transaction `until`, in their order."""
+    """Return all changes in the logs up to the transaction `until`, in their order."""
     return (step for step in znode_history(data_dir, until, report) if isinstance(step, Change))
 
 
 def znode_history(
     data_dir: DataDir, until: int | None, report: OnFinding
 ) -> Iterator[Change | TakenOver]:
-    """The same, and between them the snapshots that tell of what is missing in the logs."""
+    """Yield all changes, and between them the snapshots that show what the logs lack."""
     owners = _EphemeralOwners(data_dir.snapshots, report)
     for logged in all_entries(data_dir, report):
         transaction = logged.transaction
@@ -98,8 +98,8 @@ def _changes(
 
 
 class _EphemeralOwners:
-    """Whose the ephemeral nodes are as the logs go on. What the logs do not tell, because they
-    begin later or miss something, the next snapshot does."""
+    """The owners of ephemeral nodes over time. If the logs do not show them, because they begin
+    later or lack transactions, the next snapshot does."""
 
     def __init__(self, snapshots: Sequence[ZookeeperFile], report: OnFinding) -> None:
         self._paths: dict[int, set[bytes]] = {}
@@ -110,8 +110,8 @@ class _EphemeralOwners:
         self._is_complete = True
 
     def come_to(self, zxid: int) -> ZookeeperFile | None:
-        """Before a transaction: if some before it are missing, begin anew with the newest snapshot
-        before it, which is returned."""
+        """Before a transaction: if earlier ones are missing, start again with the newest snapshot
+        before it, and return that snapshot."""
         last = self._last or 0
         is_gap = zxid > 1 if self._last is None else not follows(zxid, last)
         if is_gap:
@@ -150,13 +150,13 @@ class _EphemeralOwners:
             self._owners[path] = owner
 
     def remove(self, path: bytes) -> None:
-        """A node is gone."""
+        """A node was deleted."""
         owner = self._owners.pop(path, None)
         if owner is not None:
             self._paths[owner].discard(path)
 
     def close(self, session_id: int) -> set[bytes]:
-        """A session ends: the nodes that end with it."""
+        """End a session and return the nodes that end with it."""
         paths = self._paths.pop(session_id, set())
         for path in paths:
             del self._owners[path]

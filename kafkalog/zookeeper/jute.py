@@ -19,10 +19,9 @@ _Item = TypeVar("_Item")
 
 
 class JuteReader:
-    """Reads values from the front of a buffer, whose first byte lies at `start` in its file.
+    """Reads values from the front of a buffer, whose first byte is at `start` in its file.
 
-    Every method raises CorruptDataError where the buffer ends too early.
-    """
+    Every method raises CorruptDataError if the buffer ends too early."""
 
     def __init__(self, data: bytes, start: int = 0) -> None:
         self.data = data
@@ -51,21 +50,21 @@ class JuteReader:
         return position
 
     def read_int(self) -> int:
-        """A number of 32 bits."""
+        """Return a number of 32 bits."""
         value: int = _INT.unpack_from(self.data, self._taken(4))[0]
         return value
 
     def read_long(self) -> int:
-        """A number of 64 bits."""
+        """Return a number of 64 bits."""
         value: int = _LONG.unpack_from(self.data, self._taken(8))[0]
         return value
 
     def read_bool(self) -> bool:
-        """A byte that is 1 for true."""
+        """Return a byte that is 1 for true."""
         return self.data[self._taken(1)] == 1
 
     def read_buffer(self) -> bytes | None:
-        """Bytes with their length before them; null for a length of -1."""
+        """Return bytes with their length before them; null for a length of -1."""
         size = self.read_int()
         if size == -1:
             return None
@@ -75,7 +74,7 @@ class JuteReader:
         return self.data[position : position + size]
 
     def read_name(self) -> bytes:
-        """The bytes of a string that cannot be null, such as a path."""
+        """Return the bytes of a string that cannot be null, such as a path."""
         place = self.place
         value = self.read_buffer()
         if value is None:
@@ -95,10 +94,10 @@ class JuteReader:
         return [item() for _ in range(count)]
 
     def read_acl(self) -> Acl:
-        """One entry of an access control list."""
+        """Return one entry of an access control list."""
         perms = self.read_int()
         return Acl(perms, decoded(self.read_name()), decoded(self.read_name()))
 
     def read_acls(self) -> tuple[Acl, ...]:
-        """An access control list; a null one is empty."""
+        """Return an access control list; a null one is empty."""
         return tuple(self.read_vector(self.read_acl) or ())

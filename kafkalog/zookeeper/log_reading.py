@@ -25,7 +25,7 @@ def unreported(finding: ZooKeeperFinding) -> None:
 
 
 def once(report: OnFinding) -> OnFinding:
-    """Reports a finding the first time only, where the same files are read again."""
+    """Reports a finding the first time only, although the same files are read again."""
     known: set[ZooKeeperFinding] = set()
 
     def report_new(finding: ZooKeeperFinding) -> None:
@@ -37,7 +37,7 @@ def once(report: OnFinding) -> OnFinding:
 
 
 class Logged(NamedTuple):
-    """A transaction and where it is written."""
+    """A transaction and its place."""
 
     file: str
     position: int
@@ -45,22 +45,22 @@ class Logged(NamedTuple):
 
 
 def follows(zxid: int, last: int) -> bool:
-    """Whether nothing is missing between two transactions: each is one later, or is the first of a
-    later leader."""
+    """Return whether nothing is missing between two transactions: each is one later, or is the
+    first of a later leader."""
     if zxid == last + 1:
         return True
     return zxid >> _COUNTER_BITS > last >> _COUNTER_BITS and zxid & _COUNTER == 1
 
 
 def logs_from(logs: Sequence[ZookeeperFile], zxid: int) -> list[ZookeeperFile]:
-    """The files that can hold transactions from `zxid` on."""
+    """Return the files that can hold transactions from `zxid` on."""
     first = max((log.zxid for log in logs if log.zxid <= zxid), default=0)
     return [log for log in logs if log.zxid >= first]
 
 
 def all_entries(data_dir: DataDir, report: OnFinding) -> Iterator[Logged]:
-    """Every sound entry of all logs, in their order. Damage is reported and passed over, and so
-    are entries that come again, and what is missing between two of them."""
+    """Yield every sound entry of all logs, in their order. Damage, repeated entries and gaps are
+    reported and skipped."""
     last: int | None = None
     for log in data_dir.logs:
         with InputFile(log.path) as file:
@@ -81,9 +81,9 @@ def all_entries(data_dir: DataDir, report: OnFinding) -> Iterator[Logged]:
 def transactions_after(
     logs: Sequence[ZookeeperFile], zxid: int, until: int | None, report: OnFinding
 ) -> Iterator[Logged]:
-    """The transactions later than `zxid`, up to `until`, each following the one before it: with
-    the first damage or gap, which is reported, they end. Damage between two that follow each other
-    is no loss."""
+    """Yield the transactions later than `zxid`, up to `until`, each following the one before it;
+    end at the first damage or gap, which is reported. Damage between two that follow each other
+    loses nothing."""
     last, waiting = zxid, list[ZooKeeperFinding]()
     for log in logs_from(logs, zxid + 1):
         with InputFile(log.path) as file:
@@ -135,7 +135,8 @@ def _order(path: str, entry: LogEntry, last: int) -> ZooKeeperFinding:
 
 
 def _missing(data_dir: DataDir, path: str, entry: LogEntry, last: int) -> ZooKeeperFinding:
-    """A gap, or what is none: a server that was too far behind took over a snapshot."""
+    """Return the finding for a gap, or None: a server that lagged too far copied its leader's
+    snapshot."""
     zxid = entry.transaction.zxid
     covering = (file for file in data_dir.snapshots if last < file.zxid < zxid)
     taken_over = next((file for file in covering if follows(zxid, file.zxid)), None)

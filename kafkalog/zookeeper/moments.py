@@ -8,8 +8,8 @@ from kafkalog.zookeeper.log_reading import all_entries, unreported
 
 
 def zxid_at(data_dir: DataDir, time_ms: int) -> int:
-    """The last transaction before the first one that is later than a time, by the clocks of the
-    leaders. Raises DataLossError if no log reaches back that far."""
+    """Return the last transaction before the first one that is later than a time, by the clocks of
+    the leaders. Raises DataLossError if no log reaches back that far."""
     last: int | None = None
     reaches = "it has no transactions"
     for logged in all_entries(data_dir, unreported):
@@ -19,7 +19,5 @@ def zxid_at(data_dir: DataDir, time_ms: int) -> int:
             break
         last = transaction.zxid
     if last is None:
-        raise DataLossError(
-            f"{data_dir.path} does not tell what there was at {time_ms} ms: {reaches}"
-        )
+        raise DataLossError(f"{data_dir.path} has no state at {time_ms} ms: {reaches}")
     return last

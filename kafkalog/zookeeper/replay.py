@@ -21,8 +21,9 @@ from kafkalog.zookeeper.tree import ChangedTree, Touched, empty_tree
 
 @dataclass(frozen=True, slots=True)
 class TreeAt:
-    """A tree after the transaction `zxid`: what `changed` does not name is as in the snapshot,
-    without one there is nothing else. `in_snapshot` are the named paths that the snapshot has."""
+    """A tree after the transaction `zxid`: nodes that `changed` does not name are as in the
+    snapshot; without a snapshot there are no others. `in_snapshot` are the named paths that the
+    snapshot has."""
 
     zxid: int
     snapshot: SnapshotScan | None
@@ -31,12 +32,11 @@ class TreeAt:
 
 
 def tree_at(data_dir: DataDir, until: int | None, report: OnFinding) -> TreeAt:
-    """The tree after the last transaction, or after `until`. What is wrong on the way is reported:
-    `report` may raise; if it returns, an older snapshot is taken for a damaged one, and the tree is
-    the one before the first transaction that is damaged or missing.
+    """Return the tree after the last transaction, or after `until`. Problems are passed to
+    `report`, which may raise; if it returns, an older snapshot replaces a damaged one, and the tree
+    is the one before the first transaction that is damaged or missing.
 
-    Raises DataLossError where there is neither a snapshot to begin with nor the first log.
-    """
+    Raises DataLossError if there is neither a snapshot to begin with nor the first log."""
     touched = Touched()
     base = _base(data_dir, until, touched, report)
     for finding in base.findings:
@@ -46,7 +46,7 @@ def tree_at(data_dir: DataDir, until: int | None, report: OnFinding) -> TreeAt:
     kept = frozenset(path for path, node in changed.nodes.items() if scan and node is not None)
     zxid = scan.zxid if scan else 0
     check = _DigestCheck(scan, report)
-    # What the first pass found wrong comes up again, and the logs may have grown since.
+    # The first pass found the same problems, and the logs may have grown since.
     for logged in transactions_after(data_dir.logs, zxid, base.last_zxid, unreported):
         changed.apply(logged.transaction)
         check.compare(logged, changed.digest)
@@ -58,8 +58,8 @@ def tree_at(data_dir: DataDir, until: int | None, report: OnFinding) -> TreeAt:
 
 
 def oldest_tree(data_dir: DataDir, report: OnFinding) -> TreeAt | None:
-    """The tree of the oldest sound snapshot; None where the logs tell all before it, or no snapshot
-    does. Damage is reported."""
+    """Return the tree of the oldest sound snapshot; None if the logs contain everything before it,
+    or if there is none. Damage is reported."""
     if data_dir.has_first_log:
         return None
     for snapshot in data_dir.snapshots:
@@ -71,11 +71,11 @@ def oldest_tree(data_dir: DataDir, report: OnFinding) -> TreeAt | None:
 
 
 def snapshot_tree(data_dir: DataDir, snapshot: ZookeeperFile, report: OnFinding) -> TreeAt:
-    """The tree of one snapshot, with what was later than its name while it was made (F407). Damage
-    is reported, and then DataLossError raised."""
+    """Return the tree of one snapshot, with what was later than its name while it was made (F407).
+    Damage is reported, and then DataLossError raised."""
 
     def report_damage(finding: ZooKeeperFinding) -> None:
-        # The logs behind it are not read here.
+        # Later logs are not read here.
         if finding.fault is not ZooKeeperFault.FUZZY:
             report(finding)
 
@@ -84,7 +84,7 @@ def snapshot_tree(data_dir: DataDir, snapshot: ZookeeperFile, report: OnFinding)
 
 
 def _unchanged(scan: SnapshotScan | None, touched: Touched, data_dir: DataDir) -> ChangedTree:
-    """What transactions will touch, before they do."""
+    """Return the paths that transactions will touch."""
     if scan is not None:
         return ChangedTree(scan.nodes, dict(scan.sessions), scan.ephemerals, scan.digest)
     nodes = empty_tree(with_config=_writes_digests(data_dir.logs))
@@ -93,8 +93,8 @@ def _unchanged(scan: SnapshotScan | None, touched: Touched, data_dir: DataDir) -
 
 
 class _Base(NamedTuple):
-    """What a tree begins with, a snapshot or nothing; the last transaction that can be carried out
-    on it, and what is wrong with those."""
+    """The start of a tree, a snapshot or nothing; the last transaction that can be carried out on
+    it, and the findings of those."""
 
     snapshot: SnapshotScan | None
     last_zxid: int
@@ -102,8 +102,8 @@ class _Base(NamedTuple):
 
 
 def _base(data_dir: DataDir, until: int | None, touched: Touched, report: OnFinding) -> _Base:
-    """The newest snapshot that is sound, and was finished by `until`; `touched` is filled with
-    what the transactions after it need."""
+    """Return the newest snapshot that is sound and was complete by `until`; fill `touched` with the
+    paths that later transactions need."""
     unsure: _Base | None = None
     for snapshot in reversed(data_dir.snapshots):
         if until is not None and snapshot.zxid > until:
@@ -151,22 +151,22 @@ def _require_first_log(data_dir: DataDir, until: int | None) -> None:
     asked = "" if until is None else f" for zxid {until:#x}"
     raise DataLossError(
         f"{data_dir.path} has no sound snapshot{asked}, and its logs do not begin with the first "
-        f"transaction{reaches}: view faults says what is damaged"
+        f"transaction{reaches}: view faults lists the damage"
     )
 
 
 def _writes_digests(logs: tuple[ZookeeperFile, ...]) -> bool:
-    """Whether the first transaction is of a release that writes digests, and so has the node of
-    its configuration from the beginning."""
+    """Return whether the first transaction is of a release that writes digests, and so has the node
+    of its configuration from the beginning."""
     with InputFile(logs[0].path) as file:
         first = next(iter(read_transaction_log(file)), None)
     return not isinstance(first, ZooKeeperFinding | None) and first.transaction.digest is not None
 
 
 class _DigestCheck:
-    """Compares the digest of the tree with what the server wrote after each transaction, from
-    where the snapshot holds nothing later; the first difference is reported. Where the snapshot
-    does not say how fuzzy it is, nothing is compared: it may lack what was deleted meanwhile."""
+    """Compares the digest of the tree with what the server wrote after each transaction, from where
+    the snapshot holds nothing later; reports the first difference. If the snapshot does not say how
+    fuzzy it is, nothing is compared: it may lack what was deleted meanwhile."""
 
     def __init__(self, base: SnapshotScan | None, report: OnFinding) -> None:
         self._report = report

@@ -21,7 +21,7 @@ STAT_BYTES = 60
 # say so.
 MOST_SESSIONS = 1 << 20
 MOST_ACLS = MOST_ITEMS
-# Nor a path so long: a tree one node wide would take the square of its depth.
+# Nor so long a path: a tree one node wide would take the square of its depth.
 MOST_PATH_BYTES = 16 * 1024
 _LENGTH = struct.Struct(">i")
 _LENGTH_OF = _LENGTH.unpack_from
@@ -38,7 +38,7 @@ _LONGEST_ENDING = 256
 
 
 class StoredNode(NamedTuple):
-    """A node as it lies in a snapshot. `depth` is 0 for the root, whose path is empty; `stat` are
+    """A node as stored in a snapshot. `depth` is 0 for the root, whose path is empty; `stat` are
     the 60 bytes of its stat, `acl` the number of its access control list in the cache."""
 
     depth: int
@@ -104,8 +104,8 @@ class Snapshot:
         return Acl(perms, decoded(read_buffer()), decoded(read_buffer()))
 
     def nodes(self) -> Iterator[StoredNode]:
-        """All nodes, each before those below it, with the seal checked behind the last."""
-        # The paths above the node that comes next, each with a slash behind it.
+        """Yield all nodes, each before those below it, and check the seal after the last."""
+        # The paths above the next node, each with a slash at its end.
         above: list[bytes] = []
         window = self._input
         while True:
@@ -126,7 +126,7 @@ class Snapshot:
             raise corrupt(ZooKeeperFault.SEAL, detail, place)
 
     def _read_ending(self) -> None:
-        """What newer releases write behind the tree; all of it may be missing (F405)."""
+        """What newer releases write after the tree; all of it may be missing (F405)."""
         if self._left() not in (0, _LAST_ZXID_BYTES):
             self._read_digest()
             self._check_seal()
@@ -134,7 +134,7 @@ class Snapshot:
             self.last_zxid = self._input.read_long()
             self._check_seal()
         if self._left():
-            raise corrupt(ZooKeeperFault.MALFORMED, "bytes behind the last seal", self._input.place)
+            raise corrupt(ZooKeeperFault.MALFORMED, "bytes after the last seal", self._input.place)
 
     def _left(self) -> int:
         self._input.holds(_LONGEST_ENDING)
@@ -150,15 +150,15 @@ class Snapshot:
             try:
                 digest = int(text, 16)
             except ValueError:
-                detail = f"{text[:40]!r} is no digest"
+                detail = f"{text[:40]!r} is not a digest"
                 raise corrupt(ZooKeeperFault.MALFORMED, detail, place) from None
         self.digest = TreeDigest(zxid, version, digest)
 
 
 def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
-    """The next node, None at the end of the tree. Keeps `above` as the paths above the one that
-    may follow."""
-    # One look at the window for all parts of a usual node; the others are asked for as they come.
+    """Return the next node, None at the end of the tree. Keeps `above` as the paths above the one
+    that may follow."""
+    # Check the window once for all parts of a usual node; request other parts as they come.
     window.holds(_USUAL_BYTES)
     held = len(window.data) - window.position
     if held < 4:
@@ -191,7 +191,7 @@ def _read_node(window: SnapshotInput, above: list[bytes]) -> StoredNode | None:
 
 
 def _depth(path: bytes, above: list[bytes], place: int) -> int:
-    """How deep a node lies, `above` cut to the paths above it."""
+    """Return the depth of a node, and cut `above` to the paths above it."""
     while len(above) > 1 and not path.startswith(above[-1]):
         above.pop()
     name = path.rfind(b"/") + 1

@@ -26,13 +26,13 @@ _GZIP_WINDOW = 31
 
 
 def plain_chunks(file: InputFile) -> Iterator[bytes]:
-    """The file as it is."""
+    """Yield the file as it is."""
     for position in range(0, file.size, SNAPSHOT_CHUNK_BYTES):
         yield file.read(position, SNAPSHOT_CHUNK_BYTES)
 
 
 def gzip_chunks(file: InputFile) -> Iterator[bytes]:
-    """The contents of a gzip file. Raises CorruptDataError at the place in the file."""
+    """Yield the contents of a gzip file. Raises CorruptDataError at the place in the file."""
     inflater = zlib.decompressobj(_GZIP_WINDOW)
     position = 0
     while not inflater.eof:
@@ -48,14 +48,14 @@ def gzip_chunks(file: InputFile) -> Iterator[bytes]:
             raise corrupt(ZooKeeperFault.TRUNCATED, "the gzip stream is cut short", file.size)
         yield piece
     if inflater.unused_data or position < file.size:
-        raise corrupt(ZooKeeperFault.MALFORMED, "bytes behind the gzip stream", position)
+        raise corrupt(ZooKeeperFault.MALFORMED, "bytes after the gzip stream", position)
 
 
 def snappy_chunks(file: InputFile) -> Iterator[bytes]:
-    """The contents of a stream of snappy blocks, as snappy-java frames them. Raises
+    """Yield the contents of a stream of snappy blocks, as snappy-java frames them. Raises
     CorruptDataError at the place in the file."""
     if file.read(0, len(XERIAL_HEADER)) != XERIAL_HEADER:
-        raise corrupt(ZooKeeperFault.COMPRESSION, "no header of a snappy stream", 0)
+        raise corrupt(ZooKeeperFault.COMPRESSION, "not the header of a snappy stream", 0)
     position = len(XERIAL_HEADER)
     while position < file.size:
         head = file.read(position, _BLOCK_LENGTH.size)
@@ -85,7 +85,7 @@ _CODECS = {"gz": gzip_chunks, "snappy": snappy_chunks}
 
 
 def snapshot_chunks(file: InputFile) -> Iterator[bytes]:
-    """What is in a snapshot, decompressed as the end of its name says."""
+    """Return the contents of a snapshot, decompressed as the end of its name says."""
     return _CODECS.get(file.path.rpartition(".")[2], plain_chunks)(file)
 
 
@@ -107,7 +107,8 @@ class SnapshotInput:
         return self._start + self.position
 
     def holds(self, size: int) -> bool:
-        """Whether so many bytes come next, reading more into the window until they do."""
+        """Return whether at least `size` bytes follow, after reading more into the window if
+        needed."""
         if len(self.data) - self.position >= size:
             return True
         if size > LARGEST_VALUE_BYTES:
@@ -125,8 +126,8 @@ class SnapshotInput:
         return held >= size
 
     def require(self, size: int) -> None:
-        """Have so many bytes in the window. Raises CorruptDataError if the file ends before: it is
-        truncated, or has a length that is wrong if it ends as finished ones do."""
+        """Read until the window has `size` bytes. Raises CorruptDataError if the file ends before:
+        it is truncated, or, if it ends as complete ones do, has a wrong length."""
         if not self.holds(size):
             fault = (
                 ZooKeeperFault.MALFORMED
@@ -146,21 +147,21 @@ class SnapshotInput:
         return self._checksum
 
     def read(self, size: int) -> bytes:
-        """The next bytes."""
+        """Return the next bytes."""
         self.require(size)
         self.position += size
         return self.data[self.position - size : self.position]
 
     def read_int(self) -> int:
-        """A number of 32 bits."""
+        """Return a number of 32 bits."""
         return int.from_bytes(self.read(4), "big", signed=True)
 
     def read_long(self) -> int:
-        """A number of 64 bits."""
+        """Return a number of 64 bits."""
         return int.from_bytes(self.read(8), "big", signed=True)
 
     def read_buffer(self) -> bytes:
-        """Bytes with their length before them, which cannot be null here."""
+        """Return bytes with their length before them, which cannot be null here."""
         size = self.read_int()
         if size < 0:
             raise corrupt(ZooKeeperFault.MALFORMED, f"a length of {size}", self.place - 4)

@@ -21,8 +21,8 @@ _PART_OF_STAT = struct.Struct(">qq28xqq")
 
 @dataclass(frozen=True, slots=True)
 class SnapshotScan:
-    """A sound snapshot: `zxid` stands in its name, `end_zxid` is the last transaction of which it
-    can hold changes as far as it tells, and `is_end_known` whether that is sure. `digest` is that
+    """A sound snapshot: `zxid` is in its name, `end_zxid` is the last transaction whose changes it
+    can hold according to its contents, and `is_end_known` whether that is certain. `digest` is that
     of its nodes, `stored_digest` what the server wrote."""
 
     path: str
@@ -38,14 +38,14 @@ class SnapshotScan:
 
 def scan_snapshot(path: str, zxid: int, touched: Touched) -> SnapshotScan:
     """Read a snapshot to its end. Raises CorruptDataError with the position in the decompressed
-    file where it is not sound, also where its digest is not that of its nodes."""
+    file if it is not sound, also if its digest is not that of its nodes."""
     with InputFile(path) as file:
         snapshot = Snapshot(file)
         found = _Found(touched, snapshot.acls)
         for node in snapshot.nodes():
             found.add(node)
     stored, last = snapshot.digest, snapshot.last_zxid
-    # A digest of zxid 0 says that no transaction had come when the snapshot was finished.
+    # A digest of zxid 0 says that there was no transaction before the snapshot was complete.
     ends = [end for end in (last, stored.zxid if stored else None) if end is not None]
     scan = SnapshotScan(
         path,
@@ -76,7 +76,7 @@ def _check_digest(scan: SnapshotScan) -> None:
 
 
 class _Found:
-    """What the scan keeps of the nodes it sees."""
+    """What the scan keeps of the nodes that it reads."""
 
     def __init__(self, touched: Touched, acls: dict[int, tuple[Acl, ...]]) -> None:
         self.nodes: dict[bytes, TreeNode | None] = dict.fromkeys(touched.paths)

@@ -1,4 +1,4 @@
-"""A transaction log, entry by entry, and what of its bytes is no entry.
+"""A transaction log, entry by entry, and the bytes that are not an entry.
 
 Rules: docs/zookeeper.md F408 to F412.
 """
@@ -25,10 +25,10 @@ _BEGIN = struct.pack(">ii", LOG_MAGIC, LOG_VERSION)
 # Before an entry's bytes: their Adler-32 in 64 bits, and their number.
 ENTRY_HEADER = struct.Struct(">qi")
 END_OF_ENTRY = b"B"
-# What a transaction's header takes alone.
+# The size of a transaction's header.
 _SHORTEST_ENTRY = 32
 _PIECE_BYTES = 1 << 20
-# Damaged entries and what may follow them: no more than so many times the file is summed up.
+# A limit for damaged entries: checksums may cover this many times the bytes of the file.
 _RESYNC_FACTOR = 16
 
 
@@ -40,7 +40,7 @@ class LogEntry(NamedTuple):
 
 
 def read_transaction_log(file: InputFile) -> Iterator[LogEntry | ZooKeeperFinding]:
-    """The entries of a log in their order, findings between them where bytes are damaged."""
+    """Yield the entries of a log in their order, findings between them where bytes are damaged."""
     log = BufferedFile(file)
     try:
         position = _read_header(log)
@@ -83,7 +83,7 @@ def _read_header(log: BufferedFile) -> int:
 
 
 def _entry_end(log: BufferedFile, position: int) -> int | None:
-    """Where a sound entry ends, None at the end of all entries. Raises CorruptDataError."""
+    """Return where a sound entry ends, None at the end of all entries. Raises CorruptDataError."""
     header = log.read(position, ENTRY_HEADER.size)
     if not any(header) and _last_byte(log, position) is None:
         return None
@@ -98,9 +98,7 @@ def _entry_end(log: BufferedFile, position: int) -> int | None:
     data = log.read(position + ENTRY_HEADER.size, size + 1)
     found = zlib.adler32(memoryview(data)[:size])
     if data[size:] != END_OF_ENTRY:
-        raise corrupt(
-            ZooKeeperFault.MALFORMED, f"no {END_OF_ENTRY!r} behind {size} bytes", position
-        )
+        raise corrupt(ZooKeeperFault.MALFORMED, f"no {END_OF_ENTRY!r} after {size} bytes", position)
     if found != checksum:
         detail = f"the checksum says {checksum:#x}, the bytes give {found:#x}"
         raise corrupt(ZooKeeperFault.CHECKSUM, detail, position)
@@ -115,7 +113,7 @@ def _judged(
     *,
     is_given_up: bool,
 ) -> ZooKeeperFinding:
-    """The finding for bytes that are no entry, `end` being where the next one begins."""
+    """Return the finding for bytes that are not an entry; the next one begins at `end`."""
     detail = error.detail
     if end is not None:
         detail += f"; the next entry begins at {end}"
@@ -123,14 +121,15 @@ def _judged(
         detail += "; so much damage follows that the rest is not read"
     elif error.fault == ZooKeeperFault.MALFORMED.value and _is_torn(log, position):
         return ZooKeeperFinding(
-            log.path, position, ZooKeeperFault.TRUNCATED, f"the last entry is cut: {detail}"
+            log.path, position, ZooKeeperFault.TRUNCATED, f"the last entry is incomplete: {detail}"
         )
     return ZooKeeperFinding(log.path, position, ZooKeeperFault(error.fault), detail)
 
 
 def _is_torn(log: BufferedFile, position: int) -> bool:
-    """Whether an entry was not written to its end: it goes on to the end of the file, or in zeros.
-    A whole entry with a wrong length has its last byte; another in the place of that is damage."""
+    """Return whether an entry was not written to its end: it extends to the end of the file, or
+    ends in zeros. A complete entry with a wrong length has its last byte; another byte in that
+    place is damage."""
     header = log.read(position, ENTRY_HEADER.size).ljust(ENTRY_HEADER.size, b"\0")
     last = _last_byte(log, position)
     if last is None:
@@ -141,8 +140,8 @@ def _is_torn(log: BufferedFile, position: int) -> bool:
 
 
 def _is_whole(log: BufferedFile, position: int, last: int) -> bool:
-    """Whether all bytes up to the file's last one that is not zero are an entry whose length alone
-    is wrong."""
+    """Return whether all bytes up to the file's last one that is not zero are an entry whose length
+    alone is wrong."""
     checksum: int
     checksum, _ = ENTRY_HEADER.unpack(log.read(position, ENTRY_HEADER.size).ljust(12, b"\0"))
     begin = position + ENTRY_HEADER.size
@@ -152,7 +151,7 @@ def _is_whole(log: BufferedFile, position: int, last: int) -> bool:
 
 
 def _last_byte(log: BufferedFile, position: int) -> int | None:
-    """The last place from `position` on whose byte is not zero."""
+    """Return the last place from `position` on whose byte is not zero."""
     end = log.size
     while end > position:
         begin = max(end - _PIECE_BYTES, position)
@@ -164,8 +163,8 @@ def _last_byte(log: BufferedFile, position: int) -> int | None:
 
 
 def _next_entry(log: BufferedFile, position: int, budget: int) -> tuple[int | None, int]:
-    """Where the next sound entry begins behind the damaged one at `position`, and what is left of
-    the budget of bytes to sum up: where its length says, or behind the end of any other."""
+    """Return where the next sound entry begins after the damaged one at `position`, and the rest of
+    the budget of bytes for checksums: where its length says, or after the end of any other."""
     told = position + ENTRY_HEADER.size + _claimed(log, position) + 1
     # The damaged entry was summed up as well.
     budget -= _claimed(log, position)
@@ -181,13 +180,13 @@ def _next_entry(log: BufferedFile, position: int, budget: int) -> tuple[int | No
 
 
 def _claimed(log: BufferedFile, position: int) -> int:
-    """The length of an entry by its header, 0 if the file has less."""
+    """Return the length of an entry by its header, 0 if the file has less."""
     size = int.from_bytes(log.read(position + 8, 4), "big", signed=True)
     return size if 0 <= size < log.size - position - ENTRY_HEADER.size else 0
 
 
 def _behind_any_end(log: BufferedFile, position: int) -> Iterator[int]:
-    """The places behind the last byte of what can be an entry, where a checksum can follow."""
+    """Yield the positions after the last byte of a possible entry, where a checksum can follow."""
     mark = END_OF_ENTRY + b"\0\0\0\0"
     while position < log.size:
         piece = log.read(position - 1, _PIECE_BYTES)

@@ -1,4 +1,4 @@
-"""What one entry of a transaction log says. Rules: docs/zookeeper.md F409 and F410."""
+"""The contents of one entry of a transaction log. Rules: docs/zookeeper.md F409 and F410."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class CreateSession(NamedTuple):
 
 
 class CloseSession(NamedTuple):
-    """A session ended, with the ephemeral nodes that end with it; None where the entry does not
-    list them."""
+    """A session ended, with the ephemeral nodes that end with it; None if the entry does not list
+    them."""
 
     paths: tuple[bytes, ...] | None
 
@@ -95,7 +95,7 @@ Operation = Create | Delete | SetData | SetAcl | Check | CreateSession | CloseSe
 
 
 class Multi(NamedTuple):
-    """Operations of which all took effect, or none."""
+    """Operations that took effect together, or not at all."""
 
     operations: tuple[Operation, ...]
 
@@ -108,7 +108,7 @@ class EntryDigest(NamedTuple):
 
 
 class Transaction(NamedTuple):
-    """One transaction: who asked for it, when the leader made it, and what it does."""
+    """One transaction: the session that requested it, the leader's time, and its operations."""
 
     session_id: int
     cxid: int
@@ -122,7 +122,7 @@ _DIGEST_BYTES = 12
 
 
 def read_transaction(data: bytes, position: int) -> Transaction:
-    """The transaction in an entry's bytes, which begin at `position` of their file. Raises
+    """Return the transaction in an entry's bytes, which begin at `position` of their file. Raises
     CorruptDataError."""
     reader = JuteReader(data, position)
     session_id, cxid = reader.read_long(), reader.read_int()
@@ -156,10 +156,10 @@ def _digest(reader: JuteReader) -> EntryDigest | None:
 
 
 def _path(reader: JuteReader) -> bytes:
-    """A path as snapshots have it, where the root's is empty."""
+    """Return a path as snapshots have it, where the root's is empty."""
     place, path = reader.place, reader.read_name()
     if not path.startswith(b"/"):
-        raise corrupt(ZooKeeperFault.MALFORMED, f"{path[:40]!r} is no path", place)
+        raise corrupt(ZooKeeperFault.MALFORMED, f"{path[:40]!r} is not a path", place)
     return path if len(path) > 1 else b""
 
 
@@ -253,8 +253,8 @@ def _multi(reader: JuteReader, session_id: int) -> Multi:
 
 
 def _close_session(reader: JuteReader) -> CloseSession:
-    """Its paths are missing before 3.6, or where they are switched off: what is left then is no
-    list, but nothing or a digest."""
+    """Read the end of a session. Its paths are missing before 3.6, or if they are switched off:
+    then the rest is not a list, but empty or a digest."""
     begin = reader.position
     if reader.left:
         try:

@@ -49,11 +49,11 @@ class TreeNode:
 
     @classmethod
     def of_stat(cls, data: bytes | None, acl: tuple[Acl, ...], stat: bytes) -> TreeNode:
-        """A node as it lies in a snapshot."""
+        """Return a node as stored in a snapshot."""
         return cls(data, acl, *STAT.unpack(stat))
 
     def stat(self) -> tuple[int, ...]:
-        """The stat in the order of a snapshot."""
+        """Return the stat in the order of a snapshot."""
         return (
             self.czxid,
             self.mzxid,
@@ -67,18 +67,18 @@ class TreeNode:
         )
 
     def digest(self, path: bytes) -> int:
-        """The node's part in the digest of the tree."""
+        """Return the node's part in the digest of the tree."""
         return node_digest(path, self.data, STAT.pack(*self.stat()))
 
 
 def parent_of(path: bytes) -> bytes:
-    """The path above; the root's is empty."""
+    """Return the path above; the root's is empty."""
     return path[: max(path.rfind(b"/"), 0)]
 
 
 def empty_tree(*, with_config: bool) -> dict[bytes, TreeNode]:
-    """What a server begins with that has no files: since ZooKeeper 3.5 with `/zookeeper/config`,
-    which only a list of its own makes differ from the others."""
+    """Return the tree of a server without files: since ZooKeeper 3.5 with `/zookeeper/config`,
+    which differs from the others only by its own list."""
     paths = (b"", b"/zookeeper", b"/zookeeper/quota")
     nodes = {path: TreeNode(b"", OPEN_ACL_UNSAFE, *STAT.unpack(bytes(STAT.size))) for path in paths}
     if with_config:
@@ -101,8 +101,8 @@ class ChangedTree:
     digest: int
 
     def apply(self, transaction: Transaction) -> None:
-        """Carry out one transaction. What it finds done, or undone, already stays so: a snapshot
-        can hold changes that are later than its name."""
+        """Carry out one transaction. Changes that are already there stay: a snapshot can hold
+        changes that are later than its name."""
         for operation in effective_operations(transaction):
             self._apply(operation, transaction)
 
@@ -194,7 +194,7 @@ class ChangedTree:
 
 
 def effective_operations(transaction: Transaction) -> Iterable[Operation]:
-    """What a transaction does: one operation, or those of a multi if none of them failed."""
+    """Return what a transaction does: one operation, or those of a multi if none of them failed."""
     operation = transaction.operation
     if not isinstance(operation, Multi):
         return (operation,)

@@ -50,7 +50,8 @@ class _Frame:
 
 
 def znodes(tree: TreeAt, subtree: bytes = b"") -> Iterator[Znode]:
-    """The nodes of a tree, or of the part below and at a path, children before their parents."""
+    """Yield the nodes of a tree, or of the part below and at a path, children before their
+    parents."""
     for frame in _frames(tree, subtree):
         czxid, mzxid, ctime_ms, mtime_ms, version, cversion, aversion, owner, pzxid = frame.stat
         yield Znode(
@@ -71,7 +72,7 @@ def znodes(tree: TreeAt, subtree: bytes = b"") -> Iterator[Znode]:
 
 
 def znode_sizes(tree: TreeAt, subtree: bytes = b"") -> Iterator[ZnodeSize]:
-    """The sizes of the same nodes."""
+    """Yield the sizes of these nodes."""
     for frame in _frames(tree, subtree):
         yield ZnodeSize(
             shown_path(frame.path),
@@ -83,12 +84,12 @@ def znode_sizes(tree: TreeAt, subtree: bytes = b"") -> Iterator[ZnodeSize]:
 
 
 def shown_path(path: bytes) -> str:
-    """A path as clients have it; the root's is empty in the files."""
+    """Return a path as clients have it; the root's is empty in the files."""
     return decoded(path) or "/"
 
 
 def _seen_cversion(stored: int, children: int) -> int:
-    """What clients see, in Java's 32 bits."""
+    """Return what clients see, in Java's 32 bits."""
     return (2 * stored - children + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -99,7 +100,7 @@ def _frames(tree: TreeAt, subtree: bytes) -> Iterator[_Frame]:
 
 
 def is_below(path: bytes, subtree: bytes) -> bool:
-    """Whether a path is that of a subtree or below it; the root's is empty."""
+    """Return whether a path is that of a subtree or below it; the root's is empty."""
     return not subtree or path == subtree or path.startswith(subtree + b"/")
 
 
@@ -113,7 +114,7 @@ class _Walk:
         self._open: list[_Frame] = []
 
     def frames(self) -> Iterator[_Frame]:
-        """Every node when all below it have been walked."""
+        """Yield every node when all below it have been walked."""
         if self._snapshot is None:
             root = self._changed.get(b"")
             if root is not None:
@@ -170,7 +171,7 @@ class _Walk:
 
 
 def _added(tree: TreeAt) -> dict[bytes, list[bytes]]:
-    """The nodes that the snapshot does not have, by the path above them."""
+    """Return the nodes that the snapshot does not have, by the path above them."""
     added: dict[bytes, list[bytes]] = {}
     for path, node in tree.changed.nodes.items():
         if node is not None and path != b"" and path not in tree.in_snapshot:

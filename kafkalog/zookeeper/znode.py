@@ -1,4 +1,4 @@
-"""A znode as clients see it, and what its ephemeral owner says.
+"""A znode as clients see it, and the meaning of its ephemeral owner.
 
 Rules: docs/zookeeper.md F400 and F401.
 """
@@ -17,7 +17,7 @@ class Acl(NamedTuple):
     id: str
 
 
-# What a znode has whose list is not named: anyone may do anything.
+# The list of a znode that names none: anyone may do anything.
 OPEN_ACL_UNSAFE = (Acl(31, "world", "anyone"),)
 READ_ACL_UNSAFE = (Acl(1, "world", "anyone"),)
 
@@ -42,7 +42,7 @@ class Znode(NamedTuple):
 
 
 class OwnerKind(Enum):
-    """What becomes of a znode, by its ephemeral owner."""
+    """When a znode ends, by its ephemeral owner."""
 
     PERSISTENT = "persistent"
     EPHEMERAL = "ephemeral"
@@ -58,8 +58,8 @@ _LARGEST_TTL_MS = (1 << _TTL_BITS) - 1
 
 
 def owner_kind(ephemeral_owner: int) -> OwnerKind:
-    """What the owner is: no one, a session, or the mark of a container or of a znode with a time
-    to live (F400)."""
+    """Return what the owner is: no one, a session, or the mark of a container or of a znode with a
+    time to live (F400)."""
     if ephemeral_owner == 0:
         return OwnerKind.PERSISTENT
     if ephemeral_owner == CONTAINER_OWNER:
@@ -69,14 +69,14 @@ def owner_kind(ephemeral_owner: int) -> OwnerKind:
 
 
 def ttl_ms(ephemeral_owner: int) -> int | None:
-    """How long a znode with a time to live stays without a change, in milliseconds; None for all
-    others."""
+    """Return how long a znode with a time to live stays without a change, in milliseconds; None for
+    all others."""
     if owner_kind(ephemeral_owner) is not OwnerKind.TTL:
         return None
     return ephemeral_owner & _LARGEST_TTL_MS
 
 
 def ttl_owner(ttl: int) -> int:
-    """The owner that ZooKeeper 3.5.4 and later gives a znode with a time to live, in
+    """Return the owner that ZooKeeper 3.5.4 and later gives a znode with a time to live, in
     milliseconds."""
     return (_TTL_PREFIX << _TTL_BITS | ttl & _LARGEST_TTL_MS) - (1 << 64)

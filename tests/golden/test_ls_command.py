@@ -121,12 +121,12 @@ def test_text_says_whose_the_directories_are_and_what_else_is_there(tmp_path: Pa
     assert (code, err) == (0, "")
     assert first.startswith(f"{copy}: broker 1 of cluster shop-week-example-0001, stopped cleanly;")
     assert others == [
-        f"also there: {deleted}, {size_text(size)}: the directory is on its way out: its topic or "
-        "this replica was deleted",
-        f"also there: {copy}/lost+found, 0 B: nothing that a broker puts there",
+        f"also there: {deleted}, {size_text(size)}: the directory is marked for deletion: its "
+        "topic or this replica was deleted",
+        f"also there: {copy}/lost+found, 0 B: not a file that brokers write",
         f"also there: {copy}/orders-0: 2 entries, 10 B: removed by retention, the cleaner or a "
         "truncation",
-        f"also there: {copy}/orders-1/notes.txt, 5 B: nothing that a broker puts there",
+        f"also there: {copy}/orders-1/notes.txt, 5 B: not a file that brokers write",
     ]
     assert run(copy, "--format", "json")[2].splitlines() == [first, *others]
 

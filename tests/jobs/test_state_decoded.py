@@ -98,7 +98,7 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
         ("c", None, (3, None), None, 5),
         ("d", None, None, "schema id 4: its schema is JSON, not AVRO", 4),
         ("e", None, None, "schema id 6: its schema is not in _schemas", 6),
-        ("f", None, None, "no schema id: the first byte is 7B, not 00", None),
+        ("f", None, None, "not a schema id: the first byte is 7B, not 00", None),
         (None, "not UTF-8", None, "schema id 1: not Avro of the schema", 1),
     ]
     state = spark.read.parquet(str(tmp_path / "out" / "state"))
@@ -165,7 +165,7 @@ def test_another_decoding_takes_the_place_of_the_last(spark: SparkSession, tmp_p
         ("--value-format json --value-schema BIGIN", "--value-schema: got 'BIGIN'"),
         ('--value-format json --value-schema {"$ref":"x"}', "refers to 'x'"),
         ("--value-format confluent-avro", "a log directory with it; there is none in"),
-        ("--value-format avro --value-schema bytes", "no Avro schema"),
+        ("--value-format avro --value-schema bytes", "not an Avro schema"),
         ("--value-format protobuf --value-message M --value-schema no.desc", "got 'no.desc'"),
     ],
 )

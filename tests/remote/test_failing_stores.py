@@ -79,7 +79,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_an_error(store: Store) -> None
     """F543."""
     uri, path = one_file(store)
     with (
-        pytest.raises(RemoteFileError, match="it is gone since it was opened"),
+        pytest.raises(RemoteFileError, match="it has disappeared since it was opened"),
         InputFile(uri) as file,
     ):
         file.read(0, 5)

@@ -212,7 +212,7 @@ def test_what_has_no_schema_id_says_so(spark: SparkSession) -> None:
     assert decoded(spark, payloads, JSON_BY_ID) == [
         (None, "empty, without a schema id", None),
         (None, "4 bytes, shorter than a schema id's prefix", None),
-        (None, "no schema id: the first byte is 7B, not 00", None),
+        (None, "not a schema id: the first byte is 7B, not 00", None),
         (None, "a schema's GUID in place of its id, which is not read yet", None),
     ]
 

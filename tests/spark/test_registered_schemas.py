@@ -83,7 +83,7 @@ def test_avro_schemas_that_cannot_be_used_say_why(spark: SparkSession, topic: Pa
     assert found.uses == [SchemaUse(6, AvroFormat('"string"', '"string"'))]
     assert found.refused[5] == "only one of its schema and the reader's is bytes"
     assert found.refused[7] == "its schema is encrypted in _schemas"
-    assert found.refused[8].startswith("no Avro schema")
+    assert found.refused[8].startswith("not an Avro schema")
 
 
 @needs_avro

@@ -126,7 +126,7 @@ def test_a_moment_that_the_files_do_not_reach_is_an_error(
     folder = unpacked("kafka08.zookeeper") / "zookeeper-live"
     with pytest.raises(PythonException, match="ends at zxid 0x13e"):
         read(spark, folder, zxidAsOf="0x200").count()
-    with pytest.raises(PythonException, match="does not tell what there was at 1 ms"):
+    with pytest.raises(PythonException, match="has no state at 1 ms"):
         read(spark, folder, timestampAsOf="1").count()
 
 

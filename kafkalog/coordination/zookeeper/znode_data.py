@@ -92,7 +92,7 @@ def optional_text(values: JsonObject, name: str) -> str | None:
     value = values.get(name)
     if value is None or isinstance(value, str):
         return value
-    malformed(f"field {name} is no text: {_shown(value)}")
+    malformed(f"field {name} is not a text: {_shown(value)}")
 
 
 def text_list(values: JsonObject, name: str) -> tuple[str, ...] | None:
@@ -154,7 +154,7 @@ def timestamp_field(values: JsonObject) -> int | None:
 def _int(value: object, name: str) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST_INT:
         return value
-    return malformed(f"field {name} is no number of 32 bits: {_shown(value)}")
+    return malformed(f"field {name} is not a number of 32 bits: {_shown(value)}")
 
 
 def _shown(value: object) -> str:

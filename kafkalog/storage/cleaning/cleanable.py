@@ -20,8 +20,8 @@ class CleanableSegment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CleanableLog:
-    """What the cleaner goes by. `checkpoint` is the cleaner's, None without one; the last of the
-    segments is the active one."""
+    """The input of the cleaner's decision. `checkpoint` is the cleaner's, None without one; the
+    last of the segments is the active one."""
 
     segments: Sequence[CleanableSegment]
     checkpoint: int | None
@@ -46,19 +46,19 @@ class CleanablePart:
 
     @property
     def dirty_ratio(self) -> float | None:
-        """Of all that is cleaned or could be, the share that is not; None of nothing."""
+        """The dirty share of all that is cleaned or could be; None if that is empty."""
         whole = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes / whole if whole else None
 
 
 def cleanable_part(log: CleanableLog, *, now_ms: int, min_compaction_lag_ms: int) -> CleanablePart:
-    """What would be cleaned at `now_ms`. The log has a segment."""
+    """Return what would be cleaned at `now_ms`. The log has a segment."""
     checkpoint = log.log_start_offset if log.checkpoint is None else log.checkpoint
     is_reset = not log.log_start_offset <= checkpoint <= log.log_end_offset
     first_dirty = log.log_start_offset if is_reset else checkpoint
     end = min(log.last_stable_offset, log.segments[-1].base_offset)
     if min_compaction_lag_ms > 0:
-        # Dirty segments, and the one that the first dirty offset lies in.
+        # Dirty segments, and the one that contains the first dirty offset.
         floor = _floor(log.segments, first_dirty)
         for segment in log.segments[:-1]:
             is_young = segment.largest_timestamp_ms > now_ms - min_compaction_lag_ms
@@ -76,7 +76,7 @@ def cleanable_part(log: CleanableLog, *, now_ms: int, min_compaction_lag_ms: int
 
 
 def _floor(segments: Sequence[CleanableSegment], offset: int) -> int:
-    """The base offset of the segment in which an offset lies."""
+    """Return the base offset of the segment that contains an offset."""
     bases = [segment.base_offset for segment in segments]
     return max((base for base in bases if base <= offset), default=bases[0])
 

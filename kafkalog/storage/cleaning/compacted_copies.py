@@ -28,8 +28,7 @@ class LastRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogCopy:
-    """A log as one copy has it. `stable_offset` is where its first open transaction begins, or
-    its end."""
+    """One copy of a log. `stable_offset` is where its first open transaction begins, or its end."""
 
     last_records: dict[bytes, LastRecord]
     start_offset: int
@@ -40,7 +39,7 @@ class LogCopy:
 def last_records(
     batches: Iterable[bytes], transactions: LogTransactions
 ) -> dict[bytes, LastRecord]:
-    """The last committed record of each key; of transactions that are open none counts."""
+    """Return the last committed record of each key; records of open transactions do not count."""
     cleaned = TransactionsToClean(transactions.aborted)
     found: dict[bytes, LastRecord] = {}
     for batch in batches:
@@ -65,18 +64,18 @@ def _digest(record: Record) -> bytes:
 def differences(
     before: LogCopy, after: LogCopy, cleaned_offset: int
 ) -> Iterator[CompactionFinding]:
-    """What cleaning up to `cleaned_offset` of the later copy does not explain.
+    """Yield the differences that cleaning up to `cleaned_offset` of the later copy does not
+    explain.
 
-    A record that was a key's last may be gone only if it was a tombstone, if the log begins
-    behind it, or if a later one of the key came; of a later tombstone nothing may be left.
-    """
+    The last record of a key may be missing only if it was a tombstone, if the log begins after it,
+    or if the key has a later record; a later tombstone may have been removed."""
     for key, old in before.last_records.items():
         new = after.last_records.get(key)
         if old.offset < after.start_offset or (new is not None and new.offset > old.offset):
             continue
         if new is not None and new.offset == old.offset:
             if new.digest != old.digest:
-                detail = "another value, timestamp or headers under the same offset"
+                detail = "another value, timestamp or headers at the same offset"
                 yield CompactionFinding(
                     "changed_record", CompactionSeverity.ERROR, old.offset, detail, key=key
                 )
@@ -92,10 +91,10 @@ def _lost(
     if new is not None:
         detail, severity = "an older record of the key is its last now", CompactionSeverity.ERROR
     elif could_be_deleted:
-        detail = "unless a tombstone came after the first copy, and has been cleaned since"
+        detail = "unless a tombstone was written after the first copy, and has been cleaned since"
         severity = CompactionSeverity.WARNING
     else:
-        detail, severity = "nothing of the key is left", CompactionSeverity.ERROR
+        detail, severity = "no record of the key is left", CompactionSeverity.ERROR
     return CompactionFinding(
         "lost_key",
         severity,

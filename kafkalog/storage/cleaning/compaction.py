@@ -23,14 +23,13 @@ from kafkalog.wire.compression import CompressionType
 
 @dataclass(frozen=True, slots=True)
 class CleaningRound:
-    """What one cleaning of a log goes by.
+    """The input of one cleaning of a log.
 
     Keys are compared from `first_dirty_offset` on; nothing changes from `first_uncleanable_offset`
-    on. The batch that ends at `high_watermark`, exclusive, stays. `producers` and `aborted` are
-    those of the whole log. `legacy_delete_horizon_ms` concerns tombstones of formats 0 and 1: the
-    time at which the last segment below `first_dirty_offset` was last written, less
-    `delete_retention_ms`; 0 without such a segment.
-    """
+    on. The batch that ends at `high_watermark`, exclusive, stays. `producers` and `aborted` cover
+    the whole log. `legacy_delete_horizon_ms` concerns tombstones of formats 0 and 1: the time at
+    which the last segment below `first_dirty_offset` was last written, less `delete_retention_ms`;
+    0 without such a segment."""
 
     first_dirty_offset: int
     first_uncleanable_offset: int
@@ -43,21 +42,21 @@ class CleaningRound:
 
 
 class SourceBatch(NamedTuple):
-    """A whole batch, and when the file that it lies in was last written."""
+    """A whole batch, and when its file was last written."""
 
     data: bytes
     modified_ms: int = 0
 
 
 class CleanedBatch(NamedTuple):
-    """A batch, and what the cleaner leaves of it: the same bytes, others, or None."""
+    """A batch, and what the cleaner leaves of it: the same bytes, other bytes, or None."""
 
     source: bytes
     cleaned: bytes | None
 
 
 def last_offsets(batches: Iterable[SourceBatch], cleaning: CleaningRound) -> dict[bytes, int]:
-    """The last offset of each key among the committed records of the part to be cleaned.
+    """Return the last offset of each key among the committed records of the part to be cleaned.
 
     `batches` are sound and in the order of the log. Raises CorruptDataError for one whose records
     cannot be read.
@@ -80,7 +79,7 @@ def last_offsets(batches: Iterable[SourceBatch], cleaning: CleaningRound) -> dic
 def cleaned_batches(
     batches: Iterable[SourceBatch], last: Mapping[bytes, int], cleaning: CleaningRound
 ) -> Iterator[CleanedBatch]:
-    """Each of the same batches with what the cleaner leaves of it; `last` as `last_offsets` has it.
+    """Yield each batch with what the cleaner leaves of it; `last` is the result of `last_offsets`.
 
     Raises CorruptDataError for one whose records cannot be read.
     """
@@ -107,8 +106,8 @@ class TransactionsToClean:
         self._committed: set[int] = set()
 
     def add(self, header: BatchHeader, batch: bytes) -> bool:
-        """Whether the next batch of the log holds aborted records, or is the marker of a
-        transaction of which no batch is left."""
+        """Return whether the next batch of the log holds aborted records, or is the marker of a
+        transaction without remaining batches."""
         while self._ahead and self._ahead[-1].first_offset <= header.last_offset:
             self._aborted.setdefault(self._ahead.pop().producer_id, False)
         if header.is_control:
@@ -164,8 +163,8 @@ def _cleaned(
 
 
 def _stays_empty(header: BatchHeader, cleaning: CleaningRound) -> bool:
-    """Whether a batch stays though no record of it does: the last one of a producer for its
-    sequence number and epoch, the one at the high watermark for where the log ends."""
+    """Return whether a batch stays although none of its records does: the last one of a producer
+    for its sequence number and epoch, the one at the high watermark for the log end."""
     if header.magic < LATEST_FORMAT:
         return False  # there, no batch can be empty
     if header.last_offset + 1 == cleaning.high_watermark:
@@ -201,8 +200,8 @@ def _emptied(header: BatchHeader) -> bytes:
 
 
 def _rewritten(records: Sequence[Record], header: BatchHeader, horizon_ms: int | None) -> bytes:
-    """The batch with fewer records, or with a horizon. One of an old format becomes one of format
-    2, without a leader epoch, that begins and ends with the records that are left."""
+    """Return the batch with fewer records, or with a horizon. One of an old format becomes one of
+    format 2, without a leader epoch, that begins and ends with the records that are left."""
     if header.magic == LATEST_FORMAT:
         fields = _fields(header, header.base_offset, header.last_offset)
     else:

@@ -17,7 +17,7 @@ from kafkalog.storage.cleaning.log_transactions import LogTransactions
 
 
 class CompactionSeverity(Enum):
-    """An error is a promise broken, a warning may have a reason that nobody can see any more,
+    """An error is a broken guarantee, a warning may have a cause that is no longer visible,
     information is legal."""
 
     ERROR = "error"
@@ -26,7 +26,7 @@ class CompactionSeverity(Enum):
 
 
 class PlacedBatch(NamedTuple):
-    """A whole batch and where it lies."""
+    """A whole batch and its place."""
 
     data: bytes
     file: str
@@ -75,10 +75,10 @@ class CleanedPartCheck:
         return len(self._keys)
 
     def findings(self, batches: Iterable[PlacedBatch]) -> Iterator[CompactionFinding]:
-        """What breaks a promise, in the order of the log."""
+        """Yield the findings, in the order of the log."""
         for producer, first_offset in sorted(self._open.items()):
             if first_offset < self._end_offset:
-                detail = f"producer {producer} has no marker behind it, and the log was cleaned"
+                detail = f"producer {producer} has no later marker, and the log was cleaned"
                 yield CompactionFinding(
                     "open_transaction", CompactionSeverity.ERROR, first_offset, detail
                 )
@@ -114,7 +114,7 @@ class CleanedPartCheck:
     def _empty_batches(
         self, batch: PlacedBatch, header: BatchHeader
     ) -> Iterator[CompactionFinding]:
-        """Of a producer only the last batch may be empty, and the last before the checkpoint."""
+        """Only the last batch of a producer may be empty, and the last before the checkpoint."""
         if header.last_offset + 1 >= self._end_offset:
             return
         place = _place(batch, header.last_offset)

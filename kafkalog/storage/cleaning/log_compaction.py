@@ -1,7 +1,6 @@
-"""A partition's sound log written again, compacted up to where its transactions have ended.
+"""Rewrite a partition's sound log, compacted up to where its transactions have ended.
 
-Rules: docs/format.md F252 and F253; what stays of each batch, F242 to F251.
-"""
+Rules: docs/format.md F252 and F253; the remainder of each batch, F242 to F251."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from kafkalog.storage.writing.log_writer import LogWriter
 
 @dataclass(frozen=True, slots=True)
 class CompactedLog:
-    """What a compaction came to; from `end_offset` on nothing was compacted."""
+    """The result of a compaction; from `end_offset` on nothing was compacted."""
 
     source_bytes: int
     cleaned_bytes: int
@@ -71,7 +70,7 @@ def compact_log(
 
 
 def _roll_up_to(batch: bytes, bases: deque[int], writer: LogWriter) -> None:
-    """Begin the segment in which the batch lies, but leave none empty."""
+    """Begin the segment that contains the batch, but leave none empty."""
     base_offset = None
     while bases and read_header(batch, 0).last_offset >= bases[0]:
         base_offset = bases.popleft()
@@ -80,7 +79,7 @@ def _roll_up_to(batch: bytes, bases: deque[int], writer: LogWriter) -> None:
 
 
 def segment_batches(segments: Sequence[SegmentFile]) -> Iterator[SourceBatch]:
-    """The batches of sound segments, as they are."""
+    """Yield the batches of sound segments, as they are."""
     for segment in segments:
         written_ms = modified_ms(segment.path)
         with InputFile(segment.path) as file:

@@ -1,7 +1,6 @@
-"""What the batches of a whole log say of its transactions and producers, markers included.
+"""The transactions and producers of a whole log from its batches, markers included.
 
-Rules: docs/format.md F110 to F112, and F248 for what the cleaner takes from them.
-"""
+Rules: docs/format.md F110 to F112, and F248 for what the cleaner uses of them."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from kafkalog.storage.writing.log_writer import BatchInMemory
 
 
 class LastBatch(NamedTuple):
-    """What a broker last saw of a producer: its newest epoch and, unless a marker began that
+    """The last state of a producer in a broker: its newest epoch and, unless a marker began that
     epoch, the last offset of its last batch of records."""
 
     epoch: int
@@ -44,10 +43,9 @@ class LogTransactions:
 def log_transactions(batches: Iterable[bytes]) -> LogTransactions:
     """Walk whole batches in the order of the log, from its beginning to its end.
 
-    Of aborted transactions whose records are all gone nothing is told. Raises BrokerStartError
-    where a batch contradicts an open transaction, and CorruptDataError for a control batch that
-    cannot be read.
-    """
+    Aborted transactions without remaining records are not reported. Raises BrokerStartError if a
+    batch contradicts an open transaction, and CorruptDataError for a control batch that cannot be
+    read."""
     state = ProducerState()
     aborted: list[AbortedTransaction] = []
     for batch in batches:

@@ -13,7 +13,7 @@ from kafkalog.storage.log_dir.topic_configs import RetentionLimits
 
 
 class Reason(Enum):
-    """Why a segment goes, stays, or why nobody can tell."""
+    """Why a segment is deleted, stays, or why that is unknown."""
 
     LOG_START = "log_start"
     SIZE = "size"
@@ -30,8 +30,8 @@ class Reason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RetentionSegment:
-    """What retention goes by in a segment. `largest_timestamp_ms` is that of the last entry of
-    its time index or, where that has none, the time its file was last written."""
+    """The facts about a segment that retention uses. `largest_timestamp_ms` is that of the last
+    entry of its time index or, without one, the time its file was last written."""
 
     base_offset: int
     size: int
@@ -40,8 +40,8 @@ class RetentionSegment:
 
 @dataclass(frozen=True, slots=True)
 class RetentionLog:
-    """What it goes by in the log. `highest_remote_offset` is the last one in tiered storage, -1 for
-    none there, None if that is not known."""
+    """The facts about a log that retention uses. `highest_remote_offset` is the last one in tiered
+    storage, -1 without any, None if not known."""
 
     log_start_offset: int
     log_end_offset: int
@@ -51,7 +51,7 @@ class RetentionLog:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a segment; `goes` is None where what is known does not decide it."""
+    """The decision about a segment; `goes` is None if the known facts do not decide it."""
 
     goes: bool | None
     reason: Reason
@@ -67,7 +67,7 @@ def plan_retention(
     limits: RetentionLimits,
     now_ms: int,
 ) -> list[Verdict]:
-    """What one run of a broker's retention at `now_ms` does to each segment, in their order.
+    """Return what one run of a broker's retention at `now_ms` does to each segment, in their order.
 
     Three passes go by log start, size and time; each begins at the oldest segment that is left
     and ends at the first that stays.
@@ -76,7 +76,8 @@ def plan_retention(
 
 
 def expiries_ms(segments: Sequence[RetentionSegment], limits: RetentionLimits) -> list[int | None]:
-    """From when on each segment goes by its time: not before those ahead of it. None for never."""
+    """Return the time from which retention deletes each segment: not before earlier segments. None
+    for never."""
     if not limits.has_limits or limits.retention_ms is None or limits.retention_ms < 0:
         return [None] * len(segments)
     latest = 0
@@ -129,7 +130,7 @@ class _Walk:
             self._first = number + 1
 
     def _is_held(self, number: int) -> Reason | None:
-        """What keeps a segment whatever the limits are."""
+        """Return the reason that keeps a segment whatever the limits are."""
         if self._log.high_watermark < self._ends[number]:
             return Reason.HIGH_WATERMARK
         if number == len(self._segments) - 1 and self._segments[number].size == 0:
@@ -137,7 +138,7 @@ class _Walk:
         return None
 
     def _missing_upload(self, number: int) -> Reason | None:
-        """What keeps a segment of a tiered log that has reached a limit."""
+        """Return the reason that keeps a segment of a tiered log that has reached a limit."""
         log, is_last = self._log, number == len(self._segments) - 1
         if not self._limits.is_tiered or (
             not is_last and log.log_start_offset >= self._ends[number]
@@ -157,7 +158,7 @@ class _Walk:
         return not is_last and self._ends[number] <= self._log.log_start_offset
 
     def _size_rule(self, retention_bytes: int) -> _Rule:
-        """Whether the log keeps `retention_bytes` without the segment and all before it."""
+        """Return whether the log keeps `retention_bytes` without the segment and all before it."""
         left = sum(segment.size for segment in self._segments[self._first :])
         sizes = [0] * self._first
         for segment in self._segments[self._first :]:

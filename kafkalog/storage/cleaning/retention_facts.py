@@ -1,4 +1,4 @@
-"""What a log's retention goes by, from its files. Rule: docs/format.md F162."""
+"""The facts that retention uses, from a log's files. Rule: docs/format.md F162."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LargestTimestamp:
 
 
 def largest_timestamp(segment: SegmentFile) -> LargestTimestamp:
-    """The last entry of the segment's time index or, where that is none or has no time, when the
-    log file was last written."""
+    """Return the time of the last entry of the segment's time index or, without one, when the log
+    file was last written."""
     index_path = segment.path.removesuffix(".log") + ".timeindex"
     with suppress(FileNotFoundError, CorruptDataError):
         whole = whole_entries(read_bytes(index_path), TIME_ENTRY)

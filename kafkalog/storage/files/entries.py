@@ -1,4 +1,4 @@
-"""What a listing says of a file or a directory."""
+"""An entry of a directory listing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in a directory; `size` is 0 for a directory. `special` says what it is that is neither
-    a directory nor a regular file, and is never opened."""
+    """A name in a directory; `size` is 0 for a directory. `special` describes an entry that is
+    neither a directory nor a regular file and is never opened."""
 
     name: str
     path: str

@@ -1,8 +1,7 @@
-"""How files are to be opened and read: credentials, and what spares a broker that runs beside.
+"""How to open and read files: credentials, and settings that spare a broker on the same machine.
 
-Kept for the process, because paths are plain strings all the way down: a process of Spark's plans
-one read or carries out one task at a time, and says how before it does.
-"""
+Kept per process, because paths are plain strings everywhere: a Spark process plans one read or runs
+one task at a time, and sets this first."""
 
 from __future__ import annotations
 
@@ -14,20 +13,20 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """`storage` are settings of remote file systems by their lower-case names, secrets among them:
-    they are no part of what is printed."""
+    """`storage` has the settings of remote file systems by their lower-case names, including
+    secrets: they are never printed."""
 
     storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     drop_page_cache: bool = False
     max_bytes_per_second: int | None = None
 
     def settings(self) -> Mapping[str, str]:
-        """The settings of remote file systems."""
+        """Return the settings of remote file systems."""
         return MappingProxyType(dict(self.storage))
 
 
 class RateLimit:
-    """Lets so many bytes pass in a second, by waiting before each read for those before it."""
+    """Limits the bytes per second, by waiting before each read for the earlier ones."""
 
     def __init__(
         self,
@@ -63,10 +62,10 @@ def use_file_access(access: FileAccess) -> None:
 
 
 def file_access() -> FileAccess:
-    """How files are to be opened now."""
+    """Return the current file access."""
     return _Process.access
 
 
 def rate_limit() -> RateLimit:
-    """What all files of this process wait for."""
+    """Return the limit that all files of this process share."""
     return _Process.rate_limit

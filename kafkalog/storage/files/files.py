@@ -24,11 +24,10 @@ _MOST_READ_BYTES = 64 * 1024 * 1024
 
 
 def list_directory(path: str) -> list[Entry]:
-    """What is in a directory, sorted by name. Files that vanish meanwhile are left out, and what is
-    neither a regular file nor a directory.
+    """Return the entries of a directory, sorted by name, without files that vanish meanwhile and
+    without what is neither a regular file nor a directory.
 
-    Raises FileNotFoundError where there is no such directory.
-    """
+    Raises FileNotFoundError if there is no such directory."""
     if is_remote(path):
         from kafkalog.storage.files import remote_files
 
@@ -37,12 +36,14 @@ def list_directory(path: str) -> list[Entry]:
 
 
 def special_entries(path: str) -> list[Entry]:
-    """What is neither a regular file nor a directory in a directory; remote ones have no such."""
+    """Return the entries of a directory that are neither regular files nor directories; remote
+    directories have none."""
     return [] if is_remote(path) else local_files.special_entries(path)
 
 
 def matching_entries(pattern: str) -> list[Entry]:
-    """What is at a path or, if nothing is, what it matches as a glob; absolute, sorted."""
+    """Return the entry at a path or, without one, what the path matches as a glob; absolute,
+    sorted."""
     if is_remote(pattern):
         from kafkalog.storage.files import remote_files
 
@@ -51,12 +52,12 @@ def matching_entries(pattern: str) -> list[Entry]:
 
 
 def matching_paths(pattern: str) -> list[str]:
-    """The paths of the same."""
+    """Return the paths of these entries."""
     return [entry.path for entry in matching_entries(pattern)]
 
 
 def is_directory(path: str) -> bool:
-    """Whether there is a directory at a path."""
+    """Return whether there is a directory at a path."""
     if is_remote(path):
         from kafkalog.storage.files import remote_files
 
@@ -66,8 +67,8 @@ def is_directory(path: str) -> bool:
 
 
 def read_text(path: str) -> str | None:
-    """A small text file, None if there is none. Bytes that are not UTF-8 are replaced. Raises as
-    `read_bytes` does."""
+    """Return a small text file, None if there is none. Bytes that are not UTF-8 are replaced.
+    Raises the errors of `read_bytes`."""
     try:
         data = read_bytes(path)
     except FileNotFoundError:
@@ -77,8 +78,8 @@ def read_text(path: str) -> str | None:
 
 
 def read_bytes(path: str) -> bytes:
-    """A file beside logs. Raises FileNotFoundError, OutOfMemoryError, and CorruptDataError for one
-    of more than 64 MiB, or that cannot be read."""
+    """Return a file beside logs. Raises FileNotFoundError, OutOfMemoryError, and CorruptDataError
+    for one of more than 64 MiB, or that cannot be read."""
     try:
         if is_remote(path):
             from kafkalog.storage.files import remote_files
@@ -90,7 +91,7 @@ def read_bytes(path: str) -> bytes:
 
 
 def modified_ms(path: str) -> int:
-    """When a file was last written, in milliseconds."""
+    """Return when a file was last written, in milliseconds."""
     if is_remote(path):
         from kafkalog.storage.files import remote_files
 
@@ -99,14 +100,15 @@ def modified_ms(path: str) -> int:
 
 
 class Directories:
-    """What is in directories: local ones are looked at when they are asked for; remote ones are
-    listed with all that is below them, once, and answer from that."""
+    """Directories: local ones are read on request; remote ones are listed once with everything
+    below them, and answer from that."""
 
     def __init__(self) -> None:
         self._listed: dict[str, list[Entry]] = {}
 
     def entries(self, path: str) -> list[Entry]:
-        """What is in a directory, sorted by name. Raises FileNotFoundError where there is none."""
+        """Return the entries of a directory, sorted by name. Raises FileNotFoundError if it does
+        not exist."""
         if not is_remote(path):
             return list_directory(path)
         if path not in self._listed:
@@ -116,11 +118,11 @@ class Directories:
         return self._listed[path]
 
     def read_text(self, directory: str, name: str) -> str | None:
-        """A small text file in a directory, None if there is none."""
+        """Return a small text file in a directory, None if there is none."""
         return read_text(os.path.join(directory, name)) if self.has(directory, name) else None
 
     def has(self, directory: str, name: str) -> bool:
-        """Whether a directory has a file; True as well where only opening it will tell."""
+        """Return whether a directory has a file; also True if only opening it would show."""
         listed = self._listed.get(directory)
         return listed is None or any(entry.name == name for entry in listed)
 
@@ -144,7 +146,7 @@ def _tiered_file(path: str, manifest_path: str) -> _File:
         manifest = None if text is None else read_tiered_manifest(text)
         if manifest is not None and manifest.is_encrypted:
             raise UnsupportedFormatError(
-                f"{path} is encrypted, which is not read here: leave its topic out, or read it "
+                f"{path} is encrypted, which is not supported: leave its topic out, or read it "
                 "from a broker"
             )
         is_plain = manifest is None or not manifest.is_compressed
@@ -158,9 +160,9 @@ def _tiered_file(path: str, manifest_path: str) -> _File:
 
 
 def has_connections() -> bool:
-    """Whether this process has opened remote file systems. Forks must not use them: both would
-    read from the same connections, and one's answers would come to the other."""
-    # Looked up, not imported: that would import pyarrow.fs for those who read their own disk.
+    """Return whether this process has opened remote file systems. Forks must not use them: both
+    would read from the same connections, and get each other's answers."""
+    # Looked up, not imported: reading a local disk must not import pyarrow.fs.
     systems = sys.modules.get("kafkalog.storage.files.remote_systems")
     return systems is not None and systems.is_connected()
 
@@ -180,14 +182,13 @@ class InputFile:
 
     @property
     def unreadable(self) -> UnreadableRanges:
-        """What could not be read so far of the bytes that were wanted."""
+        """The requested bytes that could not be read so far."""
         return self._file.unreadable
 
     def read(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, fewer than `size` only at the end of the file.
+        """Return the bytes from `position`, fewer than `size` only at the end of the file.
 
-        Raises CorruptDataError where some of them cannot be read.
-        """
+        Raises CorruptDataError if some of them cannot be read."""
         data = self.read_around(position, size)
         end = position + len(data)
         if self.unreadable.overlap(position, end):
@@ -198,7 +199,7 @@ class InputFile:
         return data
 
     def read_around(self, position: int, size: int) -> bytes:
-        """The same, with zeros in place of those that are `unreadable`."""
+        """Return these bytes, with zeros in place of the `unreadable` ones."""
         data = self._file.read(position, size)
         read_counts.bytes_read += len(data)
         return data

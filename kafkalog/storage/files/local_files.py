@@ -27,13 +27,13 @@ from kafkalog.storage.files.regular_files import (
 from kafkalog.storage.files.unreadable_input import note_unlisted, note_unreadable
 from kafkalog.storage.files.uris import absolute_path
 
-# How finely is told what was in the page cache before it was read.
+# The unit in which the page cache is probed before a read.
 _PROBED_BYTES = 128 * 1024
 
 
 def list_directory(path: str) -> list[Entry]:
-    """The directories and regular files in a directory, sorted by name. Files that vanish meanwhile
-    are left out, and so is what is special, which stderr hears of."""
+    """Return the directories and regular files in a directory, sorted by name, without files that
+    vanish meanwhile and without special files, which stderr names."""
     entries = []
     for entry in _entries(path):
         if entry.special is None:
@@ -44,7 +44,8 @@ def list_directory(path: str) -> list[Entry]:
 
 
 def special_entries(path: str) -> list[Entry]:
-    """What else is in a directory, sorted by name: pipes, devices, links that lead nowhere."""
+    """Return the special files of a directory, sorted by name: pipes, devices, links that lead
+    nowhere."""
     return sorted(
         (entry for entry in _entries(path) if entry.special), key=lambda entry: entry.name
     )
@@ -59,7 +60,7 @@ def _entries(path: str) -> Iterator[Entry]:
 
 
 def _entry(found: os.DirEntry[str]) -> Entry | None:
-    """What a listing has, None where it is gone again."""
+    """Return the entry of a listing, None if it has vanished."""
     special: str | None
     try:
         if found.is_dir():
@@ -86,7 +87,7 @@ def _unreadable_entry(found: os.DirEntry[str], error: OSError) -> Entry | None:
 
 
 def matching_entries(pattern: str) -> list[Entry]:
-    """The path itself if it exists, else what it matches as a glob; absolute, sorted. Raises
+    """Return the path itself if it exists, else what it matches as a glob; absolute, sorted. Raises
     LogDirError for a path that is neither a regular file nor a directory."""
     pattern = absolute_path(pattern)
     if os.path.exists(pattern):
@@ -108,7 +109,8 @@ def _entry_at(path: str) -> Entry:
 
 
 def read_bytes(path: str, most_bytes: int) -> bytes:
-    """A small file. Raises CorruptDataError for a larger one, and for one that cannot be read."""
+    """Return a small file. Raises CorruptDataError for a larger one, and for one that cannot be
+    read."""
     try:
         with open(open_regular(path), "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -131,7 +133,7 @@ def _size(path: str) -> int:
 
 
 def modified_ms(path: str) -> int:
-    """When a file was last written, in milliseconds."""
+    """Return when a file was last written, in milliseconds."""
     return os.stat(path).st_mtime_ns // 1_000_000
 
 
@@ -152,11 +154,11 @@ class LocalFile:
 
     @property
     def unreadable(self) -> UnreadableRanges:
-        """What could not be read so far: there are zeros in its place."""
+        """The ranges that could not be read so far: zeros replace them."""
         return self._around.unreadable
 
     def read(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        """Return the bytes from `position`, fewer than `size` only at the end of the file."""
         wanted = max(min(size, self.size - position), 0)
         if self._is_plain and not self.unreadable:
             with suppress(OSError):
@@ -180,12 +182,12 @@ class LocalFile:
             if count == 0:
                 raise FileCutError(
                     f"{self.path} ends at {position + filled} now, it had {self.size} bytes when "
-                    "it was opened: it was cut while being read; read it again"
+                    "it was opened: it was truncated while being read; read it again"
                 )
             filled += count
 
     def check_unchanged(self) -> None:
-        """What is read has been there: brokers write behind it only, and cutting shows."""
+        """What is read was there before: brokers only append, and a truncation is detected."""
 
     def close(self) -> None:
         if self._descriptor >= 0:
@@ -193,7 +195,8 @@ class LocalFile:
 
 
 def _opened(path: str) -> tuple[int, int, str | None]:
-    """A descriptor and the file's size; of a file that is there and cannot be opened, why not."""
+    """Return a descriptor and the file's size; for a file that exists and cannot be opened, the
+    reason."""
     try:
         descriptor = open_regular(path)
     except OSError as error:
@@ -207,18 +210,17 @@ def _opened(path: str) -> tuple[int, int, str | None]:
 
 
 class _CacheKeeper:
-    """Reads a file and leaves the page cache as it was: what was not in it is dropped again.
+    """Reads a file and leaves the page cache as it was: drops what was not in it.
 
-    Pages that a broker or its consumers had there before stay, but for those between uncached ones
-    of a piece that is probed; what they ask for between our reading and dropping it they read from
-    disk once more. A read that does not wait tells what is there; mincore tells owners only.
-    """
+    Cached pages of a broker or its consumers stay, except those between uncached ones of a probed
+    piece; pages that they request between our read and the drop are read from disk again. A read
+    that does not wait shows what is cached; mincore works for the owner only."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        # Pages that the kernel has begun to read because they were asked about.
+        # Pages that the kernel has begun to read because of the probe.
         self._ours: set[int] = set()
-        # What the kernel reads ahead would look as if it had been there before.
+        # Pages from the kernel's read-ahead would look as if they had been there before.
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
 
     def preadv(self, descriptor: int, targets: list[memoryview], position: int) -> int:
@@ -251,13 +253,12 @@ class _CacheKeeper:
         return count
 
     def _without_waiting(self, target: memoryview, position: int) -> int:
-        """How many of the bytes were read from the page cache; none also where the file system
-        does not tell.
+        """Return how many of the bytes came from the page cache; 0 also if the file system does not
+        support the probe.
 
-        What is not there the kernel begins to read, and where a disk answers at once (those of
-        virtual machines do) it is there a moment later: what this thread made disks read is taken
-        off the end.
-        """
+        The kernel begins to read missing pages, and if a disk answers at once (in virtual machines)
+        they are there a moment later: the pages that this thread made disks read are subtracted at
+        the end."""
         before = _pages_from_disks()
         try:
             count = os.preadv(self._descriptor, [target], position, os.RWF_NOWAIT)
@@ -273,7 +274,8 @@ class _CacheKeeper:
 
 
 def _pages_from_disks() -> int:
-    """How many pages this thread has made disks read (getrusage(2), in blocks of 512 bytes)."""
+    """Return how many pages this thread has made disks read (getrusage(2), in blocks of 512
+    bytes)."""
     return -(-resource.getrusage(resource.RUSAGE_THREAD).ru_inblock * 512 // mmap.PAGESIZE)
 
 
@@ -281,5 +283,5 @@ _probe = bytearray(1)
 
 
 def _pages(position: int, size: int) -> range:
-    """The numbers of the pages that hold some of the bytes."""
+    """Return the numbers of the pages that hold some of the bytes."""
     return range(position // mmap.PAGESIZE, -(-(position + size) // mmap.PAGESIZE))

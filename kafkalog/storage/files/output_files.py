@@ -13,7 +13,7 @@ from typing import BinaryIO
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import stopped_by_exceptions
 
-# What only brokers leave in a directory: nothing of ours goes beside it.
+# Files that only brokers write: nothing of ours is written beside them.
 _BROKER_FILES = (".lock", "meta.properties")
 
 # Forces what was written through a descriptor to disk.
@@ -23,25 +23,25 @@ Flush = Callable[[int], None]
 UNIQUE_CHARACTERS = 16
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# What is open already: as it is called, never as what it is a link to.
+# Files that are already open: by their own names, never by the target of a link.
 _OPEN_FILES = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
 
 def refuse_unwritable(option: str, directory: str) -> None:
-    """Raise OptionError for a local directory that is none, cannot be made, or may not be written
-    to: to be asked before the work that it is for."""
+    """Raise OptionError for a local path that is not a directory, cannot be created, or may not be
+    written to. Call it before the work that needs the directory."""
     found = os.path.abspath(directory)
     while not os.path.lexists(found):
         found = os.path.dirname(found)
     if not os.path.isdir(found):
         raise OptionError(option, directory, f"a directory, or a path for one: {found} is a file")
     if not os.access(found, os.W_OK | os.X_OK):
-        raise OptionError(option, directory, f"where one may write: not so in {found}")
+        raise OptionError(option, directory, f"a directory that you may write to, unlike {found}")
 
 
 def refuse_unwritable_file(option: str, path: str, made: str | None = None) -> None:
-    """Raise OptionError where no file can be written to a path, before the work that it is for,
-    which makes the directory `made` first."""
+    """Raise OptionError if no file can be written to a path. Call it before the work, which first
+    creates the directory `made`."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     is_made = made is not None and os.path.commonpath((os.path.realpath(made), folder)) == folder
@@ -56,18 +56,17 @@ def refuse_unwritable_file(option: str, path: str, made: str | None = None) -> N
 
 
 def refuse_existing_directory(option: str, path: str) -> None:
-    """Raise, before the work that it is for, LogDirError for a directory to write that is there,
-    and OptionError where it cannot be made."""
+    """Raise LogDirError for an output directory that exists, and OptionError if it cannot be
+    created. Call it before the work."""
     if os.path.lexists(path):
         raise existing_target(path)
     refuse_unwritable(option, os.path.dirname(os.path.abspath(path)))
 
 
 def new_directory(path: str) -> None:
-    """Make a directory that nothing was in, its parents as well.
+    """Create a new directory and its parents.
 
-    Raises LogDirError where it exists, or would lie in or below a broker's log directory.
-    """
+    Raises LogDirError if it exists, or would be in or below a broker's log directory."""
     parent = os.path.dirname(os.path.realpath(path))
     names: tuple[str, ...] = _BROKER_FILES
     while parent != os.path.dirname(parent):
@@ -84,12 +83,12 @@ def new_directory(path: str) -> None:
 
 
 def existing_target(path: str) -> LogDirError:
-    """The error for a directory to write that is there already."""
+    """Return the error for an output directory that exists."""
     return LogDirError(f"{path} exists: kafkalog writes to new directories only")
 
 
 class OutputFile:
-    """A new file that grows at its end. Raises FileExistsError where there is one already."""
+    """A new file that grows at its end. Raises FileExistsError if it exists."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -127,12 +126,11 @@ def write_file(path: str, data: bytes, flush: Flush) -> None:
 
 @contextmanager
 def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of `path` when it is written, with the permissions of the
-    one that is there; where writing fails, that one stays and nothing else is left.
+    """Yield a file that replaces `path` when it is complete, with the permissions of the existing
+    one; if writing fails, that one stays and nothing else is left.
 
-    With `at_once` it takes its place while it is still empty, for those who watch it grow. A link
-    at `path` is replaced, never followed.
-    """
+    With `at_once` it replaces `path` while it is still empty, so that readers can watch it grow. A
+    link at `path` is replaced, never followed."""
     scratch = unfinished_path(path, ".tmp")
     replaced = _status(path)
     mode = 0o666 if replaced is None else stat.S_IMODE(replaced.st_mode) & 0o777
@@ -154,7 +152,7 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
 
 
 def unfinished_path(path: str, ending: str) -> str:
-    """A name beside a path, which cannot be guessed, for what is not whole yet."""
+    """Return a name beside a path for incomplete output, which cannot be guessed."""
     directory, name = os.path.split(path)
     # With room for the rest, however long the name is.
     return os.path.join(
@@ -163,7 +161,7 @@ def unfinished_path(path: str, ending: str) -> str:
 
 
 def _status(path: str) -> os.stat_result | None:
-    """That of the regular file at a path; None without one."""
+    """Return device and inode of the regular file at a path; None without one."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -172,7 +170,7 @@ def _status(path: str) -> os.stat_result | None:
 
 
 def _take_over(descriptor: int, replaced: os.stat_result) -> None:
-    """Give a new file the permissions of another, and its owner where that is allowed."""
+    """Give a new file the permissions of another, and its owner if that is allowed."""
     with suppress(PermissionError):
         os.fchown(descriptor, replaced.st_uid, replaced.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(replaced.st_mode) & 0o777)
@@ -180,18 +178,17 @@ def _take_over(descriptor: int, replaced: os.stat_result) -> None:
 
 @contextmanager
 def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[BinaryIO]:
-    """Yield the file that a user names: as `whole_file` does, or the file that a link names; what
-    is no regular file, such as /dev/null, /dev/stdout or a pipe, is written as it is.
+    """Yield the file that a user names, or that a link names, as `whole_file` does; a path that is
+    not a regular file, such as /dev/null, /dev/stdout or a pipe, is written directly.
 
-    Raises OptionError where the path's directory is not there, or where writing is not allowed, and
-    StoppedError for a signal that ends the process, so that nothing unfinished is left.
-    """
+    Raises OptionError if the path's directory does not exist or writing is not allowed, and
+    StoppedError for a signal that ends the process, so that nothing unfinished is left."""
     if is_written_directly(path):
         with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC), "wb") as file:
             yield file
         return
     refuse_unwritable_file(option, path)
-    # What is in its place at once has nothing to remove.
+    # A file that is in place at once leaves nothing to remove.
     ending = nullcontext() if at_once else stopped_by_exceptions()
     try:
         with ending, whole_file(os.path.realpath(path), at_once=at_once) as file:
@@ -202,7 +199,7 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
 
 
 def is_written_directly(path: str) -> bool:
-    """Return whether a path is no regular file, or is one that the process has open."""
+    """Return whether a path is not a regular file, or is one that the process has open."""
     if os.path.abspath(path).startswith(_OPEN_FILES):
         return True
     try:

@@ -8,9 +8,10 @@ from threading import Lock
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files.unreadable_input import note_unreadable
 
-# What is tried once more of a range that failed: little is lost beside what a store cannot give.
+# The size of retries in a failed range: little is lost besides what a store cannot return.
 PART_BYTES = 256 * 1024
-# A request can take a minute to fail: after so many in a row the rest of the file is given up.
+# A request can take a minute to fail: after this many failures in a row the rest of the file is
+# given up.
 MOST_FAILURES = 3
 
 
@@ -23,8 +24,9 @@ class PartError(Exception):
 
 
 class PartReads:
-    """Reads a file of `size` bytes by `fetch(position, size)`, which gives all of them or raises
-    PartError. What cannot be fetched is zeros, and noted as `unreadable`; it is not tried again."""
+    """Reads a file of `size` bytes by `fetch(position, size)`, which returns all of them or raises
+    PartError. Zeros replace what cannot be fetched; it is recorded as `unreadable` and not tried
+    again."""
 
     def __init__(self, path: str, size: int, fetch: Callable[[int, int], bytes]) -> None:
         self._path = path
@@ -34,7 +36,8 @@ class PartReads:
         self.unreadable = UnreadableRanges()
 
     def fetch(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, all of which the file has. For one thread beside another."""
+        """Return the bytes from `position`, which the file must have. May run in a second
+        thread."""
         end = position + size
         if not self.unreadable.overlap(position, end):
             try:
@@ -56,7 +59,7 @@ class PartReads:
         return bytes(data)
 
     def _parts(self, position: int, end: int) -> Iterator[tuple[int, int]]:
-        """The parts of [position, end) that are not known as unreadable when their turn comes."""
+        """Yield the parts of [position, end) that are not yet known as unreadable."""
         while position < end:
             stop = min((position // PART_BYTES + 1) * PART_BYTES, end)
             yield from list(self.unreadable.others(position, stop))

@@ -1,9 +1,8 @@
 """Reading a remote file in few requests without reading all of it.
 
-A request costs its latency before the first byte; so what lies a little ahead is cheaper read
-through than asked for anew, and a reader that goes on and on is given more with each request, the
-next being under way while it works.
-"""
+A request costs its latency before the first byte, so reading through a short distance is cheaper
+than a new request. A sequential reader gets more with each request, and the next one is under way
+while it works."""
 
 from __future__ import annotations
 
@@ -11,21 +10,21 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 # The first request after a jump. At 100 MB/s these bytes take less than a millisecond, a request to
-# an object store some 10 to 50: more would cost nothing yet, but in bytes, of which a walk over
-# batches of 1 MiB each then reads 6 %.
+# an object store some 10 to 50: more would cost only bytes; a walk over batches of 1 MiB each reads
+# 6 % of them.
 LEAST_BYTES = 64 * 1024
 # In two buffers, this much of a file is in memory; at 100 MB/s it is 80 ms of reading, enough that
 # latency does not matter any more.
 MOST_BYTES = 8 * 1024 * 1024
-# A place this close behind what was read last is read on to: in the time of a request two to ten
+# Reading continues to a place this close after the last read: in the time of a request two to ten
 # times as much could be read.
 GAP_BYTES = 512 * 1024
 
 
 class ReadAhead:
-    """Bytes of a file of `size` bytes, by `fetch(position, size)`, which gives all it is asked for.
+    """Bytes of a file of `size` bytes, by `fetch(position, size)`, which returns all of them.
 
-    `fetch` is called in one thread besides the caller's. What is kept is two requests' bytes.
+    `fetch` is called in one thread besides the caller's. Memory holds the bytes of two requests.
     """
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
@@ -39,7 +38,7 @@ class ReadAhead:
         self._executor: ThreadPoolExecutor | None = None
 
     def read_into(self, position: int, target: memoryview) -> None:
-        """Fill `target` with the bytes from `position`, all of which the file has."""
+        """Fill `target` with the bytes from `position`, which the file must have."""
         filled = 0
         while filled < len(target):
             index = position + filled - self._start

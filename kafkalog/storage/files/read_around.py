@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files.unreadable_input import note_unreadable
 
-# What a system reads and caches of a file at a time: disks fail in whole ones.
+# The unit in which systems read and cache files: disks fail in whole pages.
 PAGE_BYTES = 4096
 
-# What disks, their file systems and permissions answer. Others are failures of this process, such
-# as too many open files, and say nothing about the file.
+# Errors of disks, file systems and permissions. Others are failures of this process, such as too
+# many open files, and not of the file.
 _UNREADABLE = frozenset(
     (
         errno.EACCES,
@@ -37,14 +37,14 @@ _UNREADABLE = frozenset(
 
 
 def unreadable_reason(error: OSError) -> str | None:
-    """Why something cannot be read, in the system's words; None for errors that say no such
-    thing."""
+    """Return the system's reason why something cannot be read; None for other errors."""
     return os.strerror(error.errno) if error.errno in _UNREADABLE else None
 
 
 class ReadAround:
     """Reads a file of `size` bytes by `fill`, which fills a buffer from a position or raises
-    OSError. What cannot be read is zeros, and noted as `unreadable`; it is not tried again."""
+    OSError. Zeros replace what cannot be read; it is recorded as `unreadable` and not tried
+    again."""
 
     def __init__(self, path: str, size: int, fill: Callable[[int, memoryview], None]) -> None:
         self._path = path
@@ -94,7 +94,7 @@ class ReadAround:
 
 
 def _page_parts(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """What [start, end) has of each page, as its start and end."""
+    """Yield the part of [start, end) in each page, as its start and end."""
     while start < end:
         stop = min((start // PAGE_BYTES + 1) * PAGE_BYTES, end)
         yield start, stop

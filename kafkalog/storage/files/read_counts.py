@@ -1,4 +1,4 @@
-"""What this process has read so far: the work of a task is the difference of two such counts."""
+"""Counts of what this process has read: the work of a task is the difference of two counts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ReadCounts:
     bytes_decompressed: int = 0
 
     def copy(self) -> ReadCounts:
-        """The counts as they are now."""
+        """Return the current counts."""
         return replace(self)
 
     def since(self, before: ReadCounts) -> dict[str, str]:
-        """What has come since an earlier copy was made, by the names of the counts."""
+        """Return the difference to an earlier copy, by the names of the counts."""
         names = [field.name for field in fields(self)]
         return {name: str(getattr(self, name) - getattr(before, name)) for name in names}
 

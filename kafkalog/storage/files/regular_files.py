@@ -1,4 +1,4 @@
-"""What is opened: regular files only. A pipe or a device can keep a reader waiting, or end never.
+"""Only regular files are opened. A pipe or a device can keep a reader waiting, or never end.
 
 What is neither a regular file nor a directory counts as absent, and stderr says so once.
 Rule: docs/format.md F88.
@@ -27,18 +27,18 @@ _named: set[str] = set()
 
 
 def kind_of(mode: int) -> str | None:
-    """What a file is, by its mode, if it is no regular one."""
+    """Describe a file by its mode if it is not a regular file."""
     return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a special file")
 
 
 def link_kind(error: OSError) -> str:
-    """What a link is that cannot be followed."""
+    """Describe a link that cannot be followed."""
     return f"a link that leads nowhere ({os.strerror(error.errno or 0)})"
 
 
 def open_regular(path: str) -> int:
-    """Open a regular file for reading; its descriptor. Raises FileNotFoundError for what is none,
-    without opening it, and without waiting where it became that just now."""
+    """Open a regular file for reading and return its descriptor. Raises FileNotFoundError for
+    another kind of file, without opening it, and without waiting if it has just become one."""
     try:
         _refuse_special(path, os.stat(path).st_mode)
     except OSError as error:

@@ -26,7 +26,7 @@ from kafkalog.storage.files.uris import absolute_path
 
 _GLOB = re.compile(r"[*?\[]")
 _NOT_FOUND = "is not there"
-# What a store answers that has too much to do: it says nothing of the file.
+# The answers of a busy store: they say nothing about the file.
 _BUSY = re.compile(r"slow_?down|unavailable|throttl|\b(429|503)\b", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ def _opened(uri: str) -> tuple[Any, str]:
 
 
 def entry_at(uri: str) -> Entry | None:
-    """The file or directory of a URI, None if there is neither."""
+    """Return the file or directory of a URI, None if there is neither."""
     system, path = _opened(uri)
     with _request(uri, "looking for it"):
         info = system.get_file_info(path)
@@ -60,16 +60,16 @@ def entry_at(uri: str) -> Entry | None:
 
 
 def list_directory(uri: str) -> list[Entry]:
-    """What is in a directory, sorted by name. Raises FileNotFoundError where there is none."""
+    """Return the entries of a directory, sorted by name. Raises FileNotFoundError if it does not
+    exist."""
     return list_tree(uri, recursive=False)[uri]
 
 
 def list_tree(uri: str, *, recursive: bool = True) -> dict[str, list[Entry]]:
-    """What is in a directory and in each one below it, sorted by name; by one listing, which takes
-    a request for each thousand objects of a store.
+    """Return the entries of a directory and of each one below it, sorted by name, from one listing,
+    which takes a request for each thousand objects of a store.
 
-    Raises FileNotFoundError where there is no such directory.
-    """
+    Raises FileNotFoundError if there is no such directory."""
     system, root = _opened(uri)
     with _request(uri, "listing it"):
         infos = system.get_file_info(fs.FileSelector(root, recursive=recursive))
@@ -96,7 +96,7 @@ def list_tree(uri: str, *, recursive: bool = True) -> dict[str, list[Entry]]:
 
 
 def matching_entries(pattern: str) -> list[Entry]:
-    """What is at a URI or, if nothing is, what it matches as a glob; sorted."""
+    """Return the entry at a URI or, without one, what the URI matches as a glob; sorted."""
     pattern = absolute_path(pattern)
     scheme, _, rest = pattern.partition("://")
     if not _GLOB.search(rest):
@@ -129,7 +129,8 @@ def _matching(directory: str, pattern: str) -> list[Entry]:
 
 
 def read_bytes(uri: str, most_bytes: int) -> bytes:
-    """A small file. Raises CorruptDataError for a larger one, and for one that cannot be read."""
+    """Return a small file. Raises CorruptDataError for a larger one, and for one that cannot be
+    read."""
     file = RemoteFile(uri)
     try:
         check_size(uri, file.size, most_bytes)
@@ -143,7 +144,7 @@ def read_bytes(uri: str, most_bytes: int) -> bytes:
 
 
 def modified_ms(uri: str) -> int:
-    """When a file was last written, in milliseconds. Raises FileNotFoundError."""
+    """Return when a file was last written, in milliseconds. Raises FileNotFoundError."""
     system, path = _opened(uri)
     with _request(uri, "looking for it"):
         info = system.get_file_info(path)
@@ -169,11 +170,11 @@ class RemoteFile:
 
     @property
     def unreadable(self) -> UnreadableRanges:
-        """What could not be fetched so far: there are zeros in its place."""
+        """The ranges that could not be fetched so far: zeros replace them."""
         return self._parts.unreadable
 
     def read(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, fewer than `size` only at the end of the file."""
+        """Return the bytes from `position`, fewer than `size` only at the end of the file."""
         data = bytearray(max(min(size, self.size - position), 0))
         self.read_into(position, memoryview(data))
         return bytes(data)
@@ -199,14 +200,16 @@ class RemoteFile:
             with _request(self.path, doing):
                 piece: bytes = self._file.read_at(size, position)
         except (RemoteFileError, FileNotFoundError) as error:
-            # A store answers in many ways that an object is gone.
+            # Stores report a missing object in many ways.
             if entry_at(self.path) is None:
-                raise RemoteFileError(self.path, doing, "it is gone since it was opened") from None
+                raise RemoteFileError(
+                    self.path, doing, "it has disappeared since it was opened"
+                ) from None
             if isinstance(error, RemoteFileError):
                 if _BUSY.search(error.reason):
                     raise
                 raise PartError(error.reason) from None
-            raise RemoteFileError(self.path, doing, "it was gone for a moment") from None
+            raise RemoteFileError(self.path, doing, "it was missing for a moment") from None
         if not piece:
             reason = f"it ends there, and had {self.size} bytes when it was opened"
             raise RemoteFileError(self.path, doing, reason)
@@ -214,8 +217,8 @@ class RemoteFile:
 
     def check_unchanged(self) -> None:
         """Raise RemoteFileError for a file that was replaced between two requests for its bytes:
-        they may be of two files. Objects are replaced whole, also where only something is added;
-        of other files, which have no such marks as an object's, a longer one has grown."""
+        they may be of two files. Objects are replaced whole, even for an append; other files have
+        no ETag, and a longer one has grown."""
         if self._requests < 2:
             return
         try:

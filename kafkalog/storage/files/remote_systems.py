@@ -25,14 +25,14 @@ from kafkalog.storage.files.storage_settings import (
 )
 from kafkalog.storage.files.uris import uri_parts
 
-# A store that slows its clients down is asked again, after longer and longer waits.
+# Requests to a store that slows its clients down are repeated, after longer and longer waits.
 _S3_ATTEMPTS = 8
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
 def file_system(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
-    """The pyarrow file system of a URI, and the path that the file has in it.
+    """Return the pyarrow file system of a URI, and the file's path in it.
 
     Raises UnsupportedFormatError for a scheme that nothing here reads, OptionError for credentials
     in the URI and for a setting that its file system does not have.
@@ -47,7 +47,7 @@ def file_system(uri: str, settings: Mapping[str, str]) -> tuple[Any, str]:
 
 
 def is_connected() -> bool:
-    """Whether a file system has been opened."""
+    """Return whether a file system has been opened."""
     return _opened.cache_info().currsize > 0
 
 

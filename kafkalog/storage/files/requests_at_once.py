@@ -1,4 +1,4 @@
-"""Looking into many remote files at a time: each answer takes its latency, and little else."""
+"""Read many remote files at a time: each answer takes its latency, and little else."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _Result = TypeVar("_Result")
 def answers(
     function: Callable[[_Item], _Result], items: Sequence[_Item], path_of: Callable[[_Item], str]
 ) -> list[_Result]:
-    """What `function` gives for each item, in their order; for some at a time where their files are
-    remote. The first error ends it."""
+    """Return the results of `function` for the items, in their order; several at a time if their
+    files are remote. The first error ends it."""
     if len(items) < 2 or not any(is_remote(path_of(item)) for item in items):
         return [function(item) for item in items]
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="kafkalog-requests") as executor:

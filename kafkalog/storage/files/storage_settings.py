@@ -54,7 +54,7 @@ SETTINGS_OF = {
 SETTINGS_OF["abfss"] = SETTINGS_OF["abfs"]
 FLAGS = frozenset(("anonymous", "force_virtual_addressing"))
 NUMBERS = frozenset(("request_timeout", "connect_timeout"))
-# What may be printed: everything else may be a secret, of fsspec's as well.
+# Settings that may be printed: all others may be secrets, also those of fsspec.
 _PLAIN = frozenset(
     name.replace("_", "")
     for name in (
@@ -74,7 +74,7 @@ _CREDENTIALS = re.compile(r"(://)[^/@\s]*:[^/@\s]*@")
 
 
 def option_name(setting: str) -> str:
-    """The option for a keyword argument: `storage.accessKey` for `access_key`."""
+    """Return the option for a keyword argument: `storage.accessKey` for `access_key`."""
     return PREFIX + re.sub(r"_(.)", lambda match: match[1].upper(), setting)
 
 

@@ -28,7 +28,8 @@ _MAGIC = 2  # zstd is framed in one way only
 
 
 def tiered_manifest_path(path: str) -> str | None:
-    """The manifest beside a segment in Aiven's layout of tiered storage, None for other files."""
+    """Return the manifest beside a segment in Aiven's layout of tiered storage, None for other
+    files."""
     is_chunked = path.endswith(".log") and _CHUNKED_FILE.fullmatch(path)
     return path.removesuffix(".log") + TIERED_MANIFEST if is_chunked else None
 
@@ -71,7 +72,7 @@ class ChunkedFile:
             )
 
     def read(self, position: int, size: int) -> bytes:
-        """The bytes from `position`, fewer than `size` only at the end of the segment."""
+        """Return the bytes from `position`, fewer than `size` only at the end of the segment."""
         data = bytearray(max(min(size, self.size - position), 0))
         self.read_into(position, memoryview(data))
         return bytes(data)

@@ -1,4 +1,4 @@
-"""What a command or a job could not read, in all its processes: for what it says at its end."""
+"""What a command or a job could not read, in all its processes, for its last lines."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def _note(*note: str | int) -> None:
 
 
 class UnreadableInput:
-    """What could not be read since this was made: lines of a file that processes append to."""
+    """What could not be read since its creation: lines of a file that processes append to."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         fcntl(descriptor, F_SETFL, os.O_APPEND)
 
     def ranges(self) -> Iterator[tuple[str, UnreadableRange]]:
-        """The unreadable ranges of each file, in the order in which the files were met."""
+        """Yield the unreadable ranges of each file, in the order in which the files were read."""
         found: dict[str, UnreadableRanges] = {}
         for path, position, length, reason in self._notes():
             found.setdefault(path, UnreadableRanges()).add(position, length, reason)
@@ -63,7 +63,8 @@ class UnreadableInput:
                 yield path, each
 
     def lines(self) -> list[str]:
-        """The same in words, directories first; so many, and then how many more there are."""
+        """Return lines about it, directories first; at most `most`, and then the number of the
+        others."""
         unlisted = {path: reason for path, _, length, reason in self._notes() if not length}
         lines = [f"{path} cannot be read and is left out: {unlisted[path]}" for path in unlisted]
         lines += [f"{path}: {each}" for path, each in self.ranges()]
@@ -71,7 +72,7 @@ class UnreadableInput:
         return lines if more <= 0 else [*lines[:_MOST_NAMED], f"and {counted(more, 'place')} more"]
 
     def exit_code(self, code: int) -> int:
-        """The exit code of what would end with `code` if all had been read."""
+        """Return the exit code of a run that would end with `code` if it had read everything."""
         return ExitCode.UNREADABLE_INPUT if self and code in _COMPLETE else code
 
     def _notes(self) -> Iterator[tuple[str, int, int, str]]:
@@ -85,7 +86,7 @@ class UnreadableInput:
 
 
 def shared_variables() -> dict[str, str]:
-    """The environment variables by which other processes on the machine note the same."""
+    """Return the environment variables that let other processes on the machine record it too."""
     return {_VARIABLE: os.environ[_VARIABLE]} if _VARIABLE in os.environ else {}
 
 
@@ -103,7 +104,7 @@ def noted_unreadable() -> Iterator[UnreadableInput]:
 
 @contextmanager
 def noted_unreadable_by_all() -> Iterator[UnreadableInput]:
-    """The same, and what processes cannot read that are started from now on."""
+    """Record what this process cannot read, and what processes started from now on cannot read."""
     descriptor, path = tempfile.mkstemp(prefix="kafkalog-unreadable-")
     before, _Process.notes = _Process.notes, descriptor
     os.environ[_VARIABLE] = path

@@ -1,9 +1,8 @@
 """Paths as users give them: local ones, and URIs of files elsewhere.
 
 A path is a string everywhere: a local path, or `scheme://authority/path`, which `posixpath` and
-`os.path` join and split like any other. What stands in a URI is taken as it is: nothing is
-percent-decoded, for neither Hadoop nor object stores do it.
-"""
+`os.path` join and split like any other. A URI is used unchanged: nothing is percent-decoded,
+because neither Hadoop nor object stores do it."""
 
 from __future__ import annotations
 
@@ -12,18 +11,18 @@ import re
 
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 _FILE = re.compile(r"file:(//(localhost)?)?(?=/)", re.IGNORECASE)
-# Names that Hadoop's file systems have for the same stores.
+# Hadoop's names for the same stores.
 _SAME_SCHEMES = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path is a URI of files that the operating system does not open."""
+    """Return whether a path is a URI that the operating system cannot open."""
     return _URI.match(path) is not None and _FILE.match(path) is None
 
 
 def absolute_path(path: str) -> str:
-    """A local path from the root on; a URI with its scheme as it is called here, without a slash
-    at its end."""
+    """Return an absolute local path; a URI with the scheme's name here, without a slash at its
+    end."""
     match = _URI.fullmatch(path)
     if match is None or _FILE.match(path):
         return os.path.abspath(_FILE.sub("", path, count=1))
@@ -39,7 +38,7 @@ def uri_parts(uri: str) -> tuple[str, str, str]:
 
 
 def is_inside(path: str, directory: str) -> bool:
-    """Whether a path is a directory or lies below it, links resolved."""
+    """Return whether a path is a directory or is below it, with links resolved."""
     if is_remote(path) or is_remote(directory):
         target, place = absolute_path(path), absolute_path(directory)
         return target == place or target.startswith(f"{place}/")

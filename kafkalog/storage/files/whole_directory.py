@@ -24,7 +24,7 @@ from kafkalog.storage.files.output_files import (
 from kafkalog.storage.files.uris import is_remote
 
 _UNFINISHED = ".kafkalog-unfinished"
-# Tasks on other machines may go on writing for a moment after a job has ended.
+# Tasks on other machines may continue to write for a moment after a job has ended.
 _REMOVALS = 50
 _REMOVAL_PAUSE_S = 0.1
 
@@ -33,12 +33,11 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def whole_directory(path: str, flush: Flush) -> Iterator[str]:
-    """A new directory to write into, beside `path`, that takes this name when all is written.
+    """A new directory to write into, beside `path`, that gets this name when everything is written.
 
-    What fails or is stopped on the way leaves nothing. What a killed process has left is removed
-    by the next one that writes to `path`, unless it is still being written. Raises LogDirError as
-    new_directory does.
-    """
+    A run that fails or is stopped leaves nothing. The next one that writes to `path` removes what a
+    killed process has left, unless it is still being written. Raises LogDirError as new_directory
+    does."""
     if is_remote(path):
         raise LogDirError(f"{path}: a directory of this machine is written, not one of a store")
     target = os.path.abspath(path)
@@ -65,7 +64,7 @@ def whole_directory(path: str, flush: Flush) -> Iterator[str]:
 
 
 def _lock(scratch: str) -> int:
-    """A descriptor that locks the directory for as long as it is open. Raises LogDirError where
+    """Return a descriptor that locks the directory for as long as it is open. Raises LogDirError if
     another process was faster."""
     descriptor = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -79,7 +78,7 @@ def _lock(scratch: str) -> int:
 
 
 def _leftovers(scratch: str) -> list[str]:
-    """What is named like this directory but for what cannot be guessed."""
+    """Return the names that differ from this directory's only in the random part."""
     directory, name = os.path.split(scratch)
     beginning = name[: -UNIQUE_CHARACTERS - len(_UNFINISHED)]
     try:

@@ -13,11 +13,10 @@ from kafkalog.storage.partition_log import PartitionLog
 
 
 def absent_coordinators(logs: Iterable[PartitionLog]) -> dict[str | None, list[int]]:
-    """Of each cluster the partitions of `__transaction_state` that none of its logs is of, though
-    checkpoints beside them name it, or a later one: without them nobody knows who the coordinator
-    of a transaction is. Clusters that have all of them, or know of none, are left out, unless logs
-    are beside theirs that name no cluster (None), and can be anybody's: these are there without a
-    partition too."""
+    """Return for each cluster the partitions of `__transaction_state` that it lacks, although
+    checkpoints name them or a later one: their coordinators are unknown. Clusters that have all of
+    them, or name none, are left out, unless other logs name no cluster (None) and can belong to
+    any: these appear without a partition too."""
     here: dict[str | None, set[int]] = defaultdict(set)
     named: dict[str | None, set[int]] = defaultdict(set)
     log_dirs = {}
@@ -46,8 +45,8 @@ def absent_coordinators(logs: Iterable[PartitionLog]) -> dict[str | None, list[i
 
 
 def clusters_without_all_coordinators(logs: Iterable[PartitionLog]) -> frozenset[str | None]:
-    """The clusters of which partitions of `__transaction_state` are absent, or all of it is: who no
-    coordinator knows there may be known to one that is not here."""
+    """Return the clusters that lack partitions of `__transaction_state`, or all of it: a missing
+    coordinator may know the transactional ids that the others do not."""
     found = list(logs)
     with_some = {log.log_dir.cluster_id for log in found if log.topic == TRANSACTION_STATE}
     without = {log.log_dir.cluster_id for log in found} - with_some

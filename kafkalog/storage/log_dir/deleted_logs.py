@@ -1,6 +1,5 @@
-"""What a broker has taken out of use and not removed yet: partitions' directories that end in
-`-delete` or `-stray`, and segments that end in `.deleted`. Rules: docs/format.md F92 and F94.
-"""
+"""What a broker has deleted but not yet removed: partition directories that end in `-delete` or
+`-stray`, and segments that end in `.deleted`. Rules: docs/format.md F92 and F94."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class DeletedLog:
-    """A directory of a partition with something to bring back, under the topic's whole name;
-    `topic_id` is None where no file tells it."""
+    """A partition directory with something to restore, under the topic's whole name; `topic_id` is
+    None if no file has it."""
 
     topic: str
     partition: int
@@ -43,8 +42,8 @@ class DeletedLog:
 
 
 def deleted_logs(directory: str, topic: str) -> list[DeletedLog]:
-    """The directories of a topic in a log directory that have something to bring back, or this one
-    if it is a partition's. Raises OptionError where there is none."""
+    """Return the directories of a topic in a log directory that have something to restore, or the
+    given directory if it is a partition's. Raises OptionError if there is none."""
     named = _partition_in(directory)
     places = [(directory, named)] if named is not None else [*_partitions(directory)]
     found = [
@@ -62,10 +61,9 @@ def deleted_logs(directory: str, topic: str) -> list[DeletedLog]:
 
 
 def one_incarnation(logs: Sequence[DeletedLog], topic_id: str | None) -> list[DeletedLog]:
-    """The logs of one topic: a name can have been given anew, to a topic with another id.
+    """Return the logs of one topic: several topics can have had the same name.
 
-    Raises OptionError where `topic_id` has to say which is meant, LogDirError where a partition is
-    there twice.
+    Raises OptionError if `topic_id` is needed to choose, LogDirError if a partition appears twice.
     """
     by_id: dict[str, list[DeletedLog]] = defaultdict(list)
     for log in logs:
@@ -84,8 +82,8 @@ def one_incarnation(logs: Sequence[DeletedLog], topic_id: str | None) -> list[De
 
 
 def deleted_names(directory: str, topics: Iterable[str]) -> dict[str, list[str]]:
-    """The names of the directories in a log directory that are marked as deleted or stray, by
-    topics that were asked for."""
+    """Return the names of the directories in a log directory that are marked as deleted or stray,
+    for the given topics."""
     places = [(path, name) for path, name in _partitions(directory) if name.mark]
     found = {
         topic: [os.path.basename(path) for path, name in places if _is_of(topic, path, name)]
@@ -127,7 +125,7 @@ def _has_deleted(path: str) -> bool:
 
 
 def is_deleted_log(entry: Entry) -> bool:
-    """Whether it is a segment's log that waits for its removal."""
+    """Return whether it is a segment's log that waits for its removal."""
     name = None if entry.is_directory else segment_file_name(entry.name)
     return name is not None and (name.kind, name.mark) == (_LOG, DELETED)
 

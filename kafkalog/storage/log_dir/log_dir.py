@@ -58,8 +58,8 @@ _logger = logger(__name__)
 
 
 def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
-    """The log with all live segments that its directory, now at `path`, has, none where that is
-    gone: what a task needs that was given a log without them."""
+    """Return the log with all live segments of its directory, now at `path`; none if it was
+    deleted. Tasks that got a log without its segments need this."""
     try:
         entries = list_directory(path)
     except FileNotFoundError:
@@ -68,13 +68,12 @@ def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
 
 
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:
-    """The partitions under the paths, sorted by topic and partition.
+    """Return the partitions under the paths, sorted by topic and partition.
 
     A path is a log directory, a partition directory, a segment's log file, or a glob of these. A
-    glob leaves out files that are no logs and, unless it ends in their mark, what is marked.
-    With `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and
-    left aside, as brokers do. Raises LogDirError where a path is none of these, or where one
-    partition is found twice.
+    glob leaves out files that are not logs and, unless it ends in their mark, what is marked. With
+    `strict`, a checkpoint file that cannot be read is an error; otherwise it is logged and ignored,
+    as by brokers. Raises LogDirError if a path is none of these, or if a partition is found twice.
     """
     search = _Search(strict)
     files: dict[str, list[str]] = {}
@@ -82,8 +81,7 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
     for entry in found.values():
         if _is_beside_logs(entry):
             raise LogDirError(
-                f"{entry.path}: no log but a file that is beside logs: name a log's file, or a "
-                "directory"
+                f"{entry.path}: not a log but a file beside logs: name a log's file, or a directory"
             )
         if entry.is_directory:
             search.add_directory(entry.path, is_one_of_several=len(found) > 1)
@@ -97,18 +95,19 @@ def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[Partit
 
 
 def read_log_dir(path: str) -> LogDir:
-    """What the files at the top of a log directory say, those left aside that cannot be read."""
+    """Return the contents of the files at the top of a log directory; those that cannot be read are
+    ignored."""
     return _read_log_dir(Directories(), path, strict=False)
 
 
 def input_entries(pattern: str) -> list[Entry]:
-    """What a path stands for: itself or, of what it matches as a glob, directories and logs."""
+    """Return the directories and logs that a path means: itself, or what it matches as a glob."""
     entries = matching_entries(pattern)
     if [entry.path for entry in entries] != [absolute_path(pattern)]:
         entries = [entry for entry in entries if _is_meant(entry, pattern)]
     if not entries:
         place = "there" if is_remote(pattern) else "on this machine"
-        raise LogDirError(f"{pattern}: there is no such file or directory {place}")
+        raise LogDirError(f"{pattern}: no such file or directory {place}")
     return entries
 
 
@@ -123,7 +122,8 @@ def _is_log_file(name: str) -> bool:
 
 
 def _is_beside_logs(entry: Entry) -> bool:
-    """Whether a file's name says that it is no log, which some of its bytes can look like."""
+    """Return whether a file's name says that it is not a log, although its bytes may look like
+    one."""
     name = segment_file_name(entry.name)
     is_index = name is not None and name.kind != ".log"
     is_known = entry.name in _LOG_DIR_FILES or snapshot_offset(entry.name) is not None
@@ -131,7 +131,7 @@ def _is_beside_logs(entry: Entry) -> bool:
 
 
 class _Search:
-    """What is found so far; the small files of a log directory are read once."""
+    """What was found so far; the small files of a log directory are read once."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
@@ -140,7 +140,7 @@ class _Search:
         self.found: list[PartitionLog] = []
 
     def _entries(self, path: str) -> list[Entry] | None:
-        """What is in a directory; None for one that is left aside, for it cannot be read."""
+        """Return the entries of a directory; None for one that cannot be read and is ignored."""
         try:
             return self._directories.entries(path)
         except OSError as error:
@@ -148,7 +148,7 @@ class _Search:
             if reason is None:
                 raise
         if self._strict:
-            advice = "mode PERMISSIVE reads on without this directory"
+            advice = "mode PERMISSIVE continues without this directory"
             raise LogDirError(f"{path} cannot be read: {reason} ({advice})")
         note_unlisted(path, reason)
         return None
@@ -203,7 +203,7 @@ class _Search:
         if live:
             self.found.append(replace(whole, segments=tuple(live)))
         log_dir = without_checkpoints(whole.log_dir)
-        # Nothing says that such files are of one log.
+        # Such files need not belong to one log.
         self.found += [replace(whole, segments=(other,), log_dir=log_dir) for other in others]
 
     def _log_dir(self, path: str) -> LogDir:
@@ -280,8 +280,8 @@ def _tiered_log(found: TieredPartition, input_path: str) -> PartitionLog:
 def _with_finished_swaps(
     logs: list[tuple[int, Entry]], entries: list[Entry]
 ) -> list[tuple[int, Entry]]:
-    """The logs as the next start of a broker would leave them: cleaned segments whose renaming was
-    interrupted take the place of those they were made from. Rule: docs/format.md F117."""
+    """Return the logs as the next start of a broker would leave them: cleaned segments whose
+    renaming was interrupted replace those they were made from. Rule: docs/format.md F117."""
     finished = set(finished_swaps([entry.name for entry in entries]))
     swaps = [
         (base_offset, entry)
@@ -303,7 +303,7 @@ def _end_offset(base_offset: int, entry: Entry) -> int:
 
 
 def _oldest_logs(entries: list[Entry]) -> list[tuple[int, Entry]]:
-    """Files of the oldest layout, their names' numbers being of any width."""
+    """Return files of the oldest layout; the numbers in their names have any width."""
     logs = [
         (base_offset, entry)
         for entry in entries
@@ -334,7 +334,7 @@ def _read_log_dir(directories: Directories, path: str, strict: bool) -> LogDir:
 def _read_small(
     directories: Directories, directory: str, name: str, read: Callable[[str], _Read], strict: bool
 ) -> _Read:
-    """What a small text file says; one that is not there, or left aside, as an empty one."""
+    """Return the contents of a small text file, empty if it is missing or ignored."""
     path = os.path.join(directory, name)
     try:
         return read(directories.read_text(directory, name) or "")
@@ -342,9 +342,9 @@ def _read_small(
         place = "" if error.path else f"line {error.position}: "
         detail = f"{place}{error.detail}"
         if strict:
-            advice = "mode PERMISSIVE reads on without this file"
+            advice = "mode PERMISSIVE continues without this file"
             raise LogDirError(f"{path}: {detail} ({advice})") from error
-        _logger.warning("%s: %s; reading on without this file", path, detail)
+        _logger.warning("%s: %s; continuing without this file", path, detail)
         return read("")
 
 

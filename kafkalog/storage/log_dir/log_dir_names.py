@@ -1,5 +1,5 @@
-"""What is in log directories by names alone, for audits: nothing is refused, not even copies or
-directories of several clusters. Rules: docs/format.md F90 to F94."""
+"""The contents of log directories by names alone, for audits: nothing is refused, not even copies
+or directories of several clusters. Rules: docs/format.md F90 to F94."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class NamedPartition:
 
 @dataclass(frozen=True, slots=True)
 class LogDirNames:
-    """A log directory: what its meta.properties says, and the partitions in it."""
+    """A log directory: its meta.properties, and its partitions."""
 
     path: str
     cluster_id: str | None
@@ -34,7 +34,7 @@ class LogDirNames:
 
 
 def log_dir_names(paths: Sequence[str]) -> list[LogDirNames]:
-    """What is in the log directories that paths or globs name, each once."""
+    """Return the contents of the log directories that paths or globs name, each once."""
     found = dict.fromkeys(entry for pattern in paths for entry in matching_entries(pattern))
     return [_names(entry.path) for entry in found if entry.is_directory]
 

@@ -1,4 +1,4 @@
-"""Snapshots of KRaft's metadata, and which of them a log without its beginning goes on from.
+"""Snapshots of KRaft's metadata, and the one that precedes a log without its beginning.
 
 Rule: docs/format.md F329.
 """
@@ -14,8 +14,8 @@ _SNAPSHOT = re.compile(r"(?P<end_offset>[0-9]{20})-(?P<leader_epoch>[0-9]{10})\.
 
 
 def snapshot_before(log: PartitionLog) -> str | None:
-    """The path of the snapshot that says what stood in `__cluster_metadata` before the segments
-    that are left of it: None where nothing is gone, or no snapshot reaches to them.
+    """Return the path of the snapshot that replaces the deleted beginning of `__cluster_metadata`:
+    None if the log has its beginning, or if no snapshot reaches its first segment.
 
     Raises OSError for a directory that cannot be read.
     """
@@ -31,5 +31,5 @@ def snapshot_before(log: PartitionLog) -> str | None:
 
 
 def is_metadata_snapshot(file_name: str) -> bool:
-    """Whether a file is a snapshot by its name."""
+    """Return whether a file is a snapshot by its name."""
     return _SNAPSHOT.fullmatch(file_name) is not None

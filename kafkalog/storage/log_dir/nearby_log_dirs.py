@@ -1,4 +1,4 @@
-"""Where log directories are near a path that is none, for the error that says so."""
+"""Log directories near a path that is not one, for the error message."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ def nearby_log_dirs(
     *,
     is_one_of_several: bool,
 ) -> str:
-    """What a path without logs has in it, in words: nothing at all, or log directories one or two
-    levels down; where there are none and the path is one of several, those beside it.
+    """Describe a path without logs: an empty directory, or one with log directories one or two
+    levels below; if there are none and the path is one of several, those beside it.
 
-    Lists at most 200 directories; what cannot be listed is passed over.
-    """
+    Lists at most 200 directories; what cannot be listed is skipped."""
     if not _entries(directories, path):
         return "an empty directory"
     below = _found(directories, path, is_log_dir, _LEVELS)
     if below:
-        return f"no log directory; did you mean {_shown(below)} below it?"
+        return f"not a log directory; did you mean {_shown(below)} below it?"
     # To list what is beside a remote path can be to list a whole bucket.
     looks_beside = is_one_of_several and not is_remote(path)
     beside = _found(directories, os.path.dirname(path), is_log_dir, 1) if looks_beside else []
     if beside:
-        return f"no log directory, nor is one below it; did you mean {_shown(beside)} beside it?"
-    return f"no log directory, nor is one up to {_LEVELS} levels below it"
+        shown = _shown(beside)
+        return f"not a log directory, and there is none below it; did you mean {shown} beside it?"
+    return f"not a log directory, and there is none up to {_LEVELS} levels below it"
 
 
 def _found(
     directories: Directories, path: str, is_log_dir: Callable[[list[Entry]], bool], levels: int
 ) -> list[str]:
-    """The log directories up to so many levels below a path."""
+    """Return the log directories up to `levels` below a path."""
     found: list[str] = []
     level, listed = [path], 0
     for _ in range(levels):

@@ -1,4 +1,4 @@
-"""What lies in log directories beside live segments and the files that belong to them.
+"""What log directories contain beside live segments and the files that belong to them.
 
 Rules: docs/format.md F91 to F94.
 """
@@ -47,7 +47,7 @@ _OF_LOG_DIRS = frozenset(
 _OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
 # So many partitions are named that have no directory.
 _MOST_ABSENT = 5
-_UNKNOWN = "nothing that a broker puts there"
+_UNKNOWN = "not a file that brokers write"
 _MARKED = {
     DELETED: "removed by retention, the cleaner or a truncation",
     CLEANED: "a cleaning that was not finished",
@@ -64,8 +64,9 @@ class OtherEntry(NamedTuple):
 
 
 def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
-    """Those in the log directories and in the directories of these logs; of logs that were given by
-    their own paths in the latter only, and nothing beside files that were given one by one."""
+    """Yield the other entries of the log directories and of the directories of these logs; for logs
+    that were given by their own paths only of the latter, and none beside files that were given one
+    by one."""
     logs = [log for log in logs if not log.asked_files]
     paths = {log.path for log in logs}
     for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
@@ -79,8 +80,8 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
 
 
 def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
-    """What is named like one of Kafka's files or directories, in the directories of these logs and
-    beside them, and is left out: it is neither a regular file nor a directory."""
+    """Yield the entries that have the name of a Kafka file or directory but are neither regular
+    files nor directories, in the directories of these logs and beside them."""
     logs = [log for log in logs if not log.asked_files]
     paths = {log.path for log in logs} | {log.log_dir.path for log in logs if not log.is_named}
     for path in sorted(paths):
@@ -94,11 +95,11 @@ def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
 def absent_partitions(
     paths: Sequence[str], logs: Sequence[PartitionLog]
 ) -> Iterator[tuple[str, list[TopicPartition]]]:
-    """The log directories, of those among the paths, whose checkpoints name partitions that have
-    no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are
+    """Yield the log directories, of those among the paths, whose checkpoints name partitions that
+    have no directory there, with these partitions: moved, left out of a copy, or lost. `logs` are
     those that were found under the paths."""
     log_dirs = {log.log_dir.path: log.log_dir for log in logs if not log.is_named}
-    # Where no partition is left no log tells of the directory.
+    # Without partitions, no log names the directory.
     known = log_dirs.keys() | {log.path for log in logs}
     given = (entry for path in paths for entry in input_entries(path) if entry.is_directory)
     log_dirs |= {entry.path: read_log_dir(entry.path) for entry in given if entry.path not in known}
@@ -111,7 +112,8 @@ def absent_partitions(
 
 
 def _is_unreadable(path: str, partition: TopicPartition) -> bool:
-    """Whether there is a directory of a partition that was not found: it cannot be listed."""
+    """Return whether a partition's directory exists that was not found because it cannot be
+    listed."""
     topic, number = partition
     return not is_remote(path) and is_directory(os.path.join(path, f"{topic}-{number}"))
 
@@ -122,8 +124,8 @@ def absent_lines(
     topics: Sequence[str] = (),
     partitions: Sequence[int] = (),
 ) -> Iterator[str]:
-    """A line for each log directory with partitions, of these if any are given, that are in its
-    checkpoints only; `logs` are all or those of these."""
+    """Yield a line for each log directory with partitions that only its checkpoints list (of the
+    given partitions, if any); `logs` are all or those of these."""
     for path, absent in absent_partitions(paths, logs):
         names = [
             f"{topic}-{partition}"
@@ -135,7 +137,7 @@ def absent_lines(
 
 
 def absent_line(path: str, names: Sequence[str]) -> str:
-    """The line for a log directory that does not have these partitions."""
+    """Return the line for a log directory that lacks these partitions."""
     return printable(
         f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} "
         f"name: {first_names(names, _MOST_ABSENT)}"
@@ -143,8 +145,8 @@ def absent_line(path: str, names: Sequence[str]) -> str:
 
 
 def side_bytes(log: PartitionLog) -> int:
-    """The bytes of indexes, producer snapshots and the like in a log's directory; of files that
-    were given one by one, of those named like them."""
+    """Return the bytes of indexes, producer snapshots and similar files in a log's directory; for
+    files that were given one by one, of the files with their names."""
     live = {segment.path for segment in log.segments}
     others = live | {entry.path for entry in _in_partition(log.path)}
     beside = [entry for entry in list_directory(log.path) if entry.path not in others]

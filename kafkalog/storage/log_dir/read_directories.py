@@ -22,7 +22,7 @@ def refuse_inputs(option: str, path: str, files: Iterable[str]) -> None:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Device and inode of the regular file at a path, None where none is."""
+    """Return device and inode of the regular file at a path, None without one."""
     try:
         found = os.stat(path)
     except OSError:
@@ -33,19 +33,18 @@ def _identity(path: str) -> tuple[int, int] | None:
 def refuse_inside(
     option: str, path: str, directories: Iterable[str], *, what: str = "directory"
 ) -> None:
-    """Raise OptionError for a path to write to that is one of the directories or lies in one.
+    """Raise OptionError for an output path that is one of the directories or is inside one.
 
-    A broker does not start with a directory in its log directory that is no partition's.
-    """
+    A broker does not start with a directory in its log directory that is not a partition's."""
     for directory in directories:
         if is_inside(path, directory):
             raise OptionError(option, path, f"a {what} outside of {directory}")
 
 
 def refuse_tables(output: str, read: Iterable[str]) -> None:
-    """Raise OptionError for an --output that is, or lies in, what is read, and for one of whose
-    tables this is true, through links as well, or in which something lies that is read: to write
-    a table can replace its whole directory."""
+    """Raise OptionError for an --output that is, or is inside, the input, also through links, or if
+    one of its tables is, or contains part of the input: writing a table can replace its whole
+    directory."""
     paths = list(read)
     refuse_inside("--output", output, paths)
     for name in table_names():
@@ -59,7 +58,7 @@ def refuse_tables(output: str, read: Iterable[str]) -> None:
 
 
 def directories_read(inputs: Iterable[Entry], logs: Iterable[PartitionLog]) -> list[str]:
-    """The directories that were given, and those that the given partitions and files are in."""
+    """Return the given directories, and those that contain the given partitions and files."""
     found = dict.fromkeys(entry.path for entry in inputs if entry.is_directory)
     for log in logs:
         if log.topic_partition is not None:

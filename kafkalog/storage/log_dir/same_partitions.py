@@ -14,10 +14,9 @@ from kafkalog.storage.partition_log import PartitionLog, topic_id
 
 
 def with_tiered_beginnings(found: Sequence[PartitionLog]) -> list[PartitionLog]:
-    """The logs, those that begin in tiered storage with the segments from there in front.
+    """Return the logs; those that begin in tiered storage have the segments from there first.
 
-    Raises LogDirError where nothing says which of several belong together. Rule: docs/remote.md
-    F558.
+    Raises LogDirError if it is unclear which of several belong together. Rule: docs/remote.md F558.
     """
     places: dict[TopicPartition, list[PartitionLog]] = {}
     for log in found:
@@ -39,20 +38,20 @@ def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> 
     if len(tiered) > 1:
         raise LogDirError(
             f"partition {first.name} is in tiered storage twice, in {first.path} and in "
-            f"{tiered[1].path}: a topic that was deleted and created again, or a copy; name only "
+            f"{tiered[1].path}: a topic that was deleted and recreated, or a copy; name only "
             "one of them"
         )
     if len(on_disk) > 1:
         raise LogDirError(
             f"partition {first.name} is in tiered storage, in {first.path}, and on the disks of "
-            "several brokers: name the log directories of one broker with it"
+            "several brokers: give the log directories of one broker with it"
         )
     (log,) = on_disk
     local_id = topic_id(log)
     if local_id is not None and local_id != first.tiered_topic_id:
         raise LogDirError(
             f"partition {first.name} in {log.path} is of the topic with id {local_id}, and in "
-            f"{first.path} of another: the topic was deleted and created again; name only one"
+            f"{first.path} of another: the topic was deleted and recreated; give only one"
         )
     if not log.segments:
         return replace(log, segments=first.segments, tiered_topic_id=first.tiered_topic_id)
@@ -64,12 +63,12 @@ def _joined(tiered: Sequence[PartitionLog], on_disk: Sequence[PartitionLog]) -> 
 
 
 def refuse_doubles(found: Sequence[PartitionLog]) -> None:
-    """Raise LogDirError where a file is asked for twice, or a partition is there twice by logs that
-    are not replicas of each other."""
+    """Raise LogDirError if a file is given twice, or if a partition has two logs that are not
+    replicas of each other."""
     paths = Counter(segment.path for log in found for segment in log.segments)
     for path, count in paths.items():
         if count > 1:
-            raise LogDirError(f"{path} is asked for twice, by itself and with its directory")
+            raise LogDirError(f"{path} is given twice, by itself and with its directory")
     logs_of: dict[TopicPartition, list[PartitionLog]] = {}
     for log in found:
         if log.topic_partition is not None and log.is_live:

@@ -30,14 +30,14 @@ from kafkalog.storage.recovery.temporary_files import (
 
 LOG = ".log"
 MARKED_DIRECTORIES = {
-    "delete": "the directory is on its way out: its topic or this replica was deleted",
+    "delete": "the directory is marked for deletion: its topic or this replica was deleted",
     "stray": "the broker found that the replica does not belong to it any more",
     "future": "a replica that is being moved here and has not caught up yet",
 }
 
 
 class SegmentStatus(Enum):
-    """What a broker makes of a segment's files when it starts."""
+    """What a broker does with a segment's files when it starts."""
 
     ACTIVE = "active"
     LIVE = "live"
@@ -51,9 +51,8 @@ class SegmentStatus(Enum):
 class FoundSegment:
     """The log file of a segment and its indexes by their kinds; there may be no log file.
 
-    `next_base_offset` is that of the next segment of the same standing, None where there is none
-    or where that means nothing.
-    """
+    `next_base_offset` is that of the next segment of the same status, None without one or if it has
+    no meaning."""
 
     name: SegmentFileName
     files: Mapping[str, Entry]
@@ -63,13 +62,13 @@ class FoundSegment:
 
     @property
     def file(self) -> Entry:
-        """The log file, or an index where there is none."""
+        """The log file, or an index without one."""
         return self.files.get(LOG) or next(iter(self.files.values()))
 
 
 def found_segments(log: PartitionLog, entries: Sequence[Entry]) -> list[FoundSegment]:
-    """All segments of which there are files among those in the partition's directory, by offset;
-    of a log that was given by its files, those only."""
+    """Return all segments with files in the partition's directory, by offset; for a log that was
+    given by its files, only these."""
     groups: dict[tuple[str, str], dict[str, Entry]] = {}
     names: dict[tuple[str, str], SegmentFileName] = {}
     for entry in entries:
@@ -99,7 +98,7 @@ def _is_live_name(name: SegmentFileName) -> bool:
 
 
 class _Judge:
-    """Knows the whole directory and tells of each segment what becomes of it."""
+    """The whole directory, which decides the status of each segment."""
 
     def __init__(self, log: PartitionLog, entries: Sequence[Entry], active: int | None) -> None:
         names = {entry.name: entry for entry in entries}
@@ -117,7 +116,8 @@ class _Judge:
     def standing(
         self, name: SegmentFileName, files: Mapping[str, Entry], follower: int | None
     ) -> tuple[SegmentStatus, str]:
-        """The status of a segment, which `follower` is the base offset of the next, and why."""
+        """Return the status of a segment and the reason; `follower` is the base offset of the
+        next."""
         status, reason = self._in_live_directory(name, files, follower)
         if self._directory is not None:
             return SegmentStatus.NOT_SERVED, f"{self._directory}; in it: {reason}"
@@ -134,7 +134,7 @@ class _Judge:
                 return SegmentStatus.TAKES_OVER, "an index that was to be swapped in with its log"
             if self._error is not None:
                 return SegmentStatus.TAKES_OVER, f"keeps a broker from starting: {self._error}"
-            return SegmentStatus.TAKES_OVER, "cleaned: takes the place of all files it covers"
+            return SegmentStatus.TAKES_OVER, "cleaned: replaces all files it covers"
         if not name.stem.isdecimal():
             return (
                 SegmentStatus.NOT_SERVED,
@@ -153,14 +153,14 @@ class _Judge:
             return SegmentStatus.ACTIVE, "the last segment: the one a broker writes to"
         if follower is not None and follower <= self._log_start:
             return SegmentStatus.LIVE, (
-                f"all of it lies below the log start {self._log_start}: goes at the next retention "
-                "check"
+                f"all of it is below the log start {self._log_start}: the next retention check "
+                "deletes it"
             )
         return SegmentStatus.LIVE, "a segment that a broker serves"
 
 
 _WHY_DROPPED = {
-    DELETED: "retention, the cleaner or a truncation has removed it; goes after file.delete.delay",
+    DELETED: "removed by retention, the cleaner or a truncation; deleted after file.delete.delay",
     CLEANED: "a cleaning that was not finished",
     SWAP: "a cleaning that was not finished: there is a .cleaned file of this offset or before",
 }
@@ -175,7 +175,7 @@ def _directory_standing(log: PartitionLog) -> str | None:
 
 
 def _covered_offsets(swaps: Sequence[Entry], names: Mapping[str, Entry]) -> tuple[int, int] | None:
-    """The offsets [first, end) that the swapped logs hold; None without any."""
+    """Return the offsets [first, end) of the swapped logs; None without any."""
     segments = []
     for log in swaps:
         base_offset = int(log.name[:20])

@@ -1,5 +1,5 @@
-"""Segments in tiered storage: what their names say, and which of several that hold the same offsets
-count. Rules: docs/remote.md F555 to F558.
+"""Segments in tiered storage: their names, and which of several with the same offsets count. Rules:
+docs/remote.md F555 to F558.
 
 Two layouts are known: that of Kafka's own LocalTieredStorage, `<topic>-<partition>-<topic id>/`,
 and that of Aiven's plug-in, `<topic>-<topic id>/<partition>/`. In both a segment is
@@ -51,8 +51,8 @@ class TieredSegment:
 
 @dataclass(frozen=True, slots=True)
 class TieredPartition:
-    """What is in tiered storage of a partition: the segments that count, in their order. Each holds
-    what a log has from its base offset up to the next one's, and perhaps more."""
+    """The tiered storage of a partition: the segments that count, in order. Each holds the log from
+    its base offset up to the next one's, and perhaps more."""
 
     topic: str
     partition: int
@@ -64,7 +64,7 @@ class TieredPartition:
 def tiered_partitions(
     directories: Directories, path: str, entries: Sequence[Entry]
 ) -> list[TieredPartition]:
-    """The partitions of tiered storage in a directory, or the one that it is of.
+    """Return the partitions of tiered storage in a directory, or the one that it belongs to.
 
     Raises CorruptDataError for manifests and leader epochs that cannot be read.
     """
@@ -86,18 +86,17 @@ def tiered_partitions(
 
 
 def is_beside_tiered_log(file_name: str) -> bool:
-    """Whether a plug-in puts a file of this name beside a segment's log."""
+    """Return whether a plug-in puts a file of this name beside a segment's log."""
     return _BESIDE.fullmatch(file_name) is not None
 
 
 def counting_segments(segments: Iterable[TieredSegment]) -> tuple[TieredSegment, ...]:
-    """Of the segments that were uploaded of a partition, by any leaders and perhaps twice, those
-    that its log consists of.
+    """Return the segments that the log of a partition consists of, among those uploaded by any
+    leaders and perhaps twice.
 
     Where two overlap, the one whose last record is of the later leader epoch counts from its base
-    offset on: a leader keeps, of what others wrote before, what is of the log. What lies above it
-    and is of an earlier epoch was cut from the log, or is there twice.
-    """
+    offset on: a leader keeps what belongs to the log of earlier leaders. What is above it and of an
+    earlier epoch was truncated, or is a duplicate."""
     chosen: list[TieredSegment] = []
     # The largest of those that begin together is looked at first.
     order = sorted(segments, key=lambda each: (each.last_epoch, each.base_offset, each.size))
@@ -117,7 +116,7 @@ class _Place:
 
 
 def _places(directories: Directories, path: str, entries: Sequence[Entry]) -> Iterator[_Place]:
-    """The directories that are partitions' by their names: this one, or those in it."""
+    """Yield the directories that are partitions' by their names: this one, or those in it."""
     parent, name = os.path.split(path)
     topic = _TOPIC_DIR.fullmatch(os.path.basename(parent))
     if topic is not None and _PARTITION.fullmatch(name):
@@ -176,7 +175,8 @@ def _whole_segments(place: _Place) -> list[TieredSegment]:
 
 
 def _last_epoch(path: str) -> int | None:
-    """The leader epoch of a segment's last record; None if the segment was deleted just now."""
+    """Return the leader epoch of a segment's last record; None if the segment was deleted just
+    now."""
     try:
         text = read_text(path)
         if text is None:

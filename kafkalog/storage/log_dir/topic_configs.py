@@ -1,4 +1,4 @@
-"""Settings of topics and of brokers by the names Kafka gives them, and where each came from.
+"""Settings of topics and brokers by their names in Kafka, with the source of each.
 
 Rules: docs/format.md F167, F168 and F254.
 """
@@ -21,7 +21,7 @@ TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 UNLIMITED = -1
 DELETE_POLICY = "delete"
 
-# Topics that brokers create with settings of their own, which no broker's settings tell.
+# Topics that brokers create with their own settings, which the broker's settings do not show.
 _OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
 # Brokers create these with `compact`.
 _COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
@@ -34,7 +34,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[_Value]):
-    """A value and what says so: `topic`, `server`, `default` or, with None, `unknown`."""
+    """A value and its source: `topic`, `server`, `default` or, with None, `unknown`."""
 
     value: _Value | None
     source: str
@@ -54,7 +54,7 @@ class RetentionLimits:
 
     @property
     def has_limits(self) -> bool | None:
-        """Whether size and time count at all; None if nobody can tell."""
+        """Whether size and time count at all; None if unknown."""
         if self.cleanup_policy is None:
             return None
         return DELETE_POLICY in self.cleanup_policy or (not self.cleanup_policy and self.is_tiered)
@@ -62,7 +62,7 @@ class RetentionLimits:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSettings:
-    """The settings that retention goes by, each with its source."""
+    """The settings for retention, each with its source."""
 
     cleanup_policy: Setting[frozenset[str]]
     retention_ms: Setting[int]
@@ -81,7 +81,7 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """The settings that the cleaner goes by; Kafka's defaults where nobody has said anything."""
+    """The settings for the cleaner; Kafka's defaults if no file sets them."""
 
     cleanup_policy: Setting[frozenset[str]]
     delete_retention_ms: int
@@ -95,20 +95,22 @@ class CompactionSettings:
 
 @dataclass(frozen=True, slots=True)
 class TopicConfigs:
-    """What the topics' own settings are and the broker's; None for what nobody has said."""
+    """The topics' own settings and the broker's; None for what no file sets."""
 
     topics: Mapping[str, Mapping[str, str]] | None = None
     server: Mapping[str, str] | None = None
 
     def retention(self, topic: str | None) -> RetentionSettings:
-        """The settings for a topic. Raises OptionError for a value that Kafka would refuse."""
+        """Return the settings for a topic. Raises OptionError for a value that Kafka would
+        refuse."""
         own = (self.topics or {}).get(topic) if topic else None
         if topic in (None, CLUSTER_METADATA) or (own is None and topic in _OWN_SETTINGS):
             return TopicConfigs()._retention({})
         return self._retention(own or {})
 
     def compaction(self, topic: str | None) -> CompactionSettings:
-        """The settings for a topic. Raises OptionError for a value that Kafka would refuse."""
+        """Return the settings for a topic. Raises OptionError for a value that Kafka would
+        refuse."""
         own = (self.topics or {}).get(topic or "", {})
         policy = self._policy(own)
         if topic in _COMPACTED and _CLEANUP_POLICY.topic_name not in own:
@@ -171,7 +173,7 @@ class TopicConfigs:
         return whole if local.value == _AS_RETENTION else local
 
     def _unnamed(self, default: _Value) -> Setting[_Value]:
-        """Kafka's default counts where the broker's settings are known and say nothing."""
+        """Kafka's default counts if the broker's settings are known and do not name it."""
         return Setting(None, UNKNOWN) if self.server is None else Setting(default, DEFAULT)
 
     def _found(self, own: Mapping[str, str], config: _Config) -> _Found | None:
@@ -236,7 +238,7 @@ def _is_true(own: Mapping[str, str], name: str) -> bool:
 
 
 def read_topic_configs(topics_text: str | None, server_text: str | None) -> TopicConfigs:
-    """Settings from a JSON file of topics and from a broker's properties, either of which may be
+    """Read the settings from a JSON file of topics and from a broker's properties; either may be
     missing. Raises OptionError for JSON of another form."""
     return TopicConfigs(
         None if topics_text is None else _topics(topics_text),

@@ -1,4 +1,4 @@
-"""Topics as the directories of their partitions tell of them."""
+"""Topics by the directories of their partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from kafkalog.storage.partition_log import PartitionLog, topic_id
 
 
 class TopicDirectory(NamedTuple):
-    """A topic that a partition's directory is of; `is_deleted` where that is on its way out."""
+    """The topic of a partition's directory; `is_deleted` if the directory is marked for
+    deletion."""
 
     cluster_id: str | None
     topic: str | None
@@ -21,8 +22,7 @@ class TopicDirectory(NamedTuple):
 
 
 def topic_directories(logs: Sequence[PartitionLog]) -> Iterator[TopicDirectory]:
-    """The topics that have a directory, and those of which one beside them is about to be
-    deleted."""
+    """Yield the topics that have a directory, and those whose directory is marked for deletion."""
     for log in (*logs, *_being_deleted(logs)):
         yield TopicDirectory(log.log_dir.cluster_id, log.topic, topic_id(log), not log.is_live)
 

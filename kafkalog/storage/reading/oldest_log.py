@@ -95,7 +95,7 @@ def _entry_range(
     file: Readable, position: int, size: int, offset: int, check_crcs: bool, limit: int
 ) -> OldestRange:
     if size - LENGTH_BYTES > limit:
-        detail = f"a message of {size - LENGTH_BYTES} bytes, allowed are {limit}"
+        detail = f"a message of {size - LENGTH_BYTES} bytes, at most {limit} are allowed"
         return OldestRange(position, size, Fault.TOO_LARGE, detail)
     entry = read_entry(file.read(position, size), 0)
     if check_crcs and not entry.is_valid:

@@ -1,4 +1,4 @@
-"""What a partition's log is written by; names and values as those of a broker's topic configs."""
+"""Settings for writing a partition's log, with the names and values of a broker's topic configs."""
 
 from __future__ import annotations
 

@@ -29,9 +29,8 @@ from kafkalog.storage.writing.segment_appender import SegmentAppender
 class LogWriter:
     """Appends batches to a new partition directory; a context manager that closes it.
 
-    `now_ms` tells the time, `flush` forces what was written through a file descriptor to disk. The
-    log begins at `start_offset`.
-    """
+    `now_ms` returns the time, `flush` forces what was written through a file descriptor to disk.
+    The log begins at `start_offset`."""
 
     def __init__(
         self,
@@ -61,11 +60,10 @@ class LogWriter:
         self._segment = self._new_segment(start_offset)
 
     def append(self, batch: bytes) -> None:
-        """Write one whole batch behind the last.
+        """Append one whole batch.
 
-        Raises, and has not written it, CorruptDataError where it is not one, is larger than
-        allowed, or begins below the log's end, and BrokerStartError where it contradicts an open
-        transaction.
+        Raises, without writing it, CorruptDataError if it is not a batch, is larger than allowed,
+        or begins below the log's end, and BrokerStartError if it contradicts an open transaction.
         """
         header = self._checked(batch)
         if self._segment.is_full_for(header, self._now_ms()):
@@ -88,8 +86,8 @@ class LogWriter:
         return self._segment.size
 
     def flush_if_due(self) -> None:
-        """Flush if as many messages as allowed, or for as long, have not been: for those who wait
-        between appends to call in time."""
+        """Flush if the limit of unflushed messages or of their age is reached; call it in time when
+        waiting between appends."""
         unflushed = self.next_offset - self.recovery_point
         is_late = self._now_ms() - self._last_flush_ms >= self._settings.flush_ms
         if unflushed >= self._settings.flush_messages or (unflushed and is_late):
@@ -126,12 +124,12 @@ class LogWriter:
     def _checked(self, batch: bytes) -> BatchHeader:
         fault, header = framing_fault(batch, 0)
         if header is None:
-            raise _refused(fault, f"{len(batch)} bytes are no whole batch")
+            raise _refused(fault, f"{len(batch)} bytes are not a whole batch")
         if header.size != len(batch):
-            raise _refused(Fault.LENGTH, f"{len(batch) - header.size} bytes behind a batch")
+            raise _refused(Fault.LENGTH, f"{len(batch) - header.size} bytes after a batch")
         limit = min(self._settings.max_message_bytes, self._settings.segment_bytes)
         if header.size > limit:
-            raise _refused(Fault.TOO_LARGE, f"{header.size} bytes, allowed are {limit}")
+            raise _refused(Fault.TOO_LARGE, f"{header.size} bytes, at most {limit} are allowed")
         if not self.next_offset <= header.base_offset <= header.last_offset:
             detail = f"offsets {header.base_offset} to {header.last_offset}, "
             raise _refused(Fault.OFFSET_ORDER, f"{detail}the log ends at {self.next_offset}")
@@ -158,7 +156,7 @@ class LogWriter:
         self._segment.close()
 
     def _write_producers(self, offset: int) -> None:
-        """What is known of the producers at an offset."""
+        """The known producers at an offset."""
         path = os.path.join(self._directory, f"{offset:020d}.snapshot")
         data = write_producer_snapshot(self._producers.producers.values())
         write_file(path, data, self._flush_file)
@@ -190,8 +188,9 @@ class BatchInMemory:
 
 
 def _segment_base(header: BatchHeader, next_offset: int) -> int:
-    """What a segment that begins with this batch is named by: of messages of formats 0 and 1 the
-    first offset is not known without decompression, so the log's end is, if it is near enough."""
+    """Return the offset that names a segment beginning with this batch: the first offset of
+    messages of formats 0 and 1 is not known without decompression, so the log's end is used if it
+    is near enough."""
     if header.magic == LATEST_FORMAT:
         return max(header.base_offset, next_offset)
     return max(header.last_offset - MAX_RELATIVE_OFFSET, next_offset)

@@ -55,7 +55,7 @@ class WrittenLog:
 
 
 def check_partition(topic: str, partition: int) -> None:
-    """Raise RowError for what is no topic's name, or no partition's number, to Kafka."""
+    """Raise RowError for a topic name or a partition number that Kafka does not allow."""
     if partition_name(f"{topic}-{partition}") != PartitionName(topic, partition) or topic in (
         ".",
         "..",
@@ -67,12 +67,11 @@ def check_partition(topic: str, partition: int) -> None:
 
 
 class PartitionOutput:
-    """Writes one partition's log to a directory that readers and brokers take for a deleted one.
+    """Writes one partition's log to a directory that readers and brokers treat as deleted.
 
-    `log_dir` is where it is to be; `write_id` and `attempt_id`, hexadecimal and 32 characters
-    together, tell the writes and their attempts apart. Raises LogDirError where the partition is
-    there already, or `log_dir` is a broker's.
-    """
+    `log_dir` is its target; `write_id` and `attempt_id`, hexadecimal and 32 characters together,
+    tell the writes and their attempts apart. Raises LogDirError if the partition exists, or
+    `log_dir` is a broker's."""
 
     def __init__(
         self,
@@ -100,7 +99,7 @@ class PartitionOutput:
             write_file(path, write_topic_id(topic_id).encode(), flush)
 
     def finish(self) -> WrittenLog:
-        """The log, closed as a broker that stops closes it."""
+        """Return the log, closed as a broker that stops closes it."""
         self.log.close()
         end = self.log.next_offset
         return WrittenLog(*self._key, self.scratch, self._start_offset, end, socket.gethostname())
@@ -120,11 +119,11 @@ def _scratch_name(key: TopicPartition, identity: str) -> str:
 
 
 def commit_logs(log_dir: str, logs: Sequence[WrittenLog], flush: Flush = os.fsync) -> None:
-    """Give the partitions their names, and note in the checkpoints where they begin and end.
+    """Rename the partitions to their final names, and record in the checkpoints where they begin
+    and end.
 
-    Raises, before anything is done, RowError where a partition was written twice, and LogDirError
-    where one is there already or was written to another machine's disk.
-    """
+    Raises, before any change, RowError if a partition was written twice, and LogDirError if one
+    exists or was written to another machine's disk."""
     _refuse_unfit(log_dir, logs)
     os.makedirs(log_dir, exist_ok=True)
     ends = {log.key: log.end_offset for log in logs}
@@ -157,7 +156,7 @@ def _refuse_unfit(log_dir: str, logs: Sequence[WrittenLog]) -> None:
             )
 
 
-# What to do about rows in the wrong order.
+# The advice for rows in the wrong order.
 ORDER = (
     "all rows of a partition have to come in one task, sorted by offset: kafkalog.write(df, path), "
     'or df.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")'
@@ -167,7 +166,7 @@ ORDER = (
 def _refuse_existing(log_dir: str, name: str) -> None:
     path = os.path.join(log_dir, name)
     if os.path.lexists(path):
-        raise LogDirError(f"{path} exists: kafkalog writes new partitions, whole ones, only")
+        raise LogDirError(f"{path} exists: kafkalog writes only new, whole partitions")
 
 
 def _add_to_checkpoint(path: str, offsets: Mapping[TopicPartition, int], flush: Flush) -> None:

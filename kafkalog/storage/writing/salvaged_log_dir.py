@@ -40,7 +40,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.words import printable
 
-# What is written anew: all that was salvaged is on disk and was on all replicas that there are.
+# The new checkpoints: everything salvaged is on disk and was on all known replicas.
 _NEW_CHECKPOINTS = (RECOVERY_POINTS, REPLICATION_OFFSETS)
 _METADATA_ADVICE = (
     "a controller's log is more than its segments: copy the directory as it is, or get it from "
@@ -49,7 +49,7 @@ _METADATA_ADVICE = (
 
 
 def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
-    """The logs that a broker serves; a controller's own log is more than its segments.
+    """Return the logs that a broker serves; a controller's own log is more than its segments.
 
     Raises LogDirError for logs of several log directories: they belong into as many new ones;
     UnsupportedFormatError for files of the oldest layout.
@@ -62,15 +62,15 @@ def salvageable(logs: Iterable[PartitionLog]) -> list[PartitionLog]:
     oldest = next(filter(is_oldest_layout, chosen), None)
     if oldest is not None:
         raise UnsupportedFormatError(
-            f"{oldest.path} has files of Kafka 0.7's layout, which no broker of today opens: view "
+            f"{oldest.path} has files of Kafka 0.7's layout, which no current broker opens: view "
             "records reads what is sound in them"
         )
     return chosen
 
 
 def left_out_lines(found: Iterable[PartitionLog]) -> Iterator[str]:
-    """A line for each directory of a partition, in the log directories of what was found, that
-    salvage does not write anew, and what to do with it."""
+    """Yield a line for each partition directory in the input's log directories that salvage does
+    not write, and what to do with it."""
     logs = [log for log in found if not log.is_named]
     for log in logs:
         if log.topic == CLUSTER_METADATA:
@@ -92,8 +92,8 @@ def _what_to_do(log_dir: str, name: PartitionName) -> str:
 def compacted_topics(
     logs: Iterable[PartitionLog], named: Sequence[str], configs: TopicConfigs, *, by_policy: bool
 ) -> dict[str, int]:
-    """The topics to compact, each with its delete.retention.ms: those named and, `by_policy`,
-    those whose cleanup.policy is known to have `compact`.
+    """Return the topics to compact, each with its delete.retention.ms: those named and,
+    `by_policy`, those whose cleanup.policy is known to have `compact`.
 
     Raises OptionError for a name that no log has, and if there is nothing to compact by policy.
     """
@@ -101,7 +101,7 @@ def compacted_topics(
     unknown = sorted(set(named) - set(topics))
     if unknown:
         raise OptionError(
-            "--compact-topics", ",".join(unknown), f"topics that are there: {', '.join(topics)}"
+            "--compact-topics", ",".join(unknown), f"existing topics: {', '.join(topics)}"
         )
     settings = {topic: configs.compaction(topic) for topic in topics}
     if by_policy and not named and not any(each.is_compacted for each in settings.values()):
@@ -131,7 +131,7 @@ def finish_log_dir(
     `cleaned` how far those partitions are cleaned that were compacted."""
     for name in _NEW_CHECKPOINTS:
         _write_text(target, name, write_offset_checkpoint(ends))
-    # Copied from the source: offsets that are still right, as far as the new log goes.
+    # Copied from the source: offsets that are still right, up to the new log's end.
     for name in (LOG_STARTS, CLEANER_OFFSETS):
         offsets = _offsets(os.path.join(source, name))
         if name == CLEANER_OFFSETS:

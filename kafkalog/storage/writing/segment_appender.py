@@ -48,7 +48,7 @@ class SegmentAppender:
         return self._log.size
 
     def is_full_for(self, header: BatchHeader, now_ms: int) -> bool:
-        """Whether a batch belongs into another segment."""
+        """Return whether a batch belongs in another segment."""
         settings = self._settings
         relative = header.last_offset - self.base_offset
         return (

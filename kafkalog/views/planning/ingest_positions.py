@@ -285,7 +285,7 @@ def _why_stop(
     if is_other(topic_id, source.topic_id):
         return FindingKind.RECREATED, (
             f"the table has the topic with the id {topic_id}, {source.input_path} has it with the "
-            f"id {source.topic_id}: it was deleted and created again; {_ELSEWHERE}, {_ANEW}"
+            f"id {source.topic_id}: it was deleted and recreated; {_ELSEWHERE}, {_ANEW}"
         )
     if source.log_end_offset < position:
         return FindingKind.TRUNCATED, (

@@ -336,7 +336,7 @@ def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
     if is_other(topic_id, source.topic_id):
         raise StatePositionError(
             f"the table holds topic {source.topic} with the id {topic_id}, in {source.input_path} "
-            f"it has the id {source.topic_id}: it was deleted and created again; {_ANEW}, "
+            f"it has the id {source.topic_id}: it was deleted and recreated; {_ANEW}, "
             f"{_ELSEWHERE}"
         )
 

@@ -46,7 +46,7 @@ def test_a_file_whose_name_is_no_text_is_named_all_the_same(
     given = ["ls", str(tmp_path), "--format", table_format]
     run = subprocess.run([sys.executable, "-c", CODE, *given], capture_output=True, check=True)
     said = run.stdout if table_format == "text" else run.stderr
-    assert b"\\udcff\\x1b, 0 B: nothing that a broker puts there" in said
+    assert b"\\udcff\\x1b, 0 B: not a file that brokers write" in said
     if table_format == "json":
         assert json.loads(run.stdout)["topic"] == "orders"
 

@@ -71,7 +71,7 @@ def test_what_is_no_schema_is_an_error(schema: Any) -> None:
 
 
 def test_what_is_no_json_is_an_error() -> None:
-    with pytest.raises(SchemaError, match="no Avro schema"):
+    with pytest.raises(SchemaError, match="not an Avro schema"):
         read_avro_schema("string")
 
 
@@ -81,7 +81,7 @@ def test_a_schema_that_is_too_deep_is_an_error_or_is_written(levels: int) -> Non
     try:
         assert standalone_avro_schema(deep, [deep]).count('"items"') == levels
     except SchemaError as error:
-        assert "no Avro schema" in str(error)
+        assert "not an Avro schema" in str(error)
         assert levels > 300
 
 
@@ -91,5 +91,5 @@ def test_a_schema_that_is_too_deep_is_an_error_or_is_written(levels: int) -> Non
 )
 def test_fields_that_are_none_are_an_error(schema: str) -> None:
     for text, references in ((schema, []), ('"A"', [schema])):
-        with pytest.raises(SchemaError, match="no Avro schema"):
+        with pytest.raises(SchemaError, match="not an Avro schema"):
             standalone_avro_schema(text, references)

@@ -111,5 +111,5 @@ def test_what_is_no_schema_is_an_error(schema: Any) -> None:
 
 
 def test_what_is_no_json_is_an_error() -> None:
-    with pytest.raises(SchemaError, match="no JSON Schema"):
+    with pytest.raises(SchemaError, match="not a JSON Schema"):
         json_schema_type("a BIGINT", {})

@@ -69,7 +69,7 @@ def test_a_closed_session_is_told_in_four_forms(
     ("code", "body", "said"),
     [
         (99, b"", "a transaction of type 99"),
-        (OpCode.DELETE, jute_buffer(b"a"), "is no path"),
+        (OpCode.DELETE, jute_buffer(b"a"), "is not a path"),
         (OpCode.DELETE, jute_buffer(None), "a string that is null"),
         (OpCode.DELETE, jute_buffer(b"/a") + b"more", "4 bytes too many"),
         (OpCode.DELETE, struct.pack(">i", -2), "a length of -2"),

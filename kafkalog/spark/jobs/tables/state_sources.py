@@ -65,7 +65,7 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     names = Counter(source.name for source in sources)
     for name, count in names.items():
         if count > 1:
-            raise LogDirError(f"partition {name} is there in {count} places: name only one")
+            raise LogDirError(f"partition {name} is there in {count} places: give only one")
     return sorted(sources, key=lambda source: source.key)
 
 

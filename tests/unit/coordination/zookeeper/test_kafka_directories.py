@@ -257,7 +257,7 @@ def test_tasks_and_notifications_have_a_row_for_each_partition() -> None:
         ("/brokers/ids/zero", "a:1", "no broker_id: 'zero'"),
         ("/brokers/ids/0", None, "no data"),
         ("/brokers/ids/0", b"\xff", "not UTF-8"),
-        ("/brokers/ids/0", '{"port":true}', "field port is no number of 32 bits: True"),
+        ("/brokers/ids/0", '{"port":true}', "field port is not a number of 32 bits: True"),
         ("/brokers/topics/t", "[1]", "no JSON object: [1]"),
         ("/brokers/topics/t", '{"partitions":{"a":[1]}}', "field partitions: no partition: 'a'"),
         ("/brokers/topics/t", "[" * 100_000, None),
@@ -271,7 +271,7 @@ def test_tasks_and_notifications_have_a_row_for_each_partition() -> None:
         ("/controller_epoch", "2147483648", None),
         ("/brokers/ids/0", '{"port":1,"rack":"\\ud800"}', None),
         ("/cluster/id", '{"version":"1"}', "no field id"),
-        ("/cluster/id", '{"id":7}', "field id is no text: 7"),
+        ("/cluster/id", '{"id":7}', "field id is not a text: 7"),
     ],
 )
 def test_what_cannot_be_read_is_a_row_that_says_why(

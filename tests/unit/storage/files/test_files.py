@@ -148,7 +148,7 @@ def test_a_file_cut_while_it_is_read_is_an_error_that_says_so(tmp_path: Path) ->
     path.write_bytes(b"0123456789")
     with InputFile(str(path)) as file:
         path.write_bytes(b"012")
-        with pytest.raises(FileCutError, match="it was cut while being read") as caught:
+        with pytest.raises(FileCutError, match="it was truncated while being read") as caught:
             file.read(1, 9)
     assert f"{path} ends at 3 now, it had 10 bytes" in str(caught.value)
 

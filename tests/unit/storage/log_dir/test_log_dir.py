@@ -328,7 +328,9 @@ def test_what_is_no_log_dir_beside_some_is_an_error_that_names_them(tmp_path: Pa
     add_partition(tmp_path / "disk1", "orders-0", 0)
     (tmp_path / "photos" / "2026").mkdir(parents=True)
     said = refusal(tmp_path / "*")
-    assert said.startswith(f"{tmp_path / 'photos'}: no log directory, nor is one below it; ")
+    assert said.startswith(
+        f"{tmp_path / 'photos'}: not a log directory, and there is none below it; "
+    )
     assert f"did you mean {tmp_path / 'disk1'} beside it?" in said
     # Of a path alone nobody knows that it has to do with its neighbours.
     assert "disk1" not in refusal(tmp_path / "photos")

@@ -57,7 +57,7 @@ def test_a_new_partition_is_read_from_its_log_start() -> None:
     ("found", "said"),
     [
         ({"cluster_id": "another"}, "holds state of cluster cluster, /logs is of cluster another"),
-        ({"topic_id": "second"}, "it was deleted and created again"),
+        ({"topic_id": "second"}, "it was deleted and recreated"),
         ({"end_offset": 80, "log_end_offset": 80}, "this is an older copy of the log"),
         ({"end_offset": 80}, "another --stop-at"),
         ({"end_offset": 80, "end_from": "asked"}, "the state at offset 80 was requested"),
