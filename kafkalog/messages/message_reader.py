@@ -101,8 +101,10 @@ def _read_tagged(
             field, read_field = known[tag]
             values[field.name], reached = read_field(data, position)
             if reached != end:
-                told = f"tagged field {field.name} has {size} bytes, its value {reached - position}"
-                raise _malformed(told, position)
+                detail = (
+                    f"tagged field {field.name} has {size} bytes, its value {reached - position}"
+                )
+                raise _malformed(detail, position)
         position = end
     return position
 

@@ -148,10 +148,10 @@ def _require_first_log(data_dir: DataDir, until: int | None) -> None:
         return
     first = min((file.zxid for file in data_dir.snapshots), default=None)
     reaches = "" if first is None else f"; the oldest snapshot is of zxid {first:#x}"
-    asked = "" if until is None else f" for zxid {until:#x}"
+    for_zxid = "" if until is None else f" for zxid {until:#x}"
     raise DataLossError(
-        f"{data_dir.path} has no sound snapshot{asked}, and its logs do not begin with the first "
-        f"transaction{reaches}: view faults lists the damage"
+        f"{data_dir.path} has no sound snapshot{for_zxid}, and its logs do not begin with the "
+        f"first transaction{reaches}: view faults lists the damage"
     )
 
 

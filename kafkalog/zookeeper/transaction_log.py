@@ -165,10 +165,10 @@ def _last_byte(log: BufferedFile, position: int) -> int | None:
 def _next_entry(log: BufferedFile, position: int, budget: int) -> tuple[int | None, int]:
     """Return where the next sound entry begins after the damaged one at `position`, and the rest of
     the budget of bytes for checksums: where its length says, or after the end of any other."""
-    told = position + ENTRY_HEADER.size + _claimed(log, position) + 1
+    claimed_end = position + ENTRY_HEADER.size + _claimed(log, position) + 1
     # The damaged entry was summed up as well.
     budget -= _claimed(log, position)
-    for begin in chain([told], _behind_any_end(log, position + 1)):
+    for begin in chain([claimed_end], _possible_entry_ends(log, position + 1)):
         size = _claimed(log, begin)
         if size >= _SHORTEST_ENTRY:
             budget -= size
@@ -185,7 +185,7 @@ def _claimed(log: BufferedFile, position: int) -> int:
     return size if 0 <= size < log.size - position - ENTRY_HEADER.size else 0
 
 
-def _behind_any_end(log: BufferedFile, position: int) -> Iterator[int]:
+def _possible_entry_ends(log: BufferedFile, position: int) -> Iterator[int]:
     """Yield the positions after the last byte of a possible entry, where a checksum can follow."""
     mark = END_OF_ENTRY + b"\0\0\0\0"
     while position < log.size:

@@ -244,11 +244,11 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
         logs = _oldest_logs(entries)
         name = oldest_partition_name(os.path.basename(path)) if logs else name
     logs = _with_finished_swaps(logs, entries)
-    followers = [base_offset for base_offset, _ in logs[1:]]
+    next_base_offsets = [base_offset for base_offset, _ in logs[1:]]
     is_live = name is not None and not name.mark
     segments = tuple(
-        SegmentFile(entry.path, base_offset, follower, entry.size, input_path)
-        for (base_offset, entry), follower in zip_longest(logs, followers)
+        SegmentFile(entry.path, base_offset, next_base_offset, entry.size, input_path)
+        for (base_offset, entry), next_base_offset in zip_longest(logs, next_base_offsets)
     )
     return PartitionLog(
         topic=name.topic if name else None,
@@ -261,7 +261,7 @@ def _partition(path: str, entries: list[Entry], log_dir: LogDir, input_path: str
 
 
 def _tiered_log(found: TieredPartition, input_path: str) -> PartitionLog:
-    followers = [segment.base_offset for segment in found.segments[1:]]
+    next_base_offsets = [segment.base_offset for segment in found.segments[1:]]
     return PartitionLog(
         topic=found.topic,
         partition=found.partition,
@@ -269,9 +269,14 @@ def _tiered_log(found: TieredPartition, input_path: str) -> PartitionLog:
         log_dir=LogDir(path=os.path.dirname(found.path)),
         segments=tuple(
             SegmentFile(
-                segment.path, segment.base_offset, follower, segment.size, input_path, is_cut=True
+                segment.path,
+                segment.base_offset,
+                next_base_offset,
+                segment.size,
+                input_path,
+                is_cut=True,
             )
-            for segment, follower in zip_longest(found.segments, followers)
+            for segment, next_base_offset in zip_longest(found.segments, next_base_offsets)
         ),
         tiered_topic_id=found.topic_id,
     )

@@ -23,13 +23,13 @@ def with_tiered_beginnings(found: Sequence[PartitionLog]) -> list[PartitionLog]:
         if log.topic_partition is not None and log.is_live:
             places.setdefault(log.topic_partition, []).append(log)
     joined: list[PartitionLog] = []
-    gone: list[PartitionLog] = []
+    replaced: list[PartitionLog] = []
     for logs in places.values():
         tiered = [log for log in logs if log.tiered_topic_id is not None]
         if tiered and len(logs) > 1:
             joined.append(_joined(tiered, [log for log in logs if log.tiered_topic_id is None]))
-            gone += logs
-    kept = [log for log in found if not any(log is each for each in gone)]
+            replaced += logs
+    kept = [log for log in found if not any(log is each for each in replaced)]
     return [*kept, *joined]
 
 

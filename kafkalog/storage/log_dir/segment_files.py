@@ -82,29 +82,29 @@ def found_segments(log: PartitionLog, entries: Sequence[Entry]) -> list[FoundSeg
         if _is_live_name(names[key]) and LOG in files
     ]
     following = dict(pairwise(live))
-    judge = _Judge(log, entries, live[-1] if live else None)
+    directory = _WholeDirectory(log, entries, live[-1] if live else None)
     found = []
     for key, files in sorted(groups.items()):
         name = names[key]
-        follower = following.get(name.base_offset) if _is_live_name(name) else None
-        status, reason = judge.standing(name, files, follower)
-        found.append(FoundSegment(name, files, status, reason, follower))
-    asked = log.asked_files
-    return [segment for segment in found if not asked or segment.file.path in asked]
+        next_base_offset = following.get(name.base_offset) if _is_live_name(name) else None
+        status, reason = directory.status_of(name, files, next_base_offset)
+        found.append(FoundSegment(name, files, status, reason, next_base_offset))
+    given = log.asked_files
+    return [segment for segment in found if not given or segment.file.path in given]
 
 
 def _is_live_name(name: SegmentFileName) -> bool:
     return not name.mark and name.stem.isdecimal()
 
 
-class _Judge:
+class _WholeDirectory:
     """The whole directory, which decides the status of each segment."""
 
     def __init__(self, log: PartitionLog, entries: Sequence[Entry], active: int | None) -> None:
         names = {entry.name: entry for entry in entries}
         self._active = active
         self._log_start = log.log_start
-        self._directory = _directory_standing(log)
+        self._directory = _directory_status(log)
         self._dropped = set(dropped_files(names))
         self._swaps = [name for name in finished_swaps(names) if name.endswith(LOG + SWAP)]
         self._error: str | None = None
@@ -113,18 +113,17 @@ class _Judge:
         except BrokerStartError as error:
             self._covered, self._error = None, str(error)
 
-    def standing(
-        self, name: SegmentFileName, files: Mapping[str, Entry], follower: int | None
+    def status_of(
+        self, name: SegmentFileName, files: Mapping[str, Entry], next_base_offset: int | None
     ) -> tuple[SegmentStatus, str]:
-        """Return the status of a segment and the reason; `follower` is the base offset of the
-        next."""
-        status, reason = self._in_live_directory(name, files, follower)
+        """Return the status of a segment and the reason."""
+        status, reason = self._in_live_directory(name, files, next_base_offset)
         if self._directory is not None:
             return SegmentStatus.NOT_SERVED, f"{self._directory}; in it: {reason}"
         return status, reason
 
     def _in_live_directory(
-        self, name: SegmentFileName, files: Mapping[str, Entry], follower: int | None
+        self, name: SegmentFileName, files: Mapping[str, Entry], next_base_offset: int | None
     ) -> tuple[SegmentStatus, str]:
         file = (files.get(LOG) or next(iter(files.values()))).name
         if file in self._dropped:
@@ -151,7 +150,7 @@ class _Judge:
             return SegmentStatus.DROPPED, "an index without its log"
         if name.base_offset == self._active:
             return SegmentStatus.ACTIVE, "the last segment: the one a broker writes to"
-        if follower is not None and follower <= self._log_start:
+        if next_base_offset is not None and next_base_offset <= self._log_start:
             return SegmentStatus.LIVE, (
                 f"all of it is below the log start {self._log_start}: the next retention check "
                 "deletes it"
@@ -166,7 +165,7 @@ _WHY_DROPPED = {
 }
 
 
-def _directory_standing(log: PartitionLog) -> str | None:
+def _directory_status(log: PartitionLog) -> str | None:
     """Why a broker serves nothing in the log's directory, None if it does."""
     name = partition_name(os.path.basename(log.path))
     if name is None:
