@@ -14,7 +14,7 @@ from kafkalog.command_line.terminal import progress_bar, tell
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.record_search import (
-    FoundRecord,
+    MatchedRecord,
     SegmentSearch,
     judged_records,
     search_segment,
@@ -30,7 +30,7 @@ from kafkalog.words import counted, size_text
 
 FoundRow = tuple[object, ...]
 _Place = tuple[PartitionLog, SegmentFile]
-_Match = tuple[PartitionLog, FoundRecord]
+_Match = tuple[PartitionLog, MatchedRecord]
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def _age(match: _Match) -> tuple[int, int]:
 
 def _found_rows(matches: Sequence[_Match], processes: int) -> list[FoundRow]:
     """A row per match, with what consumers see of it."""
-    by_log: dict[str, tuple[PartitionLog, list[FoundRecord]]] = {}
+    by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
     logs = list(by_log.values())
@@ -187,11 +187,11 @@ def _found_rows(matches: Sequence[_Match], processes: int) -> list[FoundRow]:
     return [_found_row(log, record) for log, record in sorted(seen, key=_age, reverse=True)]
 
 
-def _judged(of_log: tuple[PartitionLog, list[FoundRecord]]) -> Iterator[list[FoundRecord]]:
+def _judged(of_log: tuple[PartitionLog, list[MatchedRecord]]) -> Iterator[list[MatchedRecord]]:
     yield judged_records(*of_log)
 
 
-def _found_row(log: PartitionLog, record: FoundRecord) -> FoundRow:
+def _found_row(log: PartitionLog, record: MatchedRecord) -> FoundRow:
     time_ms = None if record.timestamp_ms == NO_VALUE else record.timestamp_ms
     place = log.topic, log.partition, record.offset, time_ms
     return *place, record.value_size, str(record.visibility), record.position, record.path

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, CompleteLog, known_from_ms
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import tell
-from kafkalog.coordination.groups.group_records import GroupKey, TopicPartition
+from kafkalog.coordination.groups.group_records import GroupKey
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.groups.commit_reach import commit_reaches, expired_words, reach_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog

@@ -19,7 +19,6 @@ from kafkalog.coordination.groups.group_records import (
     GroupMember,
     GroupRecord,
     LatestRecords,
-    TopicPartition,
     assigned_partitions,
     group_key,
     group_members,
@@ -27,6 +26,7 @@ from kafkalog.coordination.groups.group_records import (
 )
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.errors import LogDirError
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.groups.commits_in_effect import (
     COMMIT_COLUMNS,
     CommitsInEffect,

@@ -15,12 +15,8 @@ import pyarrow as pa
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
-from kafkalog.coordination.groups.group_records import (
-    GroupKey,
-    GroupMember,
-    GroupRecord,
-    TopicPartition,
-)
+from kafkalog.coordination.groups.group_records import GroupKey, GroupMember, GroupRecord
+from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now

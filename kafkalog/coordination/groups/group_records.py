@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kafkalog.format.side_files.checkpoints import TopicPartition
+
 # The columns of view `group_metadata` that these rules read.
 GROUP_RECORD_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
@@ -29,7 +31,6 @@ DEFAULT_ASSIGNOR = "uniform"
 _STREAMS_STABLE, _STABLE = 1, 0
 
 GroupRecord = Mapping[str, Any]
-TopicPartition = tuple[str, int]
 
 
 class GroupKey(NamedTuple):

@@ -62,7 +62,7 @@ class Visibility(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRecord:
+class MatchedRecord:
     """A record that was looked for; `value_size` is None for a tombstone, `batch` is the row of its
     batch in the batch table. What became of its transaction `judged_records` tells."""
 
@@ -85,7 +85,7 @@ class SegmentSearch:
     end_offset: int | None = None
     records: int = 0
     matches: int = 0
-    found: list[FoundRecord] = field(default_factory=list)
+    found: list[MatchedRecord] = field(default_factory=list)
     damages: list[FaultyRange] = field(default_factory=list)
 
 
@@ -110,7 +110,7 @@ def search_segment(
     search = SegmentSearch(size=file.size)
     options = SegmentOptions.of(segment)
     records = RecordColumns(options, _COLUMNS, {})
-    newest: deque[FoundRecord] = deque(maxlen=most)
+    newest: deque[MatchedRecord] = deque(maxlen=most)
     batches = SegmentBatches(FileWindow(file), options)
     for chunk in batches.chunks():
         table = chunk.table
@@ -140,7 +140,7 @@ def _missing(
 
 def _found(
     records: pa.RecordBatch, log_start: int, path: str, table: LongArray
-) -> Iterator[FoundRecord]:
+) -> Iterator[MatchedRecord]:
     if not len(records):
         return
     sizes = pc.binary_length(records.column("value")).to_pylist()
@@ -149,7 +149,7 @@ def _found(
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
         row = int(np.searchsorted(table[:, POSITION], position))
         batch = table[row].copy()
-        yield FoundRecord(offset, timestamp_ms, position, size, seen, path, batch)
+        yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch)
 
 
 def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:
@@ -169,7 +169,7 @@ def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> N
             search.damages.append(damage)
 
 
-def judged_records(log: PartitionLog, found: Sequence[FoundRecord]) -> list[FoundRecord]:
+def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[MatchedRecord]:
     """Records of a log, in the order of their offsets, with what consumers see of them."""
     if not found or not log.is_live:
         return list(found)
@@ -198,7 +198,7 @@ def judged_records(log: PartitionLog, found: Sequence[FoundRecord]) -> list[Foun
 
 
 def _visibility(
-    record: FoundRecord,
+    record: MatchedRecord,
     stable: StableOffset,
     opened_at: int | None,
     *,

@@ -21,20 +21,20 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.messages.internal_records import LARGEST_RECORD
 
 # What a record is.
-OTHER, COMMIT, TOMBSTONE, UNSURE = range(4)
+OTHER, COMMIT_RECORD, TOMBSTONE, UNSURE = range(4)
 
 # The columns of the array that `scan_commits` fills: what the record is, where parts of the key
 # and the value lie, and the numbers in them. TOPIC_ID is where it lies, -1 without one.
 (
-    KIND,
+    COMMIT_KIND,
     GROUP,
     GROUP_SIZE,
-    TOPIC,
+    COMMIT_TOPIC,
     TOPIC_SIZE,
     PARTITION,
-    VERSION,
+    COMMIT_VERSION,
     COMMITTED_OFFSET,
-    LEADER_EPOCH,
+    COMMIT_LEADER_EPOCH,
     METADATA,
     METADATA_SIZE,
     COMMIT_TIMESTAMP,
@@ -109,7 +109,7 @@ def _place_compact_text(
 def _scan_key(data: ByteArray, begin: int, end: int, numbers: LongArray, row: int) -> bool:
     """Note group, topic and partition; False if unsure."""
     position = _place_text(data, begin + 2, end, numbers, row, GROUP)
-    position = _place_text(data, position, end, numbers, row, TOPIC)
+    position = _place_text(data, position, end, numbers, row, COMMIT_TOPIC)
     if position < 0 or position + 4 > end:
         return False
     numbers[row, PARTITION] = signed_32(data, position)
@@ -121,18 +121,18 @@ def _scan_value(
     data: ByteArray, begin: int, end: int, latest_version: int, numbers: LongArray, row: int
 ) -> bool:
     """Note what the value of a commit says; False if unsure."""
-    numbers[row, LEADER_EPOCH] = numbers[row, EXPIRE_TIMESTAMP] = NO_VALUE
+    numbers[row, COMMIT_LEADER_EPOCH] = numbers[row, EXPIRE_TIMESTAMP] = NO_VALUE
     numbers[row, TOPIC_ID] = NO_VALUE
     if begin + 14 > end:
         return False
     version = signed_16(data, begin)
     if version < 0 or version > latest_version:
         return False
-    numbers[row, VERSION] = version
+    numbers[row, COMMIT_VERSION] = version
     numbers[row, COMMITTED_OFFSET] = signed_64(data, begin + 2)
     position = begin + 10
     if version >= 3:
-        numbers[row, LEADER_EPOCH] = signed_32(data, position)
+        numbers[row, COMMIT_LEADER_EPOCH] = signed_32(data, position)
         position += 4
     if version >= 4:
         position = _place_compact_text(data, position, end, numbers, row, METADATA)
@@ -184,14 +184,14 @@ def _kind(keys: ByteStrings, values: ByteStrings, numbers: LongArray, row: int) 
     latest = _LATEST_VERSION if record_type == _TYPE else 0
     if not _scan_value(values.data, begin, end, latest, numbers, row):
         return UNSURE
-    return COMMIT
+    return COMMIT_RECORD
 
 
 @kernel
 def scan_commits(keys: ByteStrings, values: ByteStrings, numbers: LongArray) -> None:
     """Fill a row of COMMIT_WIDTH numbers for each record."""
     for row in range(len(numbers)):
-        numbers[row, KIND] = _kind(keys, values, numbers, row) if keys.is_set[row] else OTHER
+        numbers[row, COMMIT_KIND] = _kind(keys, values, numbers, row) if keys.is_set[row] else OTHER
 
 
 @kernel

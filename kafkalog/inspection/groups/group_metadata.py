@@ -25,7 +25,7 @@ from kafkalog.messages.consumer_protocol import (
 from kafkalog.messages.internal_records import InternalRecord, read_internal_record
 from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 
-GROUP_RECORD_COLUMNS = ("key", "value", IS_CONTROL, "offset", "timestampMs", "file", "brokerId")
+COORDINATOR_COLUMNS = ("key", "value", IS_CONTROL, "offset", "timestampMs", "file", "brokerId")
 # By TransactionStatus, of a record in __transaction_state.
 TRANSACTION_STATES = (
     "Empty",
@@ -95,7 +95,7 @@ def transaction_state_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
 def _internal_records(
     topic: str, records: pa.RecordBatch
 ) -> Iterator[tuple[dict[str, Any], InternalRecord]]:
-    columns = (records.column(name).to_pylist() for name in GROUP_RECORD_COLUMNS)
+    columns = (records.column(name).to_pylist() for name in COORDINATOR_COLUMNS)
     for key, value, is_control, offset, timestamp_ms, file, broker_id in zip(*columns, strict=True):
         if is_control:
             continue

@@ -12,7 +12,7 @@ import numpy as np
 from kafkalog.columns.jit.compiled import BoolArray, LongArray, kernel
 from kafkalog.coordination.groups.burrow import MS_PER_SECOND, BurrowRule, BurrowSettings
 from kafkalog.inspection.lag.commit_windows import (
-    COMMIT,
+    COMMIT_EVENT,
     DELETION,
     NOTHING,
     SAMPLE,
@@ -111,7 +111,7 @@ def _judge(
         if kind == SAMPLE:
             oldest_end = end
             continue
-        if kind == COMMIT:
+        if kind == COMMIT_EVENT:
             count = _take(events, i, limits, held, count)
         least_end = end if oldest_end == NOTHING else min(end, oldest_end)
         oldest_end = NOTHING

@@ -11,7 +11,7 @@ import numpy as np
 from kafkalog.columns.jit.compiled import LongArray, kernel
 from kafkalog.coordination.groups.commit_events import EventKind
 
-DELETION, SAMPLE, COMMIT = (
+DELETION, SAMPLE, COMMIT_EVENT = (
     int(kind) for kind in (EventKind.DELETION, EventKind.SAMPLE, EventKind.COMMIT)
 )
 # In columns of numbers: there is none.

@@ -11,12 +11,12 @@ from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.lag_bounds import LagBounds, lag_bounds
 from kafkalog.inspection.lag.lag_walk import LagWalk, LagWork
 from kafkalog.inspection.lag.offset_intervals import (
-    COUNT,
     FINAL_MS,
     FINAL_OFFSET,
     FIRST_MS,
     FIRST_OFFSET,
     FIRST_TYPE,
+    PIECE_COUNT,
     RecordKind,
     first_in,
     largest,
@@ -106,7 +106,7 @@ def _accounts(
     )
     readable, control, aborted = (sums(found.counts[kind], first, last) for kind in RecordKind)
     damaged = walk.damaged_between(starts, ends)
-    is_held = found.first[:, COUNT] > 0
+    is_held = found.first[:, PIECE_COUNT] > 0
     next_piece = first_in(is_held, first, last)
     log_begin = np.full(len(first), np.searchsorted(found.boundaries, start, side="right"))
     consumed_piece = np.where(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafkalog.columns.jit.compiled import BoolArray, LongArray, kernel
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings
 from kafkalog.inspection.lag.commit_windows import (
-    COMMIT,
+    COMMIT_EVENT,
     DELETION,
     NOTHING,
     SAMPLE,
@@ -103,7 +103,7 @@ def _judge(
             count = 0
         if kind in (DELETION, SAMPLE):
             continue
-        if kind == COMMIT:
+        if kind == COMMIT_EVENT:
             offset, timestamp_ms = events.offset[i], events.timestamp_ms[i]
             if count == 0 or held.offset[count - 1] != offset:
                 same_since_ms = timestamp_ms

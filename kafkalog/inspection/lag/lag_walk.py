@@ -21,8 +21,8 @@ from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.lag.offset_intervals import (
     BATCH_POSITION,
     BATCH_SIZE,
-    COUNT,
     IS_DECODED,
+    PIECE_COUNT,
     SEGMENT,
     OffsetIntervals,
     set_records,
@@ -101,7 +101,7 @@ class LagWalk:
             for offset in (log_start, counted.start)
         )
         for number in reversed(range(self._segment_of(log_start), first)):
-            if intervals.first[begin:end, COUNT].any():
+            if intervals.first[begin:end, PIECE_COUNT].any():
                 break
             span = OffsetSpan(self._bases[number], self._bases[number + 1])
             self._damaged[:0] = self._walk([number], span, intervals, counted, committed_end)

@@ -42,8 +42,8 @@ class RecordKind(IntEnum):
 # the last of them are known if IS_DECODED, else by their batch only.
 (
     INTERVAL,
-    KIND,
-    COUNT,
+    PIECE_KIND,
+    PIECE_COUNT,
     START,
     NEWEST_MS,
     IS_DECODED,
@@ -81,15 +81,15 @@ class OffsetIntervals:
         what is in them, are decoded among the `counted` offsets only."""
         pieces = self._pieces(headers, is_aborted, counted)
         for kind in RecordKind:
-            of_kind = pieces[pieces[:, KIND] == kind]
-            np.add.at(self.counts[kind], of_kind[:, INTERVAL], of_kind[:, COUNT])
-        readable = pieces[pieces[:, KIND] == RecordKind.READABLE]
+            of_kind = pieces[pieces[:, PIECE_KIND] == kind]
+            np.add.at(self.counts[kind], of_kind[:, INTERVAL], of_kind[:, PIECE_COUNT])
+        readable = pieces[pieces[:, PIECE_KIND] == RecordKind.READABLE]
         if not len(readable):
             return
         np.maximum.at(self.newest_ms, readable[:, INTERVAL], readable[:, NEWEST_MS])
         numbers, firsts = np.unique(readable[:, INTERVAL], return_index=True)
         lasts = np.append(firsts[1:], len(readable)) - 1
-        is_new = self.first[numbers, COUNT] == 0
+        is_new = self.first[numbers, PIECE_COUNT] == 0
         self.first[numbers[is_new]] = readable[firsts[is_new]]
         self.last[numbers] = readable[lasts]
 
@@ -108,7 +108,7 @@ class OffsetIntervals:
         is_split = (first != last) | (is_wrapper(rows) & is_counted)
         pieces = _whole(rows, headers.segment)
         pieces[:, INTERVAL], pieces[:, START] = first, starts
-        pieces[is_aborted, KIND] = RecordKind.ABORTED
+        pieces[is_aborted, PIECE_KIND] = RecordKind.ABORTED
         parts = [pieces[~is_split]]
         numbers = np.flatnonzero(is_held)[is_split].tolist()
         for number, piece in zip(numbers, pieces[is_split], strict=True):
@@ -126,11 +126,11 @@ class OffsetIntervals:
         intervals, firsts = np.unique(numbers, return_index=True)
         parts = np.repeat(piece[np.newaxis], len(intervals), axis=0)
         parts[:, INTERVAL] = intervals
-        parts[:, COUNT] = np.diff(firsts, append=len(numbers))
+        parts[:, PIECE_COUNT] = np.diff(firsts, append=len(numbers))
         parts[:, START] = records.offsets[firsts]
         parts[:, NEWEST_MS] = np.maximum.reduceat(records.timestamps_ms, firsts)
         for part, end in zip(parts, [*firsts[1:], len(numbers)], strict=True):
-            set_records(part, records, end - int(part[COUNT]), end - 1)
+            set_records(part, records, end - int(part[PIECE_COUNT]), end - 1)
         return parts
 
 
@@ -148,9 +148,9 @@ def _whole(rows: LongArray, segment: int) -> LongArray:
     """Batches as pieces, by their headers."""
     pieces = np.zeros((len(rows), _PIECE_WIDTH), dtype=np.int64)
     is_control = (rows[:, MAGIC] == 2) & (rows[:, ATTRIBUTES] & CONTROL_BIT != 0)
-    pieces[:, KIND] = np.where(is_control, RecordKind.CONTROL, RecordKind.READABLE)
+    pieces[:, PIECE_KIND] = np.where(is_control, RecordKind.CONTROL, RecordKind.READABLE)
     # Where the header does not count them there is one at least.
-    pieces[:, COUNT] = np.maximum(rows[:, RECORDS_COUNT], 1)
+    pieces[:, PIECE_COUNT] = np.maximum(rows[:, RECORDS_COUNT], 1)
     pieces[:, NEWEST_MS] = rows[:, MAX_TIMESTAMP]
     pieces[:, SEGMENT] = segment
     pieces[:, BATCH_POSITION] = rows[:, POSITION]

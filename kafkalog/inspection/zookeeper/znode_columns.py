@@ -27,7 +27,7 @@ _BYTES_PER_BATCH = 16 << 20
 _BYTES_PER_ACL = 64
 
 # The values of each field of some rows.
-Fields = Mapping[str, Sequence[Any]]
+ZnodeFields = Mapping[str, Sequence[Any]]
 
 _kind_of = lru_cache(lambda owner: owner_kind(owner).value)
 
@@ -66,7 +66,7 @@ def _bounded(rows: Iterable[Znode]) -> Iterator[list[Znode]]:
 
 def _batch(
     table: str,
-    by_field: Fields,
+    by_field: ZnodeFields,
     count: int,
     input_path: str,
     columns: tuple[str, ...],
@@ -87,15 +87,15 @@ def _batch(
     return record_batch(arrays, schema, count)
 
 
-def _owner_kinds(by_field: Fields, data_type: pa.DataType) -> pa.Array:
+def _owner_kinds(by_field: ZnodeFields, data_type: pa.DataType) -> pa.Array:
     return of_values([_kind_of(owner) for owner in by_field["ephemeral_owner"]], data_type)
 
 
-def _ttls(by_field: Fields, data_type: pa.DataType) -> pa.Array:
+def _ttls(by_field: ZnodeFields, data_type: pa.DataType) -> pa.Array:
     return of_values([ttl_ms(owner) for owner in by_field["ephemeral_owner"]], data_type)
 
 
-def _acls(by_field: Fields, data_type: pa.DataType) -> pa.Array:
+def _acls(by_field: ZnodeFields, data_type: pa.DataType) -> pa.Array:
     """A few lists stand for nearly all nodes: each becomes Arrow once."""
     codes: dict[tuple[Acl, ...], int] = {}
     numbers = [codes.setdefault(acl, len(codes)) for acl in by_field["acl"]]
@@ -103,7 +103,7 @@ def _acls(by_field: Fields, data_type: pa.DataType) -> pa.Array:
     return different.take(fixed_width(np.array(numbers, dtype=np.int32), pa.int32()))
 
 
-_DERIVED: dict[str, Callable[[Fields, pa.DataType], pa.Array]] = {
+_DERIVED: dict[str, Callable[[ZnodeFields, pa.DataType], pa.Array]] = {
     "owner_kind": _owner_kinds,
     "ttl_ms": _ttls,
     "acl": _acls,

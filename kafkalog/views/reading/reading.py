@@ -31,7 +31,7 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.inspection.groups.group_metadata import (
-    GROUP_RECORD_COLUMNS,
+    COORDINATOR_COLUMNS,
     group_rows,
     transaction_state_rows,
 )
@@ -254,7 +254,7 @@ def _coordinator_rows(read: _Read) -> Iterator[pa.RecordBatch]:
     }
     view = read.options.view
     rows_of = group_rows if view is View.GROUP_METADATA else transaction_state_rows
-    for records in _records(read, GROUP_RECORD_COLUMNS, with_control_records=True):
+    for records in _records(read, COORDINATOR_COLUMNS, with_control_records=True):
         rows = rows_of(records)
         while some := list(islice(rows, _ROWS_PER_BATCH)):
             yield table_batch(view.value, some, constants, read.columns)
