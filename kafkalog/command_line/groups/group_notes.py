@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, CompleteLog, known_from_ms
 from kafkalog.command_line.groups.lag_rows import LagRow
 from kafkalog.command_line.terminal import tell
-from kafkalog.coordination.groups.group_records import GroupKey
-from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.groups.commit_reach import commit_reaches, expired_words, reach_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
@@ -63,8 +62,8 @@ def tell_nothing_known(
 def tell_unread(rows: Sequence[LagRow]) -> None:
     """Note offsets before the end of a log that may or may not be records."""
     for part, words in _UNREAD_PARTS.items():
-        groups: dict[TopicPartition, set[GroupKey]] = defaultdict(set)
-        offsets: dict[TopicPartition, int] = defaultdict(int)
+        groups: dict[GroupPartition, set[GroupKey]] = defaultdict(set)
+        offsets: dict[GroupPartition, int] = defaultdict(int)
         for row in rows:
             if row.is_counted and row.account[part]:
                 key = row.topic, row.partition

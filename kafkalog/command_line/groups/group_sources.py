@@ -17,6 +17,7 @@ from kafkalog.coordination.groups.group_records import (
     Group,
     GroupKey,
     GroupMember,
+    GroupPartition,
     GroupRecord,
     LatestRecords,
     assigned_partitions,
@@ -26,7 +27,6 @@ from kafkalog.coordination.groups.group_records import (
 )
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
 from kafkalog.errors import LogDirError
-from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.groups.commits_in_effect import (
     COMMIT_COLUMNS,
     CommitsInEffect,
@@ -72,8 +72,8 @@ class GroupSources:
     logs: list[PartitionLog]
     groups: dict[GroupKey, Group]
     members: list[GroupMember]
-    commits: dict[tuple[GroupKey, TopicPartition], GroupRecord]
-    assigned: dict[tuple[GroupKey, TopicPartition], GroupMember]
+    commits: dict[tuple[GroupKey, GroupPartition], GroupRecord]
+    assigned: dict[tuple[GroupKey, GroupPartition], GroupMember]
     coordinators: dict[int, int]
     topic_names: dict[str, str]
     judge: CommitJudge
@@ -165,7 +165,7 @@ def known_from_ms(logs: Sequence[PartitionLog]) -> int | None:
 
 def _commits(
     reading: Reading, logs: list[PartitionLog], at_ms: int | None
-) -> dict[tuple[GroupKey, TopicPartition], GroupRecord]:
+) -> dict[tuple[GroupKey, GroupPartition], GroupRecord]:
     def in_effect(batches: Iterator[pa.RecordBatch]) -> Iterator[list[dict[str, Any]]]:
         kept = CommitsInEffect(at_ms)
         for batch in batches:

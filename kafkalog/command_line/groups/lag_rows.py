@@ -15,13 +15,17 @@ import pyarrow as pa
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.parallel import in_order
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
-from kafkalog.coordination.groups.group_records import GroupKey, GroupMember, GroupRecord
-from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.coordination.groups.group_records import (
+    GroupKey,
+    GroupMember,
+    GroupPartition,
+    GroupRecord,
+)
 from kafkalog.inspection.lag.lag_columns import with_accounts
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.storage.log_dir.log_dir import with_segments_of_now
 
-_Place = tuple[GroupKey, TopicPartition]
+_Place = tuple[GroupKey, GroupPartition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +90,11 @@ def lag_rows(
     """Yield the rows of these groups and partitions, now, at `now_ms`, or `as_of` a past time."""
     logs = {log.topic_partition: log for log in best_logs(sources.logs)}
     at_ms = now_ms if as_of is None else as_of
-    by_log: dict[TopicPartition, list[_Place]] = defaultdict(list)
+    by_log: dict[GroupPartition, list[_Place]] = defaultdict(list)
     for place in places:
         by_log[place[1]].append(place)
 
-    def accounts(item: tuple[TopicPartition, list[_Place]]) -> Iterator[list[dict[str, Any]]]:
+    def accounts(item: tuple[GroupPartition, list[_Place]]) -> Iterator[list[dict[str, Any]]]:
         key, wanted = item
         commits = [sources.commits.get(place) for place in wanted]
         offsets = [None if commit is None else commit["committed_offset"] for commit in commits]

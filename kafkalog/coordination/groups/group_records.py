@@ -9,8 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafkalog.format.side_files.checkpoints import TopicPartition
-
 # The columns of view `group_metadata` that these rules read.
 GROUP_RECORD_COLUMNS = (
     *("cluster_id", "internal_partition", "group_id", "group_type", "record_type", "member_id"),
@@ -31,6 +29,7 @@ DEFAULT_ASSIGNOR = "uniform"
 _STREAMS_STABLE, _STABLE = 1, 0
 
 GroupRecord = Mapping[str, Any]
+GroupPartition = tuple[str, int]
 
 
 class GroupKey(NamedTuple):
@@ -266,11 +265,11 @@ def _assignor(kind: GroupRecord, members: Sequence[GroupMember], default: str) -
 
 def assigned_partitions(
     members: Iterable[GroupMember], topic_names: Mapping[str, str]
-) -> dict[tuple[GroupKey, TopicPartition], GroupMember]:
+) -> dict[tuple[GroupKey, GroupPartition], GroupMember]:
     """Which member has a partition; topic ids become names by `topic_names`, and what those do not
     name is left out. Of several members that claim one, as happens where one has died, the last by
     its id is named."""
-    found: dict[tuple[GroupKey, TopicPartition], GroupMember] = {}
+    found: dict[tuple[GroupKey, GroupPartition], GroupMember] = {}
     for member in sorted(members, key=lambda member: member.member_id):
         for each in member.assigned or ():
             topic = each["topic"] or topic_names.get(each["topic_id"] or "")
