@@ -14,21 +14,21 @@ _FOLDER = ("schemas", "tables")
 
 @cache
 def table_json(name: str) -> str:
-    """The schema of a view or table as the JSON text that Spark reads."""
+    """Return the schema of a view or table as JSON text for Spark."""
     path = resource(*_FOLDER, f"{name}.json")
     if not path.is_file():
-        raise SchemaError(f"no table is named {name}; there are {', '.join(table_names())}")
+        raise SchemaError(f"unknown table {name}; the tables are {', '.join(table_names())}")
     return path.read_text(encoding="utf-8")
 
 
 def table_fields(name: str) -> list[dict[str, Any]]:
-    """The fields of a view or table in their order: name, type, nullable, metadata."""
+    """Return the fields of a view or table in order: name, type, nullable, metadata."""
     fields: list[dict[str, Any]] = json.loads(table_json(name))["fields"]
     return fields
 
 
 def table_names() -> list[str]:
-    """All views and tables."""
+    """Return the names of all views and tables."""
     return sorted(
         path.name.removesuffix(".json")
         for path in resource(*_FOLDER).iterdir()

@@ -16,14 +16,14 @@ from kafkalog.views.reading.commit_reading import CommitsRead, read_commits
 from kafkalog.views.reading.partition_views import ReplicaSetRead, read_partition, read_replica_set
 from kafkalog.views.reading.reading import read_segment
 
-if TYPE_CHECKING:  # a task has no part in the planning
+if TYPE_CHECKING:  # tasks do not plan
     from kafkalog.views.planning.planning import Read
 
 
 def read_view(
     reads: Sequence[Read], options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these reads, one read after the other, in the asked columns of the view."""
+    """The rows of these reads, one read after the other, in the requested columns of the view."""
     for read in reads:
         if isinstance(read, SegmentRead):
             yield from read_segment(read, options, columns)

@@ -99,7 +99,7 @@ def test_a_column_of_another_view_is_an_error_naming_both(spark: SparkSession) -
     [
         ("offset,epoch", "option columns: got 'epoch', allowed: columns of view records: key,"),
         ("offset,offset", "option columns: got 'offset, offset', allowed: each column once"),
-        (" , ", "option columns: got ' , ', allowed: a list with commas"),
+        (" , ", "option columns: got ' , ', allowed: words separated by commas"),
     ],
 )
 def test_a_wrong_option_columns_is_an_error_naming_it(

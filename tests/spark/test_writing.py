@@ -231,7 +231,7 @@ def test_columns_that_are_no_records_are_refused(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"path": "s3://bucket/logs"}, "rather than a URI"),
+        ({"path": "s3://bucket/logs"}, "not a URI"),
         ({"path": ""}, "option path"),
         ({"compression": "brotli"}, "one of none, gzip, snappy, lz4, zstd"),
         ({"topicIds": '{"orders":"short"}'}, "topicIds"),

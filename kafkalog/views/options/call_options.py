@@ -1,4 +1,4 @@
-"""`kafkalog.read`: the options of `format("kafkalog")` as Python values."""
+"""`kafkalog.read`: Python values as options of `format("kafkalog")`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WHOLE_TOPICS = 'partitions as well, {"orders": [0, 1]}, where offsets are for a
 
 
 def path_texts(path: Paths) -> list[str]:
-    """What Spark's `load` takes for a path or several."""
+    """Return a path or several as Spark's `load` takes them."""
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
     return [os.fspath(one) for one in paths]
 
@@ -35,7 +35,7 @@ def source_options(
     timestamps: Timestamps | None = None,
     **options: OptionValue,
 ) -> dict[str, str]:
-    """The options of the source that say the same. Raises OptionError for what has no such."""
+    """Return the values as options of the source. Raises OptionError if there is no such option."""
     given = option_texts(options)
     if columns is not None:
         given["columns"] = columns if isinstance(columns, str) else ",".join(columns)
@@ -52,7 +52,7 @@ def source_options(
 
 
 def option_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
-    """Options as Spark hands them on: as text, true and false in its spelling."""
+    """Return options as Spark passes them: as text, with true and false in its spelling."""
     return {
         name: str(value).lower() if isinstance(value, bool) else str(value)
         for name, value in options.items()
@@ -88,7 +88,7 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
 
 
 def _milliseconds(time: datetime | int) -> int:
-    """The first whole millisecond that is not before a time."""
+    """Return the first whole millisecond that is not before a time."""
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:

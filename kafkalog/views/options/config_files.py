@@ -1,4 +1,4 @@
-"""The files that say what topics' and brokers' settings are, on the driver's machine."""
+"""Files with the settings of topics and brokers, on the driver's machine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kafkalog.storage.log_dir.topic_configs import (
 
 
 def topic_configs(topic_config: str | None, server_properties: str | None) -> TopicConfigs:
-    """The settings in the two files, either of which may not be given.
+    """Read the settings of the two files, each of which is optional.
 
-    Raises OptionError for a file that is not there, or of another form.
+    Raises OptionError for a file that is missing or malformed.
     """
     return read_topic_configs(
         _file_text(TOPIC_CONFIG, topic_config), _file_text(SERVER_PROPERTIES, server_properties)

@@ -1,4 +1,4 @@
-"""Where to begin and to end: offsets and times in the forms that Spark's Kafka source takes."""
+"""Where a read begins and ends: offsets and times in the forms of Spark's Kafka source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ OFFSET_OPTIONS = (*STARTING, *ENDING, STRATEGY, FAIL_ON_DATA_LOSS, STOP_AT)
 
 
 def offset_request(options: OptionValues) -> OffsetRequest:
-    """Parse the options. Of several for one end the global time wins, then times by partition."""
+    """Parse the options. If there are several for one end, the global time wins, then times by
+    partition."""
     starting_option = _first_given(options, STARTING)
     ending_option = _first_given(options, ENDING)
     return OffsetRequest(
@@ -49,11 +50,13 @@ def offset_request(options: OptionValues) -> OffsetRequest:
 
 
 def stream_start(options: OptionValues) -> OffsetLimit | None:
-    """Where a stream begins, None for the latest offsets, which is the default as in Spark's Kafka
-    source. Raises OptionError, also for an end: a stream has none."""
+    """Return where a stream begins, None for the latest offsets, the default as in Spark's Kafka
+    source. Raises OptionError, also for an end, which streams do not have."""
     for name in ENDING:
         if (value := options.text(name)) is not None:
-            raise OptionError(name, value, "no end in a stream: Trigger.AvailableNow makes one end")
+            raise OptionError(
+                name, value, "no end in a stream: use Trigger.AvailableNow to stop at the end"
+            )
     name = _first_given(options, STARTING)
     value = options.text(name)
     if name != STARTING[-1]:
@@ -66,7 +69,7 @@ def stream_start(options: OptionValues) -> OffsetLimit | None:
 
 
 def timestamp_range(options: OptionValues) -> TimestampRange | None:
-    """The times that records shall have, None if none are given."""
+    """Return the range of record times, None if none is given."""
     given = [options.text(name) for name in TIME_OPTIONS]
     if given == [None, None]:
         return None
@@ -114,7 +117,7 @@ def _timestamp(name: str, value: str) -> int:
 def offsets_by_partition(
     name: str, value: str, example: str = "23", *, least: int = 0
 ) -> dict[TopicPartition, int]:
-    """Numbers in the form `{"topic":{"0":23}}`. Raises OptionError that names the option."""
+    """Parse numbers in the form `{"topic":{"0":23}}`. Raises OptionError that names the option."""
     allowed = f'JSON such as {{"topic":{{"0":{example},"1":{example}}}}}'
     try:
         parsed = {
@@ -130,7 +133,7 @@ def offsets_by_partition(
 
 
 def check_partitions(request: OffsetRequest, logs: Iterable[PartitionLog]) -> None:
-    """Offsets and times by partition must name each partition that is read, and no other."""
+    """Raise OptionError unless offsets and times name each partition that is read, and no other."""
     read = {log.topic_partition for log in logs if log.topic_partition is not None}
     for option, limit in (
         (request.starting_option, request.starting),

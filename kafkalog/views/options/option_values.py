@@ -26,11 +26,11 @@ _MILLISECONDS = {
 
 
 class OptionValues:
-    """Options as Spark hands them over: names in any case, values as strings.
+    """Options as Spark passes them: names in any case, values as strings.
 
-    `known` are the names that mean something. Options that begin with `kafka.` are a Kafka client's
-    and never unknown; what has no effect on files is listed in `unused`. Those that begin with
-    `storage.` are a remote file system's, which is what can tell whether it has them.
+    `known` has the valid names. Options that begin with `kafka.` belong to Kafka clients and are
+    never unknown; `unused` lists those without effect on files. Options that begin with `storage.`
+    belong to a remote file system, which checks them.
     """
 
     def __init__(self, given: Mapping[str, str], known: Sequence[str]) -> None:
@@ -52,15 +52,15 @@ class OptionValues:
                 )
 
     def storage(self) -> tuple[tuple[str, str], ...]:
-        """The options `storage.*` by the lower-case rest of their names, sorted."""
+        """Return the options `storage.*` by the lower-case rest of their names, sorted."""
         return tuple(sorted(self._storage.items()))
 
     def text(self, name: str) -> str | None:
-        """The value, None if the option is not given."""
+        """Return the value, None if the option is not given."""
         return self._values.get(name)
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """The value of an option that is true or false."""
+        """Return the value of an option that is true or false."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -69,7 +69,7 @@ class OptionValues:
         return value.lower() == "true"
 
     def number(self, name: str, *, default: int, largest: int = 2**63 - 1) -> int:
-        """The value of an option that is a positive whole number."""
+        """Return the value of an option that is a positive whole number."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -78,18 +78,19 @@ class OptionValues:
         return int(value)
 
     def duration_ms(self, name: str, *, default: int) -> int:
-        """The value of an option that is a time in Spark's form, such as 15m; in milliseconds."""
+        """Return the value of an option that is a duration in Spark's form, such as 15m, in
+        milliseconds."""
         value = self._values.get(name)
         if value is None:
             return default
         found = re.fullmatch(r"([0-9]{1,12})\s*([a-z]*)", value.strip().lower())
         unit = None if found is None else _MILLISECONDS.get(found[2])
         if found is None or unit is None:
-            raise OptionError(name, value, "a time such as 500ms, 30s, 15m, 2h or 1d")
+            raise OptionError(name, value, "a duration such as 500ms, 30s, 15m, 2h or 1d")
         return int(found[1]) * unit
 
     def choice(self, name: str, *, default: _Choice) -> _Choice:
-        """The value of an option that is one of a few words, in any case."""
+        """Return the value of an option that is one of a few words, in any case."""
         value = self._values.get(name)
         if value is None:
             return default
@@ -99,17 +100,17 @@ class OptionValues:
         return words[value.strip().lower()]
 
     def listed(self, name: str) -> tuple[str, ...] | None:
-        """The comma-separated words of an option, None if it is not given."""
+        """Return the comma-separated words of an option, None if it is not given."""
         value = self._values.get(name)
         if value is None:
             return None
         words = tuple(word.strip() for word in value.split(",") if word.strip())
         if not words:
-            raise OptionError(name, value, "a list with commas between its words")
+            raise OptionError(name, value, "words separated by commas")
         return words
 
     def paths(self, allowed: str) -> tuple[str, ...]:
-        """The paths given to `load`, one at least; `allowed` says what they can be."""
+        """Return the paths given to `load`, at least one; `allowed` describes what they can be."""
         path, paths = self.text("path"), self.text("paths")
         listed = ([path] if path else []) if paths is None else _path_list(paths)
         if not listed:

@@ -1,5 +1,5 @@
-"""The options of `format("kafkalog")`: names and meanings are those of Spark's Kafka source
-wherever it has them. Reference: docs/options.md.
+"""The options of `format("kafkalog")`, with the names and meanings of Spark's Kafka source where it
+has them. Reference: docs/options.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LARGEST_BATCH_BYTES = 2**31 - 1
 
 
 class View(Enum):
-    """What a row is."""
+    """The views of a read: what a row is."""
 
     RECORDS = "records"
     BATCHES = "batches"
@@ -49,23 +49,23 @@ class View(Enum):
     COMPACTION_REPORT = "compaction_report"
 
 
-# Views in which `isolationLevel` leaves out what is not committed.
+# Views in which `isolationLevel` leaves out records that are not committed.
 ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
-# Views with a row for each record: they begin at the log start, and `mode` and `replicas` hold.
+# Views with a row for each record: they begin at the log start, and have `mode` and `replicas`.
 RECORD_VIEWS = (
     *ISOLATED_VIEWS,
     View.OFFSET_COMMITS,
     View.GROUP_METADATA,
     View.TRANSACTION_STATES,
 )
-# Those of them whose rows need none but their own records: segments are read in parts.
+# Those whose rows depend on their own records alone, so that segments are read in parts.
 SPLIT_VIEWS = tuple(view for view in RECORD_VIEWS if view is not View.OFFSET_COMMITS)
-# What depends on the time it is asked for.
+# Views that need a time.
 _AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
 
 class Mode(Enum):
-    """What becomes of damage in views `records` and `messages`."""
+    """What a read does about damage in views `records` and `messages`."""
 
     FAILFAST = "FAILFAST"
     PERMISSIVE = "PERMISSIVE"
@@ -73,7 +73,7 @@ class Mode(Enum):
 
 
 class Shutdown(Enum):
-    """The stop after which view `recovery_plan` lets a broker start."""
+    """How the broker stopped before the start of view `recovery_plan`."""
 
     AS_FOUND = "asFound"
     CLEAN = "clean"
@@ -81,14 +81,14 @@ class Shutdown(Enum):
 
 
 class Replicas(Enum):
-    """Which replicas' records these views have where several are found."""
+    """Which replicas a read takes records from if there are several."""
 
     BEST = "best"
     ALL = "all"
 
 
 class Isolation(Enum):
-    """Whether these views have records of transactions that are aborted or open."""
+    """Whether a read returns records of aborted and open transactions."""
 
     READ_UNCOMMITTED = "read_uncommitted"
     READ_COMMITTED = "read_committed"
@@ -132,10 +132,10 @@ _BEFORE = "before"
 _DROP_PAGE_CACHE = "dropPageCache"
 _MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
 _MIN_PARTITIONS, _MAX_RECORDS = "minPartitions", "maxRecordsPerPartition"
-# What a micro-batch of a stream takes at most, and at least unless it has waited for so long.
+# The most and the least for a micro-batch of a stream, and how long it waits for the least.
 STREAM_LIMITS = ("maxOffsetsPerTrigger", "maxBytesPerTrigger", "minOffsetsPerTrigger")
 MAX_TRIGGER_DELAY = "maxTriggerDelay"
-# What in Spark's Kafka source speaks to a broker.
+# Options of Spark's Kafka source that concern brokers.
 _NOT_FOR_FILES = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",

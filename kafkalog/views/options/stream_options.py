@@ -25,8 +25,8 @@ _LONGEST_WAIT_MS = 15 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What a stream reads, from where on (None is from the latest offsets), and how much of it in
-    one micro-batch at most, None for all; and for how much, and how long, it waits."""
+    """The options of a stream: what it reads and from where (None: the latest offsets), the most
+    for one micro-batch (None: all), and how much it waits for and how long."""
 
     read: ReadOptions
     starting: OffsetLimit | None
@@ -62,8 +62,8 @@ def stream_options(given: Mapping[str, str]) -> StreamOptions:
 
 
 def loaded_options(given: Mapping[str, str]) -> ReadOptions:
-    """The options of a read of which is not known yet whether it is a stream. Raises OptionError
-    where neither could be read with them."""
+    """Parse the options of a read that may be a stream. Raises OptionError if neither a batch read
+    nor a stream can have them."""
     try:
         return read_options(given)
     except OptionError as error:
@@ -76,7 +76,7 @@ def loaded_options(given: Mapping[str, str]) -> ReadOptions:
 
 
 def _without_bounds(given: Mapping[str, str]) -> dict[str, str]:
-    """The options but those that mean one thing in a batch read and another in a stream."""
+    """Return the options without those that mean different things in batch reads and streams."""
     left_out = {name.lower() for name in (*STARTING, *ENDING, *STREAM_LIMITS, MAX_TRIGGER_DELAY)}
     return {name: value for name, value in given.items() if name.lower() not in left_out}
 

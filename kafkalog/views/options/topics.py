@@ -16,23 +16,23 @@ from kafkalog.views.options.option_values import OptionValues
 SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN = TOPIC_OPTIONS = ("subscribe", "subscribePattern", "assign")
 
 
-# What no topic can be called stands for all of them, internal ones included.
+# Not a topic name: means all topics, including internal ones.
 ALL_TOPICS = "*"
-# As with Kafka's consumers `.*` is not meant to match internal topics; a pattern that spells out
-# how they begin is.
+# As with Kafka's consumers, `.*` does not match internal topics, but a pattern that begins as their
+# names do does.
 _INTERNAL_PREFIX = "__"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
-    """At most one of the three is set; none means every topic but the internal ones."""
+    """At most one of the three is set; none means every topic except internal ones."""
 
     subscribe: tuple[str, ...] | None = None
     pattern: str | None = None
     assign: frozenset[TopicPartition] | None = None
 
     def chosen(self, logs: Iterable[PartitionLog]) -> list[PartitionLog]:
-        """The logs asked for. Raises OptionError where one that was named is missing.
+        """Return the requested logs. Raises OptionError if a named one is missing.
 
         A file or a directory that was given by its own path is read whatever it is called.
         """
@@ -67,9 +67,9 @@ class TopicChoice:
 def internal_logs(
     choice: TopicChoice, logs: Iterable[PartitionLog], view: str, known: Collection[str]
 ) -> list[PartitionLog]:
-    """The chosen logs of the internal topics that a view is about; all of these if none is chosen.
+    """Return the chosen logs of the internal topics that a view reads, all of these by default.
 
-    Raises OptionError where another topic was asked for by its name or by its path.
+    Raises OptionError if another topic is requested by name or by path.
     """
     found = list(logs)
     is_by_name = choice.assign is not None or choice.subscribe not in (None, (ALL_TOPICS,))

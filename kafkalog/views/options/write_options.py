@@ -35,8 +35,8 @@ WRITE_OPTION_NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """All options of a write, parsed and checked. `settings` allow as large a batch as a segment
-    can hold; `topic`, where given, is that of all rows."""
+    """All options of a write, parsed and checked. `settings` allow batches as large as a segment;
+    `topic`, if given, is the topic of all rows."""
 
     log_dir: str
     topic: str | None
@@ -50,7 +50,11 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     """Parse and check the options of a write. Raises OptionError naming the option."""
     options = OptionValues(given, WRITE_OPTION_NAMES)
     for name in options.unused:
-        raise OptionError(name, given[name], "nothing of Kafka's clients: no broker is written to")
+        raise OptionError(
+            name,
+            given[name],
+            "no option of Kafka's clients: kafkalog writes files, not to a broker",
+        )
     usual = LogSettings()
     segment_bytes = options.number(
         "segmentBytes", default=usual.segment_bytes, largest=_LARGEST_FILE
@@ -77,7 +81,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 def _log_dir(options: OptionValues) -> str:
     (path,) = options.paths("a directory of this machine")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", path):
-        raise OptionError("path", path, "a directory, the same on all machines, rather than a URI")
+        raise OptionError("path", path, "a directory that all machines share, not a URI")
     # Tasks have a working directory of their own.
     return os.path.abspath(path)
 
@@ -93,7 +97,7 @@ def _topic_ids(options: OptionValues) -> dict[str, str]:
     value = options.text(_TOPIC_IDS)
     if value is None:
         return {}
-    allowed = 'JSON such as {"orders":"Yt1hSGvuQFW1XJcKgl0wfw"}, as kafka-topics --describe tells'
+    allowed = 'JSON such as {"orders":"Yt1hSGvuQFW1XJcKgl0wfw"}, as kafka-topics --describe shows'
     try:
         found = json.loads(value)
     except ValueError:

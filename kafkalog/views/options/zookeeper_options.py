@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.storage.files.file_access import FileAccess
 from kafkalog.views.options.option_values import OptionValues
 from kafkalog.views.options.options import Mode
@@ -35,7 +35,7 @@ class ZookeeperView(Enum):
 @dataclass(frozen=True, slots=True)
 class ZookeeperOptions:
     """All options of a read of ZooKeeper's files, parsed and checked. `subtree` is the path of
-    option `znode` as files have it, empty for all."""
+    option `znode` as in the files, empty for all."""
 
     paths: tuple[str, ...]
     view: ZookeeperView
@@ -55,7 +55,7 @@ _PATHS_ALLOWED = (
 _ZXID, _TIME = "zxidAsOf", "timestampAsOf"
 _ZNODE = "znode"
 ZOOKEEPER_OPTION_NAMES = ("path", "paths", "view", "columns", "mode", _ZXID, _TIME, _ZNODE)
-# Always about all of the files.
+# These views always read all files.
 _WHOLE_VIEWS = (ZookeeperView.FAULTS,)
 _WITHOUT_PATHS = (ZookeeperView.FAULTS, ZookeeperView.SESSIONS, ZookeeperView.CLUSTERS)
 
@@ -64,7 +64,7 @@ def read_zookeeper_options(given: Mapping[str, str]) -> ZookeeperOptions:
     """Parse and check the options of a read. Raises OptionError naming the option."""
     options = OptionValues(given, ZOOKEEPER_OPTION_NAMES)
     if options.text(_ZXID) is not None and options.text(_TIME) is not None:
-        raise OptionError(_TIME, options.text(_TIME), f"no {_TIME} together with {_ZXID}")
+        raise ConflictingOptionsError(_TIME, _ZXID)
     view = options.choice("view", default=ZookeeperView.ZNODES)
     unused = [*options.unused]
     if view in _WHOLE_VIEWS:
