@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.partition_log import PartitionLog, is_asked
+from kafkalog.storage.partition_log import PartitionLog, is_selected
 from kafkalog.words import first_names, names_that_are_there
 
 
@@ -93,7 +93,7 @@ def those_of(
     found: Sequence[PartitionLog], topics: Sequence[str] = (), partitions: Sequence[int] = ()
 ) -> list[PartitionLog]:
     """Return the logs of these topics and partitions, all if none are given."""
-    return [log for log in found if is_asked(log.topic, log.partition, topics, partitions)]
+    return [log for log in found if is_selected(log.topic, log.partition, topics, partitions)]
 
 
 def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What the names in a log directory say. Rules: docs/format.md F90 to F94."""
+"""The names in a log directory. Rules: docs/format.md F90 to F94."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ REPLICATION_OFFSETS = "replication-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
-# What a file system allows a name.
+# The longest name in a file system.
 NAME_BYTES = 255
 _LARGEST_PARTITION = 2**31 - 1
 _PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})")
-# A directory on its way out, or one that is not in use yet: the topic may be cut short in it.
+# A directory marked for deletion, or one that is not in use yet: its topic name may be shortened.
 _MARKED_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\.[0-9a-f]{32}-(?P<mark>delete|stray|future)"
 )
 _LOG_FILE = re.compile(r"(?P<base_offset>[0-9]{20})\.log")
-# Tiered storage puts a segment's id behind the offset.
+# Tiered storage puts a segment's id after the offset.
 _ANY_LOG_FILE = re.compile(
     r"(?P<base_offset>[0-9]{20})(-[A-Za-z0-9_-]{22})?\.log(\.(deleted|cleaned|swap))?"
 )
@@ -36,7 +36,7 @@ _SEGMENT_FILE = re.compile(
     r"(?P<kind>\.log|\.index|\.timeindex|\.txnindex)(?P<mark>\.deleted|\.cleaned|\.swap)?"
 )
 _SNAPSHOT = re.compile(r"(?P<base_offset>[0-9]{20})\.snapshot")
-# Kafka 0.7 and before, by the documents; a dash stands there in some versions of them.
+# Kafka 0.7 and before, by the documents; some versions of these have a dash here.
 _OLDEST_PARTITION_DIR = re.compile(
     r"(?P<topic>[a-zA-Z0-9._-]{1,249})[_-](?P<partition>[0-9]{1,10})"
 )
@@ -65,7 +65,8 @@ class SegmentFileName:
 
 
 def segment_file_name(file_name: str) -> SegmentFileName | None:
-    """What a name in a partition's directory says, None if it is no log's or index's."""
+    """Return the parts of a file name in a partition's directory, None if it is not a log or an
+    index."""
     match = _SEGMENT_FILE.fullmatch(file_name)
     base_offset = _offset(match)
     if match is None or base_offset is None:
@@ -74,7 +75,7 @@ def segment_file_name(file_name: str) -> SegmentFileName | None:
 
 
 def partition_name(directory_name: str) -> PartitionName | None:
-    """What a directory's name says, None if it is no partition's.
+    """Return the parts of a directory's name, None if it is not a partition's.
 
     The partition follows the last dash: topics may contain dashes and dots themselves.
     """
@@ -88,33 +89,35 @@ def partition_name(directory_name: str) -> PartitionName | None:
 
 
 def cut_topic(topic: str, ending: str) -> str:
-    """As much of a topic's name as a directory with this ending has room for. Rule: F94."""
+    """Return as much of a topic's name as fits into a directory with this ending. Rule: F94."""
     return topic[: NAME_BYTES - len(ending)]
 
 
 def segment_base_offset(file_name: str) -> int | None:
-    """The base offset of a live segment's log file, None for every other file."""
+    """Return the base offset of a live segment's log file, None for every other file."""
     return _offset(_LOG_FILE.fullmatch(file_name))
 
 
 def any_base_offset(file_name: str) -> int | None:
-    """The base offset in the name of a log file that may be marked as deleted, cleaned or swap."""
+    """Return the base offset in the name of a log file that may be marked as deleted, cleaned or
+    swap."""
     return _offset(_ANY_LOG_FILE.fullmatch(file_name))
 
 
 def _offset(match: re.Match[str] | None) -> int | None:
-    """The offset in a name; twenty digits can be more than an offset has."""
+    """Return the offset in a name; twenty digits can exceed the largest offset."""
     offset = int(match["base_offset"]) if match else None
     return None if offset is None or offset >= 2**63 else offset
 
 
 def snapshot_offset(file_name: str) -> int | None:
-    """The offset in the name of a producer snapshot, None for every other file."""
+    """Return the offset in the name of a producer snapshot, None for every other file."""
     return _offset(_SNAPSHOT.fullmatch(file_name))
 
 
 def oldest_partition_name(directory_name: str) -> PartitionName | None:
-    """What the name of a directory with files of the oldest layout says (docs/format.md F154)."""
+    """Return the parts of the name of a directory with files of the oldest layout (docs/format.md
+    F154)."""
     match = _OLDEST_PARTITION_DIR.fullmatch(directory_name)
     if match is None or int(match["partition"]) > _LARGEST_PARTITION:
         return None
@@ -122,11 +125,11 @@ def oldest_partition_name(directory_name: str) -> PartitionName | None:
 
 
 def oldest_base_offset(file_name: str) -> int | None:
-    """The offset in the name of a file of the oldest layout, None for every other file."""
+    """Return the offset in the name of a file of the oldest layout, None for every other file."""
     return _offset(_OLDEST_FILE.fullmatch(file_name))
 
 
 def is_marked(name: str) -> bool:
-    """Whether a file's or a directory's name, or a glob for one, ends in a mark of what is on its
-    way out or not in use yet."""
+    """Return whether a file's or a directory's name, or a glob for one, ends in a mark for deletion
+    or for files not in use yet."""
     return name.endswith(_MARKS)

@@ -1,4 +1,4 @@
-"""A partition's log as it was found: its segments, and what its log directory says of it."""
+"""The log of a partition: its segments, and the facts about it in its log directory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ PARTITION_METADATA = "partition.metadata"
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A segment's log file. `base_offset` is None where the name does not say; `input_path` is
-    the path, of those the user gave, that it was found under. `is_cut` is True in tiered storage,
-    where a file may go on with offsets of the next segment: there only those below count."""
+    """A segment's log file. `base_offset` is None if the name does not contain it; `input_path` is
+    the user's path under which the file was found. `is_cut` is True in tiered storage, where a file
+    may continue with offsets of the next segment: only those below count."""
 
     path: str
     base_offset: int | None
@@ -32,7 +32,7 @@ class SegmentFile:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """What the files at the top of a log directory say; all empty where there are none."""
+    """The files at the top of a log directory; all fields are empty without them."""
 
     path: str
     cluster_id: str | None = None
@@ -48,11 +48,10 @@ class LogDir:
 class PartitionLog:
     """The segments of one partition in one place, in the order of their offsets.
 
-    `topic` and `partition` are None for a file in a directory of another name. `is_live` is
-    False for a directory that a broker would not serve, and for files asked for one by one;
-    `is_named` is True for what was given by its own path rather than found in a log directory.
-    `tiered_topic_id` is the topic's id if segments are in tiered storage, else None.
-    """
+    `topic` and `partition` are None for a file in a directory of another name. `is_live` is False
+    for a directory that a broker would not serve, and for files given one by one; `is_named` is
+    True for a path that was given itself rather than found in a log directory. `tiered_topic_id` is
+    the topic's id if segments are in tiered storage, else None."""
 
     topic: str | None
     partition: int | None
@@ -69,13 +68,13 @@ class PartitionLog:
 
     @property
     def input_path(self) -> str:
-        """The path, of those the user gave, that the log was found under."""
+        """The user's path under which the log was found."""
         if self.segments:
             return self.segments[0].input_path
         return self.path if self.is_named else self.log_dir.path
 
     @property
-    def asked_files(self) -> set[str]:
+    def given_files(self) -> set[str]:
         """The files by whose own paths the log was given; none for a whole directory."""
         return {segment.path for segment in self.segments if segment.input_path == segment.path}
 
@@ -100,20 +99,20 @@ class PartitionLog:
     def is_trimmed(self) -> bool:
         """Whether a clean stop has left nothing in the indexes but their entries.
 
-        Brokers do not close the log of the cluster's metadata as others, nor one that is deleted.
-        """
+        Brokers do not close the log of the cluster's metadata in this way, nor a deleted one."""
         return self.log_dir.is_clean_shutdown and self.is_live and self.topic != CLUSTER_METADATA
 
 
-def is_asked(
+def is_selected(
     topic: str | None, partition: int | None, topics: Sequence[str], partitions: Sequence[int]
 ) -> bool:
-    """Whether a partition is of these topics and these numbers; where none are given, all are."""
+    """Return whether the topics and the partition numbers include a partition; empty ones include
+    all."""
     return (not topics or topic in topics) and (not partitions or partition in partitions)
 
 
 def log_columns(log: PartitionLog) -> dict[str, object]:
-    """The columns that say of which log a row is, as tables and views name them."""
+    """Return the columns that identify the log of a row, as tables and views name them."""
     return {
         "cluster_id": log.log_dir.cluster_id,
         "broker_id": log.log_dir.broker_id,
@@ -124,7 +123,7 @@ def log_columns(log: PartitionLog) -> dict[str, object]:
 
 
 def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
-    """The log with nothing in its log directory but what is about it: small enough for a task."""
+    """Return the log with only its own entries in the checkpoints: small enough for a task."""
     log_dir, key = log.log_dir, log.topic_partition
 
     def own(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
@@ -141,14 +140,15 @@ def with_own_checkpoints(log: PartitionLog) -> PartitionLog:
 
 
 def without_checkpoints(log_dir: LogDir) -> LogDir:
-    """The log directory for a log that its checkpoints do not speak of."""
+    """Return the log directory without checkpoints, for a log to which they do not apply."""
     return replace(
         log_dir, log_starts={}, high_watermarks={}, recovery_points={}, cleaner_checkpoints={}
     )
 
 
 def topic_id(log: PartitionLog) -> str | None:
-    """The topic's id, from the partition's metadata; None where the file is missing or damaged."""
+    """Return the topic's id from the partition's metadata; None if the file is missing or
+    damaged."""
     if log.tiered_topic_id is not None:
         return log.tiered_topic_id
     try:

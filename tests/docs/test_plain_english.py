@@ -48,8 +48,6 @@ NOT_REVISED: tuple[str, ...] = (
     "kafkalog/inspection",
     "kafkalog/report",
     "kafkalog/spark",
-    "kafkalog/storage/names.py",
-    "kafkalog/storage/partition_log.py",
     "kafkalog/storage/reading",
     "kafkalog/storage/recovery",
     "kafkalog/views",

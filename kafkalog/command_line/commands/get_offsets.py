@@ -145,12 +145,13 @@ def _refuse_unknown(topics: Sequence[str], present: set[str]) -> None:
 
 
 def _tell_absent(
-    absent: Iterable[tuple[str, list[TopicPartition]]], is_asked: Callable[[TopicPartition], bool]
+    absent: Iterable[tuple[str, list[TopicPartition]]],
+    is_selected: Callable[[TopicPartition], bool],
 ) -> None:
     from kafkalog.storage.log_dir.other_entries import absent_line
 
     for path, keys in absent:
-        names = [f"{topic}-{partition}" for topic, partition in filter(is_asked, keys)]
+        names = [f"{topic}-{partition}" for topic, partition in filter(is_selected, keys)]
         if names:
             tell(absent_line(path, names))
 
@@ -235,7 +236,7 @@ def _choice(
     topic_partitions: str | None,
 ) -> Callable[[tuple[str, int]], bool]:
     from kafkalog.command_line.topic_partitions import chosen_by_patterns, topic_pattern
-    from kafkalog.storage.partition_log import is_asked
+    from kafkalog.storage.partition_log import is_selected
 
     given = {"--topic": topics, "--topic-pattern": pattern, "--partition": partitions}
     options = [name for name, value in given.items() if value]
@@ -249,7 +250,7 @@ def _choice(
 
     def is_chosen(key: tuple[str, int]) -> bool:
         is_matched = matcher is None or matcher.matches(key[0])
-        return is_matched and is_asked(*key, topics, partitions)
+        return is_matched and is_selected(*key, topics, partitions)
 
     return is_chosen
 

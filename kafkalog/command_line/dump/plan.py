@@ -22,7 +22,7 @@ from kafkalog.storage.files.uris import absolute_path
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.read_directories import refuse_inputs, refuse_inside
 from kafkalog.storage.names import CLUSTER_METADATA, any_base_offset, partition_name
-from kafkalog.storage.partition_log import PartitionLog, is_asked
+from kafkalog.storage.partition_log import PartitionLog, is_selected
 from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.read_plan import SegmentRead, segment_reads
@@ -231,7 +231,7 @@ def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
 def _is_asked_beside(path: str, request: DumpRequest) -> bool:
     name = partition_name(os.path.basename(os.path.dirname(path)))
     topic, partition = (None, None) if name is None else (name.topic, name.partition)
-    return is_asked(topic, partition, request.topics, request.partitions)
+    return is_selected(topic, partition, request.topics, request.partitions)
 
 
 def log_items(log: PartitionLog, request: DumpRequest) -> Iterator[LogItem]:

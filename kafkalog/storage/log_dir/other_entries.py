@@ -34,7 +34,12 @@ from kafkalog.storage.names import (
     segment_file_name,
     snapshot_offset,
 )
-from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA, PartitionLog, is_asked
+from kafkalog.storage.partition_log import (
+    LEADER_EPOCHS,
+    PARTITION_METADATA,
+    PartitionLog,
+    is_selected,
+)
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED, SWAP
 from kafkalog.words import counted, first_names, printable
 
@@ -67,7 +72,7 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     """Yield the other entries of the log directories and of the directories of these logs; for logs
     that were given by their own paths only of the latter, and none beside files that were given one
     by one."""
-    logs = [log for log in logs if not log.asked_files]
+    logs = [log for log in logs if not log.given_files]
     paths = {log.path for log in logs}
     for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
         for entry in list_directory(path):
@@ -82,7 +87,7 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
 def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     """Yield the entries that have the name of a Kafka file or directory but are neither regular
     files nor directories, in the directories of these logs and beside them."""
-    logs = [log for log in logs if not log.asked_files]
+    logs = [log for log in logs if not log.given_files]
     paths = {log.path for log in logs} | {log.log_dir.path for log in logs if not log.is_named}
     for path in sorted(paths):
         for entry in _special(path):
@@ -130,7 +135,7 @@ def absent_lines(
         names = [
             f"{topic}-{partition}"
             for topic, partition in absent
-            if is_asked(topic, partition, topics, partitions)
+            if is_selected(topic, partition, topics, partitions)
         ]
         if names:
             yield absent_line(path, names)
@@ -150,7 +155,7 @@ def side_bytes(log: PartitionLog) -> int:
     live = {segment.path for segment in log.segments}
     others = live | {entry.path for entry in _in_partition(log.path)}
     beside = [entry for entry in list_directory(log.path) if entry.path not in others]
-    if log.asked_files:
+    if log.given_files:
         stems = {os.path.basename(path).split(".")[0] for path in live}
         beside = [entry for entry in beside if entry.name.split(".")[0] in stems]
     return sum(entry.size for entry in beside)

@@ -89,7 +89,7 @@ def found_segments(log: PartitionLog, entries: Sequence[Entry]) -> list[FoundSeg
         next_base_offset = following.get(name.base_offset) if _is_live_name(name) else None
         status, reason = directory.status_of(name, files, next_base_offset)
         found.append(FoundSegment(name, files, status, reason, next_base_offset))
-    given = log.asked_files
+    given = log.given_files
     return [segment for segment in found if not given or segment.file.path in given]
 
 

@@ -84,7 +84,7 @@ def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
     for log in logs:
         if log.topic_partition is None:
             raise LogDirError(f"{log.path} is not named <topic>-<partition>: state has both")
-        if log.asked_files:
+        if log.given_files:
             raise LogDirError(
                 f"{log.segments[0].path} is one file of a partition; the state of its keys is in "
                 f"all of them: give the directory {log.path}"
