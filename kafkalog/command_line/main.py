@@ -17,7 +17,7 @@ from importlib import import_module
 import click
 
 from kafkalog import __version__
-from kafkalog.columns.jit.kernel_mode import prefer_stored
+from kafkalog.columns.jit import prefer_stored
 from kafkalog.command_line.terminal import tell, tell_error
 from kafkalog.errors import ConflictingOptionsError, KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed

@@ -1,8 +1,9 @@
-"""Files of machine code, each with a checksum.
+"""Files of machine code: their names, which are hashes of all that goes into the code, and the
+directories that they may lie in.
 
-What is loaded is executed. So a file counts only where its owner, and the owners of its directory
-and of all directories above, are root or the effective user, and others can write to none of them,
-as OpenSSH's StrictModes has it for keys. Elsewhere nothing is loaded, and nothing is written.
+What is loaded is executed. So a file counts only if its owner, and the owners of its directory and
+of all directories above, are root or the effective user, and no other user can write to any of
+them, as OpenSSH's StrictModes requires for keys. Elsewhere nothing is loaded or written.
 """
 
 from __future__ import annotations
@@ -11,23 +12,78 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kafkalog.log_lines import logger
+
+_Result = TypeVar("_Result")
+_logger = logger(__name__)
 
 _SUFFIX = ".kernel"
 _DIGEST_BYTES = 32
 
 
 def code_name(kernel_name: str, *made_of: object) -> str:
-    """The name of a kernel's file: a hash of all that its machine code is made of."""
-    # numba compiles other code where this is set.
-    parts = (os.environ.get("NUMBA_BOUNDSCHECK"), *made_of)
+    """Return the name of a kernel's file: a hash of all that its machine code is made of."""
+    # numba compiles other code if this is set.
+    parts = (os.environ.get("NUMBA_BOUNDSCHECK"), numba_version(), *made_of)
     return f"{kernel_name}-{hashlib.sha256(repr(parts).encode()).hexdigest()[:32]}"
 
 
+@cache
+def numba_version() -> bytes:
+    """Return what the installed numba has as its version, without importing it."""
+    found = find_spec("numba")
+    with suppress(OSError):
+        return Path(str(found and found.origin)).with_name("_version.py").read_bytes()
+    return b""
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """Return a hash of a function's code and of the global variables in it, called kernels and
+    constants of other files among them."""
+    code, known = function.__code__, function.__globals__
+    named = [_made_of(known[name]) for name in code.co_names if name in known]
+    made_of = (code.co_code, code.co_consts, code.co_varnames, code.co_names, named)
+    return hashlib.sha256(repr(made_of).encode()).hexdigest()
+
+
+def _made_of(value: object) -> str:
+    if hasattr(value, "fingerprint"):
+        return str(value.fingerprint)
+    if hasattr(value, "py_func"):  # numba's own kernel
+        return fingerprint(value.py_func)
+    if isinstance(value, np.ndarray):
+        return repr((value.dtype, value.shape, value.tobytes()))
+    return repr((value, getattr(value, "_fields", None)))
+
+
+def unless_changed(step: Callable[[], _Result]) -> _Result | None:
+    """Return the result of a step that uses internals of numba or llvmlite. If it fails, log that
+    once in a process and return None: numba compiles the kernel then, and may not keep it."""
+    try:
+        return step()
+    except Exception as error:  # noqa: BLE001 internals can fail in any way
+        if not _reported:
+            _reported.append(str(error))
+            _logger.warning(
+                "kernels start more slowly: internals of numba or llvmlite have changed (%r)", error
+            )
+        return None
+
+
+_reported: list[str] = []
+
+
 def kept_code(name: str) -> bytes | None:
-    """Return the code that is kept under a name; None where there is no sound one."""
+    """Return the code that is kept under a name, None if there is no sound file of it."""
     for folder in _folders():
         with suppress(OSError):
             data = _read(folder / f"{name}{_SUFFIX}")
@@ -38,7 +94,7 @@ def kept_code(name: str) -> bytes | None:
 
 
 def keep_code(name: str, code: bytes) -> None:
-    """Keep the code in the first directory that can be written to, if there is one."""
+    """Keep the code in the first directory that can be written to, if any."""
     for folder in _folders(make=True):
         with suppress(OSError):
             with tempfile.TemporaryDirectory(dir=folder) as own:
@@ -51,7 +107,7 @@ def keep_code(name: str, code: bytes) -> None:
 
 
 def _folders(*, make: bool = False) -> Iterator[Path]:
-    """The directories that only this user and root can write to, best first."""
+    """Yield the directories that only this user and root can write to, best first."""
     for given in _candidates():
         path = Path(os.path.realpath(given))
         with suppress(OSError):
@@ -59,7 +115,7 @@ def _folders(*, make: bool = False) -> Iterator[Path]:
                 continue
             if make:
                 _make(path)
-            # Another user can have made it just now.
+            # Another user may have made it just now.
             if path.is_dir() and _is_safe(path):
                 yield path
 
@@ -76,11 +132,11 @@ def _candidates() -> Iterator[Path]:
 
 
 def _is_safe(path: Path) -> bool:
-    """Whether only this user and root can change a directory, what is in it, and where it lies."""
+    """Return whether only this user and root can change a directory and the path to it."""
     for each in (path, *path.parents):
         with suppress(FileNotFoundError):
             found = each.lstat()
-            # In a sticky directory others make entries, but change none.
+            # In a sticky directory others can add entries, but not change any.
             is_sticky = each != path and found.st_mode & stat.S_ISVTX
             if not (_is_own(found) or (is_sticky and _is_owned(found))):
                 return False

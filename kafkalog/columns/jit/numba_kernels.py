@@ -1,5 +1,6 @@
-"""Kernels as machine code: with `stored_kernels`, the one place that names numba and llvmlite, and
-the few things only machine code can do.
+"""Kernels as machine code. Only this module and `stored_kernels` name numba and llvmlite.
+
+Only `_KeptCode` and `object_code` use what numba does not document, within `unless_changed`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from llvmlite import ir
-from numba import __version__ as numba_version
 from numba import from_dtype, njit, types
 from numba.core import cgutils
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from kafkalog.columns.jit.kernel_files import code_name, keep_code, kept_code
-from kafkalog.columns.jit.kernel_fingerprint import fingerprint
+from kafkalog.columns.jit.kernel_files import (
+    code_name,
+    fingerprint,
+    keep_code,
+    kept_code,
+    unless_changed,
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -30,43 +32,67 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _OPTIONS = {"nogil": True, "_nrt": False}
 
 
-class _KeptCode(NullCache):
-    """Where numba keeps kernels; its own cache loads whatever lies in its directories."""
+class _KeptCode:
+    """The cache of a kernel, in place of numba's own, which loads whatever lies in its directories.
+    numba calls these methods."""
+
+    cache_path = ""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        return unless_changed(lambda: self._load(sig, target_context))
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        unless_changed(lambda: self._save(sig, data))
+
+    def flush(self) -> None:
+        """Do nothing: kept code is never outdated."""
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
+        from numba.core.compiler import CompileResult
+
         target_context.refresh()
         code = kept_code(self._name(sig, target_context.codegen()))
         return code and CompileResult._rebuild(target_context, *pickle.loads(code))  # type: ignore[no-untyped-call]
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def _save(self, sig: Any, data: Any) -> None:
+        from numba.core.serialize import dumps
+
         if not data.library.has_dynamic_globals:
             keep_code(self._name(sig, data.codegen), dumps(data._reduce()))  # type: ignore[no-untyped-call]
 
     def _name(self, sig: Any, codegen: Any) -> str:
-        versions = numba_version, sys.version_info[:2]
         made_of = fingerprint(self._function), sig, codegen.magic_tuple()
-        return code_name(self._function.__name__, versions, *made_of)
+        return code_name(self._function.__name__, sys.version_info[:2], *made_of)
 
 
 def kernel(function: _Function) -> _Function:
     """A function over arrays of bytes and integers, compiled once and kept on disk."""
     compiled: Any = njit(**_OPTIONS)(function)  # type: ignore[call-overload]
-    compiled._cache = _KeptCode(function)
+    unless_changed(lambda: _keep(compiled, function))
     return compiled  # type: ignore[no-any-return]
 
 
+def _keep(compiled: Any, function: Callable[..., Any]) -> None:
+    """Give a kernel its cache, if numba still uses one."""
+    if not (
+        hasattr(compiled._cache, "load_overload") and hasattr(compiled._cache, "save_overload")
+    ):
+        raise AttributeError("numba's dispatcher has another cache")
+    compiled._cache = _KeptCode(function)
+
+
 def inlined_kernel(function: _Function) -> _Function:
-    """A kernel that becomes part of each kernel that calls it: a call would have to hand
-    over every array field by field."""
+    """A kernel that becomes part of each kernel that calls it: a call would pass every array field
+    by field."""
     compiled: _Function = njit(inline="always", **_OPTIONS)(function)  # type: ignore[call-overload]
     return compiled
 
 
 def kernel_to_store(function: _Function) -> _Function:
-    """A kernel that numba keeps nowhere, and that Python cannot call."""
+    """A kernel whose code `object_code` returns; Python cannot call it."""
     unwrapped = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: _Function = njit(**_OPTIONS, **unwrapped)(function)  # type: ignore[call-overload]
     return compiled
@@ -132,24 +158,35 @@ class ObjectCode(NamedTuple):
 
 
 _LETTERS = {types.int64: "q", types.int32: "i", types.boolean: "b"}
+_IR_LETTERS = {"i64": "q", "i8": "b", "ptr": "P"}
 
 
-def object_code(dispatcher: Any, arguments: tuple[Any, ...]) -> ObjectCode | None:
-    """A kernel compiled for arguments of such types, whether their arrays can be written or not;
-    None where it needs more than a process without numba has."""
+def object_code(dispatcher: Any, arguments: tuple[Any, ...], letters: str) -> ObjectCode | None:
+    """Compile a kernel for arguments of such types, whether their arrays can be written or not.
+
+    `letters` are the types of the arguments as `stored_kernels` passes them. Returns None if the
+    code needs numba at run time. Raises TypeError if numba expects other arguments.
+    """
     signature = tuple(_type_of(argument) for argument in arguments)
     dispatcher.compile(signature)
     compiled = dispatcher.overloads[signature]
     returned = compiled.signature.return_type
     parts = () if returned == types.none else getattr(returned, "types", (returned,))
-    library = compiled.library
+    library, symbol = compiled.library, compiled.fndesc.llvm_func_name
     needed = [f.name for f in library._final_module.functions if f.is_declaration]
     if not all(name.startswith("llvm.") for name in needed):
         return None
     if not all(part in _LETTERS for part in parts):
         return None
-    letters = "".join(_LETTERS[part] for part in parts)
-    return ObjectCode(library._get_compiled_object(), compiled.fndesc.llvm_func_name, letters)
+    found = [
+        str(argument.type) for argument in library._final_module.get_function(symbol).arguments
+    ]
+    expected = "".join("P" if name.endswith("*") else _IR_LETTERS.get(name, "?") for name in found)
+    # Where the result goes and where an error goes come first.
+    if expected != f"PP{letters}":
+        raise TypeError(f"numba's calling convention has changed: {expected}")
+    returned_letters = "".join(_LETTERS[part] for part in parts)
+    return ObjectCode(library._get_compiled_object(), symbol, returned_letters)
 
 
 def _type_of(argument: Any) -> Any:

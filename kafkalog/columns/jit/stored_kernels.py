@@ -1,8 +1,7 @@
-"""Kernels whose machine code is read from files, without numba, which takes longer to import and to
-prepare than a small file to read. Decision: docs/decisions/0023-kernels-without-numba.md.
+"""Kernels whose machine code is read from files, without importing numba, which takes longer than
+reading a small file. Decision: docs/decisions/0023-kernels-without-numba.md.
 
-What a file is for stands in its name: a hash of the kernel, of all it calls, of the constants they
-use, of the types of its arguments, and of the processor. Where there is none, numba makes one.
+If no file is kept for a kernel and the types of its arguments, numba makes one.
 """
 
 from __future__ import annotations
@@ -17,10 +16,14 @@ from typing import Any, TypeVar
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import __version__ as llvmlite_version
-from numpy.typing import NDArray
 
-from kafkalog.columns.jit.kernel_files import code_name, keep_code, kept_code
-from kafkalog.columns.jit.kernel_fingerprint import fingerprint
+from kafkalog.columns.jit.kernel_files import (
+    code_name,
+    fingerprint,
+    keep_code,
+    kept_code,
+    unless_changed,
+)
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _C_TYPES: dict[str, Any] = {
@@ -32,8 +35,7 @@ _C_TYPES: dict[str, Any] = {
 
 
 class StoredKernel:
-    """A kernel, or with `is_inlined` a part of kernels; `borrowed` is one that numba_kernels has
-    ready."""
+    """A kernel, or with `is_inlined` a part of kernels; `borrowed` names one of numba_kernels."""
 
     def __init__(
         self, function: Callable[..., Any], *, is_inlined: bool = False, borrowed: str = ""
@@ -42,24 +44,26 @@ class StoredKernel:
         self._is_inlined = is_inlined
         self._borrowed = borrowed
         self._calls: dict[object, Any] = {}
-        self.__name__ = self._function.__name__
+        self.__name__ = borrowed or self._function.__name__
         self.__doc__ = function.__doc__
 
     def __call__(self, *arguments: Any) -> Any:
         key = tuple(map(_kind, arguments))
         if key not in self._calls:
-            self._calls[key] = self._found(key, arguments)
+            stored = unless_changed(lambda: self._stored(key, arguments))
+            self._calls[key] = stored or self._callable_by_numba
         return self._calls[key](*arguments)
 
-    def _found(self, key: object, arguments: tuple[Any, ...]) -> Any:
+    def _stored(self, key: object, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """Return the kernel for arguments of these types; None if only numba can call it."""
         name = code_name(self.__name__, self.fingerprint, key, _processor(), llvmlite_version)
         kept = kept_code(name)
         if kept is None:
             from kafkalog.columns.jit.numba_kernels import object_code
 
-            made = object_code(self.dispatcher, arguments)
+            made = object_code(self.dispatcher, arguments, _letters(arguments))
             if made is None:
-                return self._callable_by_numba
+                return None
             kept = f"{made.symbol} {made.returned}\n".encode() + made.code
             keep_code(name, kept)
         line, _, code = kept.partition(b"\n")
@@ -68,7 +72,7 @@ class StoredKernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The kernel as numba has it."""
+        """The kernel as numba compiles it."""
         from kafkalog.columns.jit import numba_kernels
 
         if self._borrowed:
@@ -84,7 +88,7 @@ class StoredKernel:
         return numba_kernels.kernel(self._for_numba())
 
     def _for_numba(self) -> Any:
-        """The function with numba's kernels in place of these."""
+        """Return the function with numba's kernels in place of these."""
         code = self._function.__code__
         known = dict(self._function.__globals__)
         for name in code.co_names:
@@ -96,7 +100,7 @@ class StoredKernel:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What the machine code is made of."""
+        """A hash of what the machine code is made of."""
         return self._borrowed + fingerprint(self._function)
 
 
@@ -110,28 +114,13 @@ def inlined_kernel(function: _Function) -> _Function:
     return StoredKernel(function, is_inlined=True)  # type: ignore[return-value]
 
 
-def _of_numba(function: _Function) -> _Function:
-    return StoredKernel(function, borrowed=function.__name__)  # type: ignore[return-value]
-
-
-@_of_numba
-def copy_bytes(
-    target: NDArray[np.uint8],
-    target_start: int,
-    source: NDArray[np.uint8],
-    source_start: int,
-    size: int,
-) -> None:
-    """Copy `size` bytes, by the machine's memcpy rather than one by one."""
-
-
-@_of_numba
-def prefetch(data: NDArray[np.uint8], index: int) -> None:
-    """Tell the processor that data[index] is needed soon; any index is allowed."""
+# Change these names with the functions: their code is in no fingerprint.
+copy_bytes = StoredKernel(lambda: None, borrowed="copy_bytes")
+prefetch = StoredKernel(lambda: None, borrowed="prefetch")
 
 
 def _kind(argument: Any) -> object:
-    """All of an argument's type that machine code goes by."""
+    """Return what machine code depends on in an argument's type."""
     if isinstance(argument, np.ndarray):
         return argument.dtype.char, argument.ndim, argument.flags.c_contiguous
     if isinstance(argument, tuple):
@@ -144,8 +133,8 @@ def _kind(argument: Any) -> object:
 
 
 def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """The arguments as numba's calling convention has them: of an array two objects that own
-    nothing, its size, the bytes of an element, its place, its shape and its strides."""
+    """Yield the arguments as numba's calling convention passes them: for an array two null
+    pointers, its size, the bytes of an element, its address, its shape and its strides."""
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             place = argument.__array_interface__["data"][0]
@@ -158,22 +147,22 @@ def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
             yield argument
 
 
-def _c_types(arguments: tuple[Any, ...]) -> str:
-    """A letter of _C_TYPES for each of them."""
+def _letters(arguments: tuple[Any, ...]) -> str:
+    """Return a letter of _C_TYPES for each part of the arguments, in the order of `_flat`."""
     letters = ""
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             letters += "PPqqP" + "q" * 2 * argument.ndim
         elif isinstance(argument, tuple):
-            letters += _c_types(argument)
+            letters += _letters(argument)
         else:
             letters += "b" if isinstance(argument, bool | np.bool_) else "q"
     return letters
 
 
 def _called(address: int, returned: str, arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    """The machine code as a function of Python, for arguments such as these."""
-    given = [_C_TYPES[letter] for letter in _c_types(arguments)]
+    """Return the machine code as a Python function for arguments of these types."""
+    given = [_C_TYPES[letter] for letter in _letters(arguments)]
     prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *given)
     machine_code = prototype(address)
     fields = [(f"part{index}", _C_TYPES[letter]) for index, letter in enumerate(returned or "q")]
@@ -190,25 +179,22 @@ def _called(address: int, returned: str, arguments: tuple[Any, ...]) -> Callable
 
 
 @cache
-def _machine() -> Any:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple().create_target_machine()
-
-
-@cache
 def _processor() -> str:
     features = llvm.get_host_cpu_features().flatten()
     return f"{platform.machine()} {llvm.get_host_cpu_name()} {features}"
 
 
-# What holds the loaded code: it is unloaded with them.
+# Code is unloaded with its engine.
 _engines: list[Any] = []
 
 
 def _address(code: bytes, symbol: str) -> int:
-    """Where a function of an object file lies, once that is loaded."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    """Load an object file. Return the address of a function in it."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    # The engine owns its machine. Each file has an engine, for names repeat in files.
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _engines.append(engine)

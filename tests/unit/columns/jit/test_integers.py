@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.columns.jit.compiled import ByteArray
-from kafkalog.columns.jit.integers import big_endian, signed_16, signed_32, varint, varlong
+from kafkalog.columns.jit.integers import (
+    signed_16,
+    signed_32,
+    signed_64,
+    unsigned_32,
+    varint,
+    varlong,
+)
 from kafkalog.wire.varints import VarintError, read_varint, read_varlong, write_varint
 
 Kernel = Callable[[ByteArray, int, int], tuple[int, int]]
@@ -80,7 +87,7 @@ edges = st.sampled_from([b"\0" * 9, b"\xff" * 9, b"?\x80" + b"\0" * 7, b"?\x7f" 
 def test_fixed_numbers_are_big_endian(data: bytes) -> None:
     # F10
     array = as_array(data)
-    assert big_endian(array, 1, 8) == int.from_bytes(data[1:9], "big", signed=True)
-    assert big_endian(array, 1, 4) == int.from_bytes(data[1:5], "big")
+    assert signed_64(array, 1) == int.from_bytes(data[1:9], "big", signed=True)
+    assert unsigned_32(array, 1) == int.from_bytes(data[1:5], "big")
     assert signed_32(array, 1) == int.from_bytes(data[1:5], "big", signed=True)
     assert signed_16(array, 1) == int.from_bytes(data[1:3], "big", signed=True)

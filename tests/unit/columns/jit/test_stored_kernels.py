@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kafkalog.columns.jit import kernel_files
 from kafkalog.columns.jit.compiled import COMPILED
+from kafkalog.columns.jit.numba_kernels import kernel as numba_kernel
 from kafkalog.columns.jit.stored_kernels import StoredKernel
 from tests.unit.columns.installed_kernels import USES_STORED, installed, run
 
+compiled = pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
 _FACTOR = 3
 
 
@@ -27,6 +31,11 @@ def _sum_of_tripled(numbers: Any, is_negative: bool) -> tuple[int, bool]:
     for index in range(len(numbers)):
         total += tripled(numbers[index])
     return (-total if is_negative else total), total > 10
+
+
+def _first_and_last(numbers: Any, is_negative: bool) -> tuple[int, int]:
+    last = numbers[len(numbers) - 1]
+    return numbers[0], (-last if is_negative else last)
 
 
 tripled = StoredKernel(_tripled)
@@ -43,7 +52,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
+@compiled
 def test_code_is_found_again_until_a_constant_of_a_callee_changes(cache: Path) -> None:
     numbers = np.arange(5, dtype=np.int64)
     assert StoredKernel(_sum_of_tripled)(numbers, True) == (-30, True)
@@ -56,7 +65,7 @@ def test_code_is_found_again_until_a_constant_of_a_callee_changes(cache: Path) -
     assert len(list(cache.iterdir())) == 2
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
+@compiled
 def test_arrays_of_other_types_and_strides_are_other_code(cache: Path) -> None:
     kernel = StoredKernel(_sum_of_tripled)
     assert kernel(np.arange(10, dtype=np.int64)[::2], False) == (60, True)
@@ -66,7 +75,7 @@ def test_arrays_of_other_types_and_strides_are_other_code(cache: Path) -> None:
         kernel([1, 2], False)
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
+@compiled
 def test_a_damaged_file_is_made_anew(cache: Path) -> None:
     numbers = np.arange(5, dtype=np.int64)
     StoredKernel(_sum_of_tripled)(numbers, True)
@@ -77,7 +86,7 @@ def test_a_damaged_file_is_made_anew(cache: Path) -> None:
     assert len(kept.read_bytes()) == len(sound)
 
 
-@pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
+@compiled
 @pytest.mark.parametrize("zipped", [False, True])
 def test_numba_is_not_imported_where_code_is_kept(tmp_path: Path, zipped: bool) -> None:
     place = installed(tmp_path, zipped=zipped)
@@ -86,3 +95,77 @@ def test_numba_is_not_imported_where_code_is_kept(tmp_path: Path, zipped: bool) 
     (kept,) = (tmp_path / "t").iterdir()
     shutil.rmtree(kept)
     assert run(USES_STORED, place, tmp_path / "t", "stored") == ["2", "True"]
+
+
+@compiled
+@pytest.mark.parametrize(
+    "changed",
+    ["kernel_files.numba_version", "stored_kernels.llvmlite_version", "stored_kernels._processor"],
+)
+def test_another_version_of_numba_or_llvmlite_or_another_processor_is_other_code(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    numbers = np.arange(5, dtype=np.int64)
+    StoredKernel(_sum_of_tripled)(numbers, True)
+    other: Any = "other" if changed.endswith("llvmlite_version") else lambda: "other"
+    monkeypatch.setattr(f"kafkalog.columns.jit.{changed}", other)
+    assert StoredKernel(_sum_of_tripled)(numbers, True) == (-30, True)
+    assert len(list(cache.iterdir())) == 2
+
+
+@compiled
+def test_another_version_of_numba_compiles_what_it_keeps_itself_anew(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sum(numba_kernel(_tripled).stats.cache_hits.values()) == 0
+    for version, hits in (("first", 0), ("first", 1), ("second", 0)):
+        monkeypatch.setattr(kernel_files, "numba_version", lambda version=version: version)
+        kernel: Any = numba_kernel(_tripled)
+        assert kernel(np.int64(2)) == 6
+        assert sum(kernel.stats.cache_hits.values()) == hits
+
+
+# What kept code needs of numba and llvmlite and they do not document.
+_STORED_BY = (
+    "numba.core.codegen.CodeLibrary._get_compiled_object",
+    "llvmlite.binding.ObjectFileRef",
+    "llvmlite.binding.create_mcjit_compiler",
+)
+_KEPT_BY_NUMBA = (
+    "numba.core.compiler.CompileResult._reduce",
+    "numba.core.serialize.dumps",
+    "numba.core.codegen.CPUCodegen.magic_tuple",
+)
+_LOADED_BY_NUMBA = ("numba.core.compiler.CompileResult._rebuild",)
+
+
+@compiled
+@pytest.mark.parametrize("missing", [*_STORED_BY, *_KEPT_BY_NUMBA, *_LOADED_BY_NUMBA])
+def test_kernels_run_with_one_warning_where_numba_has_lost_an_internal_name(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, missing: str
+) -> None:
+    monkeypatch.setattr(kernel_files, "_reported", [])
+    numbers = np.arange(5, dtype=np.int64)
+    make: Any = StoredKernel if missing in _STORED_BY else numba_kernel
+    # numba itself is ready, and has code to load where that is what fails.
+    before: Any = _first_and_last if missing in _LOADED_BY_NUMBA else _tripled
+    numba_kernel(before)(*((numbers, True) if before is _first_and_last else (numbers[0],)))
+    with monkeypatch.context() as changed, caplog.at_level(logging.WARNING):
+        changed.delattr(missing)
+        assert make(_first_and_last)(numbers, True) == (0, -4)
+        assert make(_first_and_last)(numbers, False) == (0, 4)
+    (message,) = caplog.messages
+    assert "internals of numba or llvmlite have changed" in message
+
+
+@compiled
+def test_kernels_run_with_one_warning_where_numba_passes_arguments_in_another_way(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kernel_files, "_reported", [])
+    # As if numba passed no parent of an array any more.
+    monkeypatch.setattr("kafkalog.columns.jit.stored_kernels._letters", lambda _: "PqqPqqb")
+    with caplog.at_level(logging.WARNING):
+        numbers = np.arange(5, dtype=np.int64)
+        assert StoredKernel(_first_and_last)(numbers, True) == (0, -4)
+    assert "calling convention has changed: PPPPqqPqqb" in caplog.messages[0]
