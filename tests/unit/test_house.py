@@ -1,0 +1,108 @@
+"""What keeps the source easy to find one's way in: short parameter lists, folders that can be
+surveyed, imports that do not turn in circles."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+
+from tests.support.repository import ROOT
+
+MOST_PARAMETERS = 7
+MOST_MODULES = 20
+PACKAGES = ("kafkalog", "jobs")
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for package in PACKAGES
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def is_callback(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether click calls a function, with a parameter for each option."""
+    decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+    return any(".command(" in text or ".group(" in text for text in decorators)
+
+
+def positional(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    parameters = [*function.args.posonlyargs, *function.args.args]
+    return len([each for each in parameters if each.arg not in ("self", "cls")])
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """The modules that a module names in imports, within functions too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            found.update(name if name in MODULES else node.module for name in names)
+    return found & MODULES.keys()
+
+
+def cycle(imports: Mapping[str, Iterable[str]]) -> list[str]:
+    """The names on a circle of imports; none if there is no circle."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return [str(name) for name in error.args[1]]
+    return []
+
+
+def folder(module: str) -> str:
+    return str(MODULES[module].parent.relative_to(ROOT))
+
+
+def folder_imports(imports: Mapping[str, Iterable[str]]) -> dict[str, set[str]]:
+    """What folders import of each other. The package itself names what it exports, and each
+    module may import the package for its version."""
+    found: dict[str, set[str]] = {}
+    for module, others in imports.items():
+        if module not in PACKAGES and not module.endswith(".__main__"):
+            folders = {folder(other) for other in others if other not in PACKAGES}
+            found.setdefault(folder(module), set()).update(folders - {folder(module)})
+    return found
+
+
+def test_no_function_takes_more_than_seven_positional_parameters() -> None:
+    long = {
+        f"{name}.{function.name}": positional(function)
+        for name, tree in TREES.items()
+        for function in functions(tree)
+        if positional(function) > MOST_PARAMETERS and not is_callback(function)
+    }
+    assert long == {}
+
+
+def test_no_folder_has_more_than_twenty_modules() -> None:
+    modules = [path for path in MODULES.values() if path.name != "__init__.py"]
+    counts = Counter(str(path.parent.relative_to(ROOT)) for path in modules)
+    large = {name: count for name, count in counts.items() if count > MOST_MODULES}
+    assert large == {}
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert cycle({name: imported(tree) - {name} for name, tree in TREES.items()}) == []
+
+
+def test_no_folders_import_each_other_in_a_circle() -> None:
+    assert cycle(folder_imports({name: imported(tree) for name, tree in TREES.items()})) == []
+
+
+def test_these_checks_find_what_they_look_for() -> None:
+    tree = ast.parse("def f(a, b, c, d, e, f, g, h): pass\nimport kafkalog.errors")
+    assert [positional(function) for function in functions(tree)] == [8]
+    assert imported(tree) == {"kafkalog.errors"}
+    assert set(cycle({"a": ["b"], "b": ["c"], "c": ["a"], "d": ["a"]})) == {"a", "b", "c"}
+    between = {"kafkalog.wire.varints": ["kafkalog.format.faults"]}
+    assert folder_imports(between) == {"kafkalog/wire": {"kafkalog/format"}}
