@@ -155,14 +155,13 @@ def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling
     ]
     if not rows:
         return np.zeros(0, dtype=np.int64)
-    table = np.concatenate(rows)
-    is_faulty, is_gap = table[:, 1] != 0, table[:, 4] != table[:, 3]
-    last_end = table[-1, 2] + 1
-    is_cut = np.array([last_end < min(options.end_offset, filling.end_offset)])
+    starts, faults, last_offsets, expected_offsets, found_offsets = np.concatenate(rows).T
+    is_faulty, is_gap = faults != 0, found_offsets != expected_offsets
+    is_cut = np.array([last_offsets[-1] + 1 < min(options.end_offset, filling.end_offset)])
     is_beside = np.append(is_faulty[1:], False) | np.insert(is_faulty[:-1], 0, False)
     if filling.fills_gaps:
         is_beside |= is_gap | np.append(is_gap[1:], is_cut)
-    positions: LongArray = table[is_beside & ~is_faulty, 0]
+    positions: LongArray = starts[is_beside & ~is_faulty]
     return positions
 
 

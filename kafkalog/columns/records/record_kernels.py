@@ -39,6 +39,7 @@ from kafkalog.columns.records.record_arrays import (
     Fields,
     FoundRecord,
     Output,
+    RecordArrays,
     RequestedRange,
     begin_batch,
     is_requested,
@@ -123,6 +124,17 @@ class _HeaderArrays(NamedTuple):
     value_valid: ByteArray
 
 
+@inlined_kernel
+def _header_arrays(arrays: RecordArrays) -> _HeaderArrays:
+    return _HeaderArrays(
+        arrays.name_ends,
+        arrays.name,
+        arrays.header_value_ends,
+        arrays.header_value,
+        arrays.header_value_valid,
+    )
+
+
 @kernel
 def _put_headers(
     source: ByteArray, index: int, end: int, count: int, arrays: _HeaderArrays, cursor: LongArray
@@ -159,14 +171,8 @@ def fill_batch(
     Reads and checks all records. Returns the Fault of the batch, or 0; a faulty batch adds nothing.
     """
     begin_batch(output)
-    source, row, arrays = payload.source, payload.row, output.arrays
-    headers = _HeaderArrays(
-        arrays.name_ends,
-        arrays.name,
-        arrays.header_value_ends,
-        arrays.header_value,
-        arrays.header_value_valid,
-    )
+    source, row = payload.source, payload.row
+    headers = _header_arrays(output.arrays)
     base_offset = table[row, BASE_OFFSET]
     base_timestamp = table[row, BASE_TIMESTAMP]
     append_time = (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
