@@ -8,7 +8,7 @@ AIRFLOW     := build/airflow/.ready
 LOG_DIRS    ?= examples/log-dirs/*
 OUTPUT      ?= build/tables
 FORMAT      ?= delta
-JOB         ?= validate_checksums
+JOB         ?= validate-checksums
 ARGS        ?=
 
 # What Avro needs (docs/decoding.md). The newest that Maven has everywhere: 4.2.0 is not on all
@@ -55,7 +55,7 @@ java:
 	  fi; }
 
 run: $(READY) ## Check the bundled log directories, or those in LOG_DIRS, for damage
-	@$(BIN)/python jobs/validate_checksums.py $(LOG_DIRS) --output $(OUTPUT) --format $(FORMAT) $(ARGS)
+	@$(BIN)/python jobs/validate_checksums.py $(LOG_DIRS) --output-dir $(OUTPUT) --format $(FORMAT) $(ARGS)
 	$(if $(filter file,$(origin LOG_DIRS)),@echo "examples/log-dirs/damaged is damaged on purpose")
 	@echo
 	@echo "try next:"
@@ -64,8 +64,8 @@ run: $(READY) ## Check the bundled log directories, or those in LOG_DIRS, for da
 	@echo "  $(BIN)/python examples/first_look.py $(firstword $(wildcard $(LOG_DIRS)))"
 	@echo "  $(BIN)/kafkalog groups examples/shop-week --lagging"
 
-job: $(READY) ## Run any job: make job JOB=validate_checksums ARGS="LOG_DIR --output DIR"
-	@$(BIN)/python jobs/$(JOB).py $(ARGS)
+job: $(READY) ## Run any job: make job JOB=validate-checksums ARGS="PATH --output-dir DIR"
+	@$(BIN)/python jobs/$(subst -,_,$(JOB)).py $(ARGS)
 
 test: $(READY) ## Run the tests, a short pass with a real broker included
 	$(BIN)/python -m pytest -m "not deep"

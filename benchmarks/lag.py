@@ -92,7 +92,7 @@ def _run_job(log_dir: Path) -> Measured:
     with job_session("lag", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
         spark.range(1).collect()
         started, busy = time.perf_counter(), busy_seconds()
-        code = run([str(log_dir), "--output", output, *arguments])
+        code = run([str(log_dir), "--output-dir", output, *arguments])
         seconds, busy = time.perf_counter() - started, busy_seconds() - busy
         rows = spark.read.parquet(f"{output}/consumer_lag").count()
     if code:

@@ -84,7 +84,7 @@ def _job(options: argparse.Namespace) -> float:
     with job_session("state", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
         spark.read.format("kafkalog").load(str(logs)).limit(1).collect()
         started = time.perf_counter()
-        code = run([str(logs), "--output", output, *given])
+        code = run([str(logs), "--output-dir", output, *given])
         taken = time.perf_counter() - started
         if code or spark.read.parquet(f"{output}/state").count() > options.keys:
             raise ValueError("not the state of these keys")

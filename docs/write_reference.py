@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -71,7 +71,7 @@ def table_givers() -> dict[str, list[str]]:
         givers[name].append(f"view [`{view_name}`](../zookeeper.md#views) of `zookeeper`")
     for job in JOBS:
         for name in job_tables(job):
-            givers[name].append(f"[`jobs/{job}.py`](jobs.md#{job})")
+            givers[name].append(f"[`jobs/{job}.py`](jobs.md#{_dashed(job)})")
     return givers
 
 
@@ -124,16 +124,23 @@ def jobs_page() -> str:
     lines += ["| job | its tables |", "|---|---|"]
     for job in JOBS:
         tables = ", ".join(f"[`{name}`](tables.md#{name})" for name in job_tables(job))
-        lines.append(f"| [`{job}`](#{job}) | {tables or 'none: it writes a page'} |")
+        lines.append(
+            f"| [`{_dashed(job)}`](#{_dashed(job)}) | {tables or 'none: it writes a page'} |"
+        )
     for job in JOBS:
-        lines += ["", f"## {job}", "", "```", job_help(job).rstrip(), "```"]
+        lines += ["", f"## {_dashed(job)}", "", "```", job_help(job).rstrip(), "```"]
     return "\n".join(lines) + "\n"
+
+
+def _dashed(job: str) -> str:
+    """The name of a job on a command line."""
+    return job.replace("_", "-")
 
 
 def job_help(job: str) -> str:
     """What `python jobs/<job>.py --help` prints."""
     told, os.environ["COLUMNS"] = StringIO(), _WIDTH
-    with redirect_stdout(told), suppress(SystemExit):
+    with redirect_stdout(told):
         import_module(f"jobs.{job}").main(["--help"])
     return told.getvalue()
 

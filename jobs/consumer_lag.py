@@ -1,4 +1,4 @@
-"""The lag of every consumer group, from the offsets topic and the logs, now or at a past moment.
+"""The lag of every consumer group, from the offsets topic and the logs, now or at a past time.
 
 Table: consumer_lag, a row per group, topic and partition.
 """
@@ -6,45 +6,63 @@ Table: consumer_lag, a row per group, topic and partition.
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
-from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.spark.jobs.lag.lag_options import LagRequest, lag_options
 
-from kafkalog.analysis.lag.consumer_lag import (
-    LagSources,
-    ZookeeperSources,
-    lag_of_groups,
-    lag_totals,
-    most_behind,
-)
-from kafkalog.analysis.zookeeper.zookeeper_groups import (
-    owned_partitions,
-    zookeeper_groups,
-    zookeeper_leaders,
-    zookeeper_topics,
-)
-from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
-from kafkalog.spark.jobs.job import (
-    ExitCode,
-    announced_logs,
-    exit_code,
-    job_parser,
-    run_job,
-)
-from kafkalog.spark.jobs.lag.lag_arguments import add_lag_arguments, consumer_lag_settings
-from kafkalog.spark.jobs.lag.lag_reading import with_lag
-from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
-from kafkalog.spark.jobs.lag.lag_views import LagViews, lag_views, refuse_without_commits
-from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
-from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag, readable_zookeeper
-from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
+    from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings
+    from kafkalog.spark.jobs.lag.lag_views import LagViews
+    from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperLag
+
+
+@job_command("consumer-lag", "/var/lib/kafka/data --output-dir /tmp/lag")
+@lag_options
+def main(job: JobSettings, request: LagRequest) -> ExitCode:
+    """Show the lag of every consumer group in records and in time, what it is made of, who has the
+    partition, and which commits are stale. Findings are records that groups lost to deletion or to
+    damage, and lag above --max-lag."""
+    from kafkalog.analysis.lag.consumer_lag import lag_totals, most_behind
+    from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.lag.lag_views import lag_views, refuse_without_commits
+    from kafkalog.spark.jobs.lag.lag_words import lag_findings, lag_words
+    from kafkalog.spark.jobs.lag.zookeeper_lag import readable_zookeeper
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import replace_rows
+
+    settings = request.settings()
+    zookeeper = readable_zookeeper(
+        request.zookeeper, job.mode, request.chroot, output_dir=job.output_dir
+    )
+    paths, logs = announced_logs(job)
+    inputs = [*paths, *(zookeeper.inputs if zookeeper else ())]
+    if zookeeper is None:
+        refuse_without_commits(job.paths, logs)
+    with job_session("kafkalog consumer-lag", with_delta=job.is_delta) as spark:
+        views = lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper)
+        lag = lag_table(views, settings).persist()
+        path = replace_rows(lag, job.output_dir, "consumer_lag", job.table_format, inputs)
+        (totals,) = lag_totals(lag).collect()
+        reaches = commit_reaches(views.complete_from.collect())
+        if job.show and totals.partitions:
+            most_behind(lag).show(job.show, truncate=False)
+    print(lag_words(totals), reach_words(reaches, settings.as_of_ms), sep="\n")
+    found = lag_findings(totals, reaches, settings.max_lag)
+    print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
+    return job.exit_code(has_findings=bool(found))
 
 
 def lag_table(views: LagViews, settings: ConsumerLagSettings) -> DataFrame:
-    """The rows of table `consumer_lag`."""
+    """Return the rows of table `consumer_lag`."""
+    from kafkalog.analysis.lag.consumer_lag import LagSources, lag_of_groups
+    from kafkalog.spark.jobs.lag.lag_reading import with_lag
+
     count = partial(
         with_lag,
         places=views.places,
@@ -70,52 +88,20 @@ def lag_table(views: LagViews, settings: ConsumerLagSettings) -> DataFrame:
 
 
 def zookeeper_sources(zookeeper: ZookeeperLag | None, at_ms: int | None) -> ZookeeperSources | None:
-    """What ZooKeeper's files say besides commits, if they are given."""
+    """Return what ZooKeeper's files hold besides commits, if they are given."""
     if zookeeper is None:
         return None
+    from kafkalog.analysis.lag.consumer_lag import ZookeeperSources
+    from kafkalog.analysis.zookeeper import zookeeper_groups as groups
+
     view = partial(zookeeper.view, at_ms=at_ms)
     owners = view("partition_owners").persist()
     return ZookeeperSources(
-        zookeeper_groups(view("consumer_registry"), owners, view("consumer_offsets")),
-        owned_partitions(owners),
-        zookeeper_topics(view("topic_registry"), view("cluster_znodes")),
-        zookeeper_leaders(view("partition_states")),
+        groups.zookeeper_groups(view("consumer_registry"), owners, view("consumer_offsets")),
+        groups.owned_partitions(owners),
+        groups.zookeeper_topics(view("topic_registry"), view("cluster_znodes")),
+        groups.zookeeper_leaders(view("partition_states")),
     )
-
-
-def run(args: Namespace) -> ExitCode:
-    """Find the lag, write the table, and say what it comes to."""
-    settings = consumer_lag_settings(args)
-    zookeeper = readable_zookeeper(args.zookeeper, args.mode, args.chroot, output_dir=args.output)
-    found, logs = announced_logs(args)
-    inputs = [*found, *(zookeeper.inputs if zookeeper else ())]
-    if zookeeper is None:
-        refuse_without_commits(args.log_dirs, logs)
-    with job_session("kafkalog consumer_lag", with_delta=args.format == "delta") as spark:
-        views = lag_views(spark, args.log_dirs, mode=args.mode, zookeeper=zookeeper)
-        lag = lag_table(views, settings).persist()
-        path = replace_rows(lag, args.output, "consumer_lag", args.format, inputs)
-        (totals,) = lag_totals(lag).collect()
-        reaches = commit_reaches(views.complete_from.collect())
-        if args.show and totals.partitions:
-            most_behind(lag).show(args.show, truncate=False)
-    print(lag_words(totals), reach_words(reaches, settings.as_of_ms), sep="\n")
-    found = lag_findings(totals, reaches, settings.max_lag)
-    print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
-    return exit_code(args, has_findings=bool(found))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    parser = job_parser(
-        "consumer_lag",
-        "Tell the lag of every consumer group in records and in time, what it is made of, who has "
-        "the partition, and which commits are stale. Findings are records that groups lost to "
-        "deletion or to damage, and lag above --max-lag.",
-        "/var/lib/kafka/data --output /tmp/lag",
-    )
-    add_lag_arguments(parser)
-    return run_job(run, parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

@@ -7,92 +7,79 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import Namespace
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest, migration_options
 
-from kafkalog.analysis.zookeeper.offset_migration import (
-    StoredOffsets,
-    compared_offsets,
-    migration_phases,
-    migration_totals,
-    offset_migration,
-    phase_totals,
-)
-from kafkalog.spark.jobs import job
-from kafkalog.spark.jobs.lag.lag_settings import NameFilter
-from kafkalog.spark.jobs.zookeeper.migration_arguments import add_migration_arguments, judgement
-from kafkalog.spark.jobs.zookeeper.migration_reading import (
-    OffsetStores,
-    offset_inputs,
-    offset_stores,
-)
-from kafkalog.spark.jobs.zookeeper.migration_words import (
-    migration_findings,
-    migration_verdict,
-    move_words,
-)
-from kafkalog.spark.jobs.zookeeper.migration_writing import written_moves
-from kafkalog.spark.jobs.zookeeper.offset_judgement import judged
-from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from kafkalog.spark.jobs.zookeeper.migration_reading import OffsetStores
 
 _SHOWN = ("group_id", "phase", "partitions", "to_move", "refused", "is_safe", "objections")
 
 
-def compared(stores: OffsetStores, args: Namespace) -> DataFrame:
-    """Both stores side by side, judged: a row per group, topic and partition."""
+@job_command(
+    "migrate-offsets",
+    "/var/lib/kafka/data --zookeeper /var/lib/zookeeper --output-dir /tmp/migration",
+)
+@migration_options
+def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
+    """Compare the offsets that consumer groups have in ZooKeeper and in Kafka, show how far each
+    group's migration has come and whether the next step is safe, and write what moves offsets from
+    one to the other. Findings are offsets that an option would have to allow to be moved, and
+    offsets that no log has."""
+    from kafkalog.analysis.zookeeper import offset_migration as migration
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.zookeeper import migration_words as words
+    from kafkalog.spark.jobs.zookeeper.migration_reading import offset_inputs, offset_stores
+    from kafkalog.spark.jobs.zookeeper.migration_writing import written_moves
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import replace_rows
+
+    inputs = offset_inputs(job, request, announced_logs(job)[1])
+    with job_session("kafkalog migrate-offsets", with_delta=job.is_delta) as spark:
+        stores = offset_stores(spark, job, request, inputs)
+        found = compared(stores, request)
+        tables = {
+            "offset_migration": migration.offset_migration(found).persist(),
+            "migration_phases": migration.migration_phases(found).persist(),
+        }
+        paths = [
+            replace_rows(frame, job.output_dir, table, job.table_format, stores.inputs)
+            for table, frame in tables.items()
+        ]
+        rows, phases = tables.values()
+        (totals,) = migration.migration_totals(rows).collect()
+        if job.show and totals.groups:
+            phases.orderBy("phase", "group_id").select(*_SHOWN).show(job.show, truncate=False)
+        phase_totals = migration.phase_totals(phases).collect()
+        print(words.migration_verdict(stores.cluster, totals, phase_totals))
+        missing_brokers = stores.replicas.missing_brokers()
+        print(*words.move_words(request.directions, totals, missing_brokers), sep="\n")
+        for line in written_moves(stores, rows, request, time.time_ns() // 1_000_000):
+            print(line)
+    findings = words.migration_findings(request.directions, totals)
+    print(f"findings: {', '.join(findings) or 'none'}")
+    print("tables:", *paths)
+    return job.exit_code(has_findings=bool(findings))
+
+
+def compared(stores: OffsetStores, request: MigrationRequest) -> DataFrame:
+    """Return both stores side by side, judged: a row per group, topic and partition."""
+    from kafkalog.analysis.zookeeper.offset_migration import StoredOffsets, compared_offsets
+    from kafkalog.spark.jobs.lag.lag_settings import NameFilter
+    from kafkalog.spark.jobs.zookeeper.offset_judgement import judged
+
     stored = StoredOffsets(
         *(stores.zookeeper_offsets, stores.consumers, stores.topics),
         *(stores.commits, stores.group_metadata, stores.log_ends),
     )
     pairs = compared_offsets(stored, stores.partitions)
-    pairs = NameFilter(pattern=args.groups).matching(pairs, "group_id")
-    chosen = NameFilter(pattern=args.topics).matching(pairs, "topic")
-    return judged(chosen, stores.cluster, judgement(args, stores.replicas)).persist()
-
-
-def run(args: Namespace) -> job.ExitCode:
-    """Compare, write both tables and what was asked for, and say what it comes to."""
-    inputs = offset_inputs(args, job.announced_logs(args)[1])
-    with job_session("kafkalog migrate_offsets", with_delta=args.format == "delta") as spark:
-        stores = offset_stores(spark, args, inputs)
-        found = compared(stores, args)
-        tables = {
-            "offset_migration": offset_migration(found).persist(),
-            "migration_phases": migration_phases(found).persist(),
-        }
-        paths = [
-            replace_rows(frame, args.output, table, args.format, stores.inputs)
-            for table, frame in tables.items()
-        ]
-        rows, phases = tables.values()
-        (totals,) = migration_totals(rows).collect()
-        if args.show and totals.groups:
-            phases.orderBy("phase", "group_id").select(*_SHOWN).show(args.show, truncate=False)
-        print(migration_verdict(stores.cluster, totals, phase_totals(phases).collect()))
-        print(*move_words(args, totals, stores.replicas.missing_brokers()), sep="\n")
-        for line in written_moves(stores, rows, args, time.time_ns() // 1_000_000):
-            print(line)
-    found_words = migration_findings(args, totals)
-    print(f"findings: {', '.join(found_words) or 'none'}")
-    print("tables:", *paths)
-    return job.exit_code(args, has_findings=bool(found_words))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    parser = job.job_parser(
-        "migrate_offsets",
-        "Compare the offsets that consumer groups have in ZooKeeper and in Kafka, tell how far "
-        "each group's migration has come and whether the next step is safe, and write what moves "
-        "offsets from one to the other. Findings are offsets that are not moved unless told to, "
-        "and those that no log has.",
-        "/var/lib/kafka/data --zookeeper /var/lib/zookeeper --output /tmp/migration",
-    )
-    add_migration_arguments(parser)
-    return job.run_job(run, parser.parse_args(arguments))
+    pairs = NameFilter(request.groups, request.group_pattern).matching(pairs, "group_id")
+    pairs = NameFilter(request.topics, request.topic_pattern).matching(pairs, "topic")
+    return judged(pairs, stores.cluster, request.judgement(stores.replicas)).persist()
 
 
 if __name__ == "__main__":

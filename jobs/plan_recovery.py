@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import Namespace
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, SparkSession
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.views.options.click_options import index_interval_option, shutdown_option
 
-from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
-from kafkalog.spark.jobs import job
-from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows, spark_schema
-from kafkalog.views.options.options import Shutdown
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _SHOWN = (
     "topic", "partition", "log_end_offset", "cut_file", "cut_position", "cut_kind",
@@ -26,51 +23,41 @@ _SHOWN = (
 )  # fmt: skip
 
 
-def build(spark: SparkSession, log_dirs: Sequence[str], view: str, args: Namespace) -> DataFrame:
-    """The plan for, or the irregularities in, all partitions under the log directories."""
-    reader = spark.read.format("kafkalog").option("view", view).option("subscribe", "*")
-    reader = reader.option("mode", args.mode).option("shutdown", args.shutdown)
-    reader = reader.option("indexIntervalBytes", args.index_interval_bytes)
-    reader = reader.option("nowMs", time.time_ns() // 1_000_000)
-    return reader.load(list(log_dirs))
+@job_command("plan-recovery", "/var/lib/kafka/data --output-dir /tmp/plan")
+@shutdown_option
+@index_interval_option("the topics")
+def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode:
+    """Show what a broker would do to log directories at its next start, and what could be saved."""
+    from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
+    from kafkalog.spark.jobs.inputs import announced_logs, print_absent
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import replace_rows, spark_schema
+    from kafkalog.spark.topic_views import every_topic
 
+    inputs, logs = announced_logs(job)
+    with job_session("kafkalog plan-recovery", with_delta=job.is_delta) as spark:
 
-def run(args: Namespace) -> job.ExitCode:
-    """Plan, write both tables, and say what would be lost."""
-    inputs, logs = job.announced_logs(args)
-    with job_session("kafkalog plan_recovery", with_delta=args.format == "delta") as spark:
-        rows = build(spark, inputs, "recovery_plan", args).collect()
+        def view(name: str) -> DataFrame:
+            reader = every_topic(spark, name, job.mode).option("shutdown", shutdown)
+            reader = reader.option("indexIntervalBytes", index_interval_bytes)
+            return reader.option("nowMs", time.time_ns() // 1_000_000).load(inputs)
+
+        rows = view("recovery_plan").collect()
         totals = RecoveryTotals.of(row.asDict() for row in rows)
         plan = spark.createDataFrame(rows, spark_schema("recovery_plan"))
-        sequences = build(spark, inputs, "producer_sequences", args)
+        sequences = view("producer_sequences")
         paths = [
-            replace_rows(plan, args.output, "recovery_plan", args.format, inputs),
-            replace_rows(sequences, args.output, "producer_sequences", args.format, inputs),
+            replace_rows(plan, job.output_dir, "recovery_plan", job.table_format, inputs),
+            replace_rows(sequences, job.output_dir, "producer_sequences", job.table_format, inputs),
         ]
-        if args.show and totals.findings:
+        if job.show and totals.findings:
             found = [row for row in rows if is_finding(row.asDict())]
             shown = spark.createDataFrame(found, spark_schema("recovery_plan"))
-            ordered = shown.orderBy("topic", "partition")
-            ordered.select(*_SHOWN).show(args.show, truncate=False)
-    job.tell_absent(inputs, logs)
+            shown.orderBy("topic", "partition").select(*_SHOWN).show(job.show, truncate=False)
+    print_absent(inputs, logs)
     print(totals.words())
     print("tables:", *paths)
-    return job.exit_code(args, has_findings=bool(totals.findings))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    parser = job.job_parser(
-        "plan_recovery",
-        "What a broker would do to log directories at its next start, and what could be saved.",
-        "/var/lib/kafka/data --output /tmp/plan",
-    )
-    parser.add_argument(
-        "--shutdown", choices=[each.value for each in Shutdown], default="asFound",
-        help="the stop before the start: by .kafka_cleanshutdown, or as given (default: asFound)",
-    )  # fmt: skip
-    job.add_index_interval_argument(parser, "the topics")
-    return job.run_job(run, parser.parse_args(arguments))
+    return job.exit_code(has_findings=bool(totals.findings))
 
 
 if __name__ == "__main__":

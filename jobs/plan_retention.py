@@ -7,38 +7,52 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.views.options.click_options import as_of_option, config_options
+from kafkalog.words import counted
 
-from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
-from kafkalog.spark.jobs.job import (
-    ExitCode,
-    add_config_arguments,
-    add_time_argument,
-    announced_inputs,
-    config_options,
-    counted,
-    job_parser,
-    run_job,
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+
+@job_command(
+    "plan-retention",
+    "/var/lib/kafka/data --output-dir /tmp/plan --server-properties server.properties",
 )
-from kafkalog.spark.session import job_session
-from kafkalog.spark.tables import replace_rows
+@config_options
+@as_of_option("Plan as of this time instead of now")
+def main(
+    job: JobSettings, server_properties: str | None, topic_config: str | None, as_of: int | None
+) -> ExitCode:
+    """Show which segments retention would delete and why. Findings are topics whose retention is
+    blocked by a timestamp in the future."""
+    from pyspark.sql import functions as F
 
+    from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
+    from kafkalog.spark.jobs.inputs import announced_inputs, config_file_options
+    from kafkalog.spark.session import job_session
+    from kafkalog.spark.tables import replace_rows
+    from kafkalog.spark.topic_views import every_topic
 
-def build(
-    spark: SparkSession, log_dirs: Sequence[str], config: Mapping[str, str], args: Namespace
-) -> DataFrame:
-    """The plan for all segments under the log directories, internal topics included."""
-    reader = spark.read.format("kafkalog").option("view", "retention_plan").option("subscribe", "*")
-    reader = reader.options(**config).option("nowMs", args.at)
-    return retention_plan(reader.option("mode", args.mode).load(list(log_dirs)))
+    config, inputs = config_file_options(server_properties, topic_config), announced_inputs(job)
+    as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
+    with job_session("kafkalog plan-retention", with_delta=job.is_delta) as spark:
+        reader = every_topic(spark, "retention_plan", job.mode).options(**config)
+        plan = retention_plan(reader.option("nowMs", as_of).load(inputs)).persist()
+        path = replace_rows(plan, job.output_dir, "retention_plan", job.table_format, inputs)
+        totals = topic_totals(plan).persist()
+        if job.show:
+            totals.orderBy(F.desc("bytes_freed"), "topic").show(job.show, truncate=False)
+        topics = totals.orderBy("topic").collect()
+    print(*verdict(topics), f"tables: {path}", sep="\n")
+    return job.exit_code(has_findings=any(row.blocked_partitions for row in topics))
 
 
 def verdict(topics: Sequence[Row]) -> list[str]:
-    """What goes; which topics are blocked by a timestamp in the future; what is not known."""
+    """Say what would be deleted, which topics are blocked, and whose limits are unknown."""
     going, freed = (sum(row[name] for row in topics) for name in ("segments_going", "bytes_freed"))
     whole = counted(sum(row.segments for row in topics), "segment")
     lines = [f"{going:,} of {whole} would go, {counted(freed, 'byte')} freed"]
@@ -50,35 +64,6 @@ def verdict(topics: Sequence[Row]) -> list[str]:
         named = f"not known, see column reason: {', '.join(unknown)}"
         lines.append(f"{named} (--server-properties and --topic-config give limits)")
     return lines
-
-
-def run(args: Namespace) -> ExitCode:
-    """Plan, write the table, and say what it comes to."""
-    config, inputs = config_options(args), announced_inputs(args)
-    with job_session("kafkalog plan_retention", with_delta=args.format == "delta") as spark:
-        plan = build(spark, inputs, config, args).persist()
-        path = replace_rows(plan, args.output, "retention_plan", args.format, inputs)
-        totals = topic_totals(plan).persist()
-        if args.show:
-            totals.orderBy(F.desc("bytes_freed"), "topic").show(args.show, truncate=False)
-        topics = totals.orderBy("topic").collect()
-    print(*verdict(topics), f"tables: {path}", sep="\n")
-    is_blocked = any(row.blocked_partitions for row in topics)
-    return ExitCode.FINDINGS if args.fail_on_findings and is_blocked else ExitCode.DONE
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    parser = job_parser(
-        "plan_retention",
-        "Say which segments retention would delete and why; findings are topics of which a "
-        "timestamp in the future blocks retention.",
-        "/var/lib/kafka/data --output /tmp/plan --server-properties server.properties",
-    )
-    add_config_arguments(parser)
-    now_ms = time.time_ns() // 1_000_000
-    add_time_argument(parser, "--at", "the time of the plan", now_ms)
-    return run_job(run, parser.parse_args(arguments))
 
 
 if __name__ == "__main__":

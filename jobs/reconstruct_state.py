@@ -6,98 +6,97 @@ Tables: state, a row per key; state_partitions; state_decoded, with --key- or --
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from pyspark.sql import DataFrame, Observation, Row, SparkSession
-
-from kafkalog.analysis import decoding, state
-from kafkalog.spark.jobs.decoding.decoding_arguments import (
+from kafkalog.spark.jobs.decoding.decoding_requests import (
+    DecodingOptions,
+    decoding_options,
     decoding_requests,
-    with_decoding_arguments,
 )
-from kafkalog.spark.jobs.decoding.format_choices import format_choices
-from kafkalog.spark.jobs.job import ExitCode, announced_inputs, counted, job_parser, run_job
-from kafkalog.spark.jobs.tables.state_arguments import EXAMPLE, state_options, with_state_arguments
-from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_records, state_sources
-from kafkalog.spark.jobs.tables.state_table import (
-    planned_state_run,
-    read_state,
-    write_decoded,
-    write_tables,
-)
-from kafkalog.spark.session import job_session
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.spark.jobs.tables.state_request import StateRequest, state_options
 from kafkalog.views.options.options import Mode
-from kafkalog.views.planning.state_positions import StateRun
+from kafkalog.words import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, Row, SparkSession
+
+    from kafkalog.views.planning.state_positions import StateRun
+
+_EXAMPLE = """\
+/var/lib/kafka/data --topic orders --output-dir /tmp/state
+  python jobs/reconstruct_state.py /var/lib/kafka/data --topic orders --output-dir /tmp/noon \\
+    --as-of 2026-11-21T12:00:00Z
+The first, run again, reads what is new since; the second is the state at that time."""
+
+
+@job_command("reconstruct-state", _EXAMPLE, mode=Mode.FAILFAST)
+@state_options
+@decoding_options
+def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> ExitCode:
+    """Write the latest committed value of each key; a second run reads what is new since the first.
+    Findings are partitions whose cleaner may have removed values of the requested time."""
+    from pyspark.sql import Observation
+
+    from kafkalog.analysis import decoding as decoded
+    from kafkalog.analysis import state
+    from kafkalog.spark.jobs.decoding.format_choices import format_choices
+    from kafkalog.spark.jobs.inputs import announced_inputs
+    from kafkalog.spark.jobs.tables import state_table
+    from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_sources
+    from kafkalog.spark.session import job_session
+
+    inputs, requests = announced_inputs(job), decoding_requests(decoding, job)
+    sources = state_sources(request.options(job, inputs))
+    with job_session("kafkalog reconstruct-state", with_delta=job.is_delta) as spark:
+        choices = format_choices(spark, requests)
+        planned = state_table.planned_state_run(spark, job, request, sources)
+        partitions, keyless = sources_frame(spark, sources), Observation()
+        rows = build(spark, job, planned, partitions, keyless)
+        paths = state_table.write_tables(rows, partitions, job, inputs, planned)
+        # An observation without an action would wait for ever.
+        keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
+        table = state_table.read_state(spark, job)
+        (totals,) = state.state_totals(table).collect()
+        if choices:
+            table = decoded.with_decoded_columns(state.in_partitions(table, partitions), choices)
+            paths.append(state_table.write_decoded(table, job))
+        if job.show:
+            state.newest(table).show(job.show, truncate=60)
+    doubts = [source.doubt for source in sources if not source.is_exact]
+    print(*verdict(totals, planned, keyless_records, doubts), sep="\n")
+    print("tables:", *paths)
+    return job.exit_code(has_findings=bool(doubts))
 
 
 def build(
     spark: SparkSession,
-    args: Namespace,
+    job: JobSettings,
     run: StateRun,
     partitions: DataFrame,
     keyless: Observation | None = None,
 ) -> DataFrame:
-    """The latest record of each key in the offsets to read, deletes among them; `keyless` counts
-    the records without a key."""
-    records = state_records(spark, args, run, state.STATE_RECORD_COLUMNS)
+    """Return the latest record of each key in the offsets to read, deletes included; `keyless`
+    counts the records without a key."""
+    from kafkalog.analysis import state
+    from kafkalog.spark.jobs.tables.state_sources import state_records
+
+    isolation_level = run.positions.settings.isolation_level
+    records = state_records(spark, job, isolation_level, run, state.STATE_RECORD_COLUMNS)
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)
     return state.state(state.latest_by_key(records), partitions)
 
 
 def verdict(totals: Row, planned: StateRun, keyless: int, doubts: Sequence[str]) -> list[str]:
-    """How many keys there are, what was new and left out, and of which partitions the files lack
-    values."""
+    """Say how many keys there are, what was new and left out, and which partitions lack values."""
     read = f"read {counted(planned.offsets_to_read, 'offset')}"
     if keyless:
         read += f", left out {counted(keyless, 'record')} without a key"
     deleted = f" and {counted(totals.deletes, 'delete')}" if totals.deletes else ""
     keys = f"{counted(totals.keys, 'key')}{deleted} in the table"
     return [f"{keys}; {read if planned.has_work else 'nothing is new'}", *doubts]
-
-
-def run(args: Namespace) -> ExitCode:
-    """Read what is new, bring the tables up to it, and say how much there is."""
-    inputs, requests = announced_inputs(args), decoding_requests(args)
-    sources = state_sources(state_options(args, inputs))
-    with job_session("kafkalog reconstruct_state", with_delta=args.format == "delta") as spark:
-        choices = format_choices(spark, requests)
-        planned, partitions = planned_state_run(spark, args, sources), sources_frame(spark, sources)
-        keyless = Observation()
-        rows = build(spark, args, planned, partitions, keyless)
-        paths = write_tables(rows, partitions, args, inputs, planned)
-        # It would wait for ever where nothing is read.
-        keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
-        table = read_state(spark, args)
-        (totals,) = state.state_totals(table).collect()
-        if choices:
-            table = decoding.with_decoded_columns(state.in_partitions(table, partitions), choices)
-            paths.append(write_decoded(table, args))
-        if args.show:
-            state.newest(table).show(args.show, truncate=60)
-    doubts = [source.doubt for source in sources if not source.is_exact]
-    print(
-        *verdict(totals, planned, keyless_records, doubts), f"tables: {' '.join(paths)}", sep="\n"
-    )
-    return ExitCode.FINDINGS if args.fail_on_findings and doubts else ExitCode.DONE
-
-
-def parser() -> ArgumentParser:
-    """The job's arguments."""
-    arguments = job_parser(
-        "reconstruct_state",
-        "The latest committed value of each key; a second run reads what is new since the first.\n"
-        "Findings are partitions of which the cleaner may have taken values of the asked moment.",
-        EXAMPLE,
-        mode=Mode.FAILFAST,
-    )
-    return with_decoding_arguments(with_state_arguments(arguments))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    return run_job(run, parser().parse_args(arguments))
 
 
 if __name__ == "__main__":

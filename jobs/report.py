@@ -7,61 +7,50 @@ from __future__ import annotations
 
 import sys
 import time
-from argparse import Namespace
-from collections.abc import Sequence
 
-from kafkalog.report.findings import remarks, report_findings, verdict
-from kafkalog.report.reading import ReportRequest, read_report
-from kafkalog.report.writing import write_report
-from kafkalog.spark.jobs.job import (
-    ExitCode,
-    add_config_arguments,
-    add_time_argument,
-    announced_logs,
-    config_options,
-    exit_code,
-    job_parser,
-    run_job,
+from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
+from kafkalog.views.options.click_options import as_of_option, config_options, show_keys_option
+
+
+@job_command(
+    "report",
+    "/var/lib/kafka/data --output-dir /tmp/report --server-properties server.properties",
+    page="report.html",
 )
-from kafkalog.spark.session import job_session
-from kafkalog.storage.files.output_files import refuse_unwritable
-from kafkalog.storage.log_dir.other_entries import absent_lines
+@config_options
+@as_of_option("Report as of this time instead of now")
+@show_keys_option
+def main(
+    job: JobSettings,
+    server_properties: str | None,
+    topic_config: str | None,
+    as_of: int | None,
+    show_keys: bool,
+) -> ExitCode:
+    """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
+    transactions, retention. Findings are what its first lines say. The page shows topic names,
+    group ids and paths, hashes of keys, and no values."""
+    from kafkalog.report.findings import remarks, report_findings, verdict
+    from kafkalog.report.reading import ReportRequest, read_report
+    from kafkalog.report.writing import write_report
+    from kafkalog.spark.jobs.inputs import announced_logs, config_file_options
+    from kafkalog.spark.session import job_session
+    from kafkalog.storage.files.output_files import refuse_unwritable
+    from kafkalog.storage.log_dir.other_entries import absent_lines
 
-
-def run(args: Namespace) -> ExitCode:
-    """Read everything once, write the page, and say the most important of it."""
-    config = config_options(args)
-    inputs, logs = announced_logs(args)
-    refuse_unwritable("--output", args.output)
+    config = config_file_options(server_properties, topic_config)
+    as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
+    inputs, logs = announced_logs(job)
+    refuse_unwritable("--output-dir", job.output_dir)
     absent = [*absent_lines(inputs, logs)]
-    asked = ReportRequest(inputs, args.at, args.mode, config, args.show_keys, absent)
+    request = ReportRequest(inputs, as_of, job.mode, config, show_keys, absent)
     with job_session("kafkalog report", with_delta=False) as spark:
-        report = read_report(spark, asked)
-    path = write_report(report, args.output)
+        report = read_report(spark, request)
+    path = write_report(report, job.output_dir)
     found = report_findings(report)
     also = (f"also: {each}" for each in remarks(report))
     print(verdict(report), *found, *also, f"report: {path}", sep="\n")
-    return exit_code(args, has_findings=bool(found))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The job, with its exit code."""
-    parser = job_parser(
-        "report",
-        "Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag, "
-        "transactions, retention; findings are what its first lines say. Topic names, group ids "
-        "and paths are in it, keys only as hashes, values not at all.",
-        "/var/lib/kafka/data --output /tmp/report --server-properties server.properties",
-        output="report.html is",
-    )
-    add_config_arguments(parser)
-    add_time_argument(parser, "--at", "the time of the report", time.time_ns() // 1_000_000)
-    parser.add_argument(
-        "--show-keys",
-        action="store_true",
-        help="show the most frequent keys themselves: whoever has the page can read them",
-    )
-    return run_job(run, parser.parse_args(arguments))
+    return job.exit_code(has_findings=bool(found))
 
 
 if __name__ == "__main__":

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from kafkalog.messages.record_writer import write_record_key, write_record_value
     from kafkalog.spark.frames import read, register, write
     from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
-    from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
     from kafkalog.spark.session import job_session, notebook_session
     from kafkalog.spark.tables import described
+    from kafkalog.spark.topic_views import commits_complete_from
     from kafkalog.storage.files.files import InputFile
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.reading.log_reader import LogReader
@@ -157,9 +157,9 @@ _PUBLIC_NAMES = {
     "messages.record_writer": ("write_record_key", "write_record_value"),
     "spark.frames": ("read", "register", "write"),
     "spark.jobs.lag.lag_reading": ("log_places", "with_lag"),
-    "spark.jobs.lag.offsets_topic": ("commits_complete_from",),
     "spark.session": ("job_session", "notebook_session"),
     "spark.tables": ("described",),
+    "spark.topic_views": ("commits_complete_from",),
     "storage.files.files": ("InputFile",),
     "storage.log_dir.log_dir": ("find_partitions",),
     "storage.reading.log_reader": ("LogReader",),

@@ -30,6 +30,7 @@ def ingested_records(records: DataFrame, ranges: DataFrame, run: int) -> DataFra
     rows = records.join(places, ["topic", "partition"]).withColumns(
         {
             "broker_id": F.col("brokerId"),
+            "timestamp_type": F.col("timestampType"),
             "timestamp_ms": F.nullif(F.col("timestampMs"), F.lit(-1)),
             "leader_epoch": F.col("leaderEpoch"),
             "ingest_run": F.lit(run).cast("long"),

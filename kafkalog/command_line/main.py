@@ -19,9 +19,10 @@ import click
 from kafkalog import __version__
 from kafkalog.columns.jit import prefer_stored
 from kafkalog.command_line.terminal import tell, tell_error
-from kafkalog.errors import ConflictingOptionsError, KafkaLogError, OptionError, OutOfMemoryError
+from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
 from kafkalog.storage.files.unreadable_input import noted_unreadable
+from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import names_that_are_there
 
 # Each has a module in kafkalog.command_line.commands, with "_" for "-", and a function in it.
@@ -88,7 +89,7 @@ class LazyCommands(click.Group):
             context.fail(f"No such command {name!r}: {names_that_are_there([name], COMMANDS)}")
         found = super().resolve_command(context, arguments)
         if found[1] is not None and not context.resilient_parsing:
-            _refuse_contradictions(found[1], found[2], context)
+            refuse_contradictions(found[1], found[2], context)
         return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
@@ -121,27 +122,6 @@ class LazyCommands(click.Group):
         except MemoryError:
             code = tell_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
         return code
-
-
-def _refuse_contradictions(
-    command: click.Command, arguments: list[str], context: click.Context
-) -> None:
-    """Raise OptionError where an option that takes one value is given twice, or where two options
-    contradict each other: the last one would count, and nothing would say so."""
-    parser = command.make_parser(click.Context(command, parent=context))
-    try:
-        _, _, given = parser.parse_args(list(arguments))
-    except click.UsageError:
-        return  # click says it better when the command is run
-    seen: dict[str | None, click.Option] = {}
-    for option in given:
-        if not isinstance(option, click.Option) or option.multiple or option.is_bool_flag:
-            continue
-        before = seen.setdefault(option.name, option)
-        if before is not option:
-            raise ConflictingOptionsError(option.opts[0], before.opts[0])
-        if not option.is_flag and given.count(option) > 1:
-            raise OptionError(option.opts[0], "two values", "one")
 
 
 @click.command(

@@ -45,7 +45,7 @@ from kafkalog.report.contents import (
 from kafkalog.report.group_reading import read_groups
 from kafkalog.report.time_grid import grid_over
 from kafkalog.spark.jobs.transaction_judgement import judged_transactions
-from kafkalog.spark.jobs.transaction_views import transaction_views
+from kafkalog.spark.topic_views import transaction_views
 
 # What a page has room for; others are told in sums.
 TOPICS = 12

@@ -19,8 +19,8 @@ def fetch_jars(directory: str, packages: Sequence[str] = ()) -> None:
     settings = default_settings()
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.jars.ivy", directory)
-    asked = ",".join([settings["spark.jars.packages"], *packages])
-    builder = builder.config("spark.jars.packages", asked)
+    wanted = ",".join([settings["spark.jars.packages"], *packages])
+    builder = builder.config("spark.jars.packages", wanted)
     builder = builder.config("spark.jars.excludes", settings["spark.jars.excludes"])
     builder.getOrCreate().stop()
 

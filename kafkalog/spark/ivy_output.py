@@ -17,9 +17,9 @@ _JOINED_WITHIN_S = 10
 
 
 @contextmanager
-def without_ivy_output(told: str) -> Iterator[None]:
+def without_ivy_output(notice: str) -> Iterator[None]:
     """Let a JVM that is started in the block write all but Ivy's lines to stderr, as long as it
-    runs; in their place it is `told` once that jars are fetched. Where the JVM ends before Ivy is
+    runs; in their place `notice` is printed once. Where the JVM ends before Ivy is
     done, Ivy's lines are written after all."""
     try:
         stderr = os.dup(2)
@@ -27,7 +27,7 @@ def without_ivy_output(told: str) -> Iterator[None]:
         yield
         return
     reading, writing = os.pipe()
-    passed_on = threading.Thread(target=_pass_on, args=(reading, stderr, told), daemon=True)
+    passed_on = threading.Thread(target=_pass_on, args=(reading, stderr, notice), daemon=True)
     passed_on.start()
     try:
         with _as_stderr(writing):
@@ -52,14 +52,14 @@ def _as_stderr(descriptor: int) -> Iterator[None]:
             os.dup2(before, 2)
 
 
-def _pass_on(reading: int, writing: int, told: str) -> None:
+def _pass_on(reading: int, writing: int, notice: str) -> None:
     with open(reading, "rb") as source, open(writing, "wb", buffering=0) as target:
-        _pass_on_ivys(source, target, told)
+        _pass_on_ivys(source, target, notice)
         while some := source.read1():
             target.write(some)
 
 
-def _pass_on_ivys(source: BinaryIO, target: BinaryIO, told: str) -> None:
+def _pass_on_ivys(source: BinaryIO, target: BinaryIO, notice: str) -> None:
     """Read up to where Ivy is done, and hold its lines back."""
     held: list[bytes] = []
     is_told = False
@@ -69,7 +69,7 @@ def _pass_on_ivys(source: BinaryIO, target: BinaryIO, told: str) -> None:
             continue
         held.append(line)
         if line.startswith(_FETCHED) and not is_told:
-            target.write(f"{told}\n".encode())
+            target.write(f"{notice}\n".encode())
             is_told = True
         if _LAST in line:
             return

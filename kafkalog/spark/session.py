@@ -40,8 +40,8 @@ _LOCAL = {
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _USUAL_CORES = 16
-# A table in a notebook has as many rows, and cells are cut behind as many characters: what
-# `described` tells of the widest table, and the longest comment, are shown whole.
+# Limits of a table in a notebook, in rows and in characters of a cell: what `described` returns for
+# the widest table, and the longest comment, are shown whole.
 _SHOWN_ROWS = 60
 _CELL_CHARACTERS = 600
 
@@ -98,7 +98,7 @@ def is_on_this_machine() -> bool:
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once; a guess with Spark Connect, whose clients are not told."""
+    """Return how many tasks run at once; a guess with Spark Connect, whose clients cannot know."""
     return _USUAL_CORES if is_remote() else int(spark.sparkContext.defaultParallelism)
 
 

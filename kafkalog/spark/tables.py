@@ -16,7 +16,6 @@ from kafkalog.errors import KafkaLogError, SchemaError
 from kafkalog.schemas import table_json
 from kafkalog.spark.whole_tables import write_whole
 
-SAVED_FORMATS = ("delta", "parquet", "json")
 INPUT_COLUMN = "input_path"
 
 
@@ -61,7 +60,7 @@ def replace_rows(
     """Write the rows of `inputs` into the table, in place of those it has of them; its path.
 
     A Delta table keeps the rows of other inputs. Parquet and JSON tables are replaced as a whole,
-    and therefore refused where they hold rows of other inputs, or what is no such table.
+    and therefore refused where they hold rows of other inputs, or something else.
     """
     path = os.path.join(output, table)
     frame = with_table_schema(frame, table)
@@ -104,13 +103,13 @@ def refuse_other_inputs(
     )
     if others is None:
         raise KafkaLogError(
-            f"{path} is there and holds no table {table} in {table_format}: writing would delete "
-            "what it holds; give another --output"
+            f"{path} exists and is not a table {table} in {table_format}: writing would delete "
+            "what it holds; give another --output-dir"
         )
     if others:
         raise KafkaLogError(
             f"{path} holds rows of {', '.join(others)}: writing {table_format} would replace them; "
-            "give another --output, or use --format delta"
+            "give another --output-dir, or use --format delta"
         )
 
 
@@ -122,7 +121,7 @@ def _quoted(text: str) -> str:
 def _other_inputs(
     spark: SparkSession, path: str, table_format: str, table: str, inputs: Sequence[str]
 ) -> list[str] | None:
-    """Inputs that a table has rows of, but for those given; None for what is no such table."""
+    """Return the other inputs that a table has rows of, None if the path holds something else."""
     try:
         old = spark.read.format(table_format).schema(spark_schema(table)).load(path)
         other = old.where(~F.coalesce(F.col(INPUT_COLUMN).isin(list(inputs)), F.lit(False)))

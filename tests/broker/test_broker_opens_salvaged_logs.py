@@ -248,7 +248,7 @@ def test_what_the_job_writes_can_take_the_place_of_what_was_damaged(
     damaged_log_dir(cluster, SHORT_COPIES, unpacked("unclean.logs") / "variants", tmp_path)
     damaged = cluster.log_dir.rename(tmp_path / "damaged")
     tables = tmp_path / "tables"
-    to = ["--salvage-to", str(cluster.log_dir), "--output", str(tables), "--format", "parquet"]
+    to = ["--to", str(cluster.log_dir), "--output-dir", str(tables), "--format", "parquet"]
     assert main([str(damaged), *to, "--index-interval-bytes", "1024"]) == ExitCode.DONE
     rows = spark.read.parquet(str(tables / "salvage")).collect()
     with KafkaServer(cluster.work_dir) as server:

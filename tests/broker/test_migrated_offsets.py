@@ -71,8 +71,8 @@ def migration(
     server = KafkaServer(work / "kafka", cluster_id=CLUSTER_ID, node_id=NODE_ID, settings=_SETTINGS)
 
     def run(step: str, *arguments: str) -> dict[tuple[str, str, int], Any]:
-        given = [str(server.log_dir), "--zookeeper", str(zookeeper), "--groups", _GROUPS]
-        given += ["--output", str(work / step), "--format", "parquet", "--show", "0"]
+        given = [str(server.log_dir), "--zookeeper", str(zookeeper), "--group-pattern", _GROUPS]
+        given += ["--output-dir", str(work / step), "--format", "parquet", "--show", "0"]
         assert main([*given, *arguments]) == ExitCode.DONE
         found = spark.read.parquet(str(work / step / "offset_migration")).collect()
         return {(row.group_id, row.topic, row.partition): row for row in found}

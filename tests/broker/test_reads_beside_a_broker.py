@@ -112,7 +112,7 @@ def test_history_and_live_records_join_without_a_gap_or_a_duplicate(
 ) -> None:
     output, told = tmp_path / "tables", tmp_path / "offsets.json"
     produce(server, TOPIC, _RECORD_BYTES, _RECORDS, "lz4")
-    asked = f"--subscribe {TOPIC},empty --starting-offsets-out {told}"
+    asked = f"--topic {TOPIC} --topic empty --starting-offsets-out {told}"
     with produced_to(server, TOPIC):
         for _ in range(2):
             assert run_ingest(server.log_dir, output=output, arguments=asked) == 0

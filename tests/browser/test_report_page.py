@@ -80,7 +80,7 @@ def pages(
         if (log_dir := examples.get(name)) is None:
             # The broker of kafka39zk has two.
             log_dir = unpacked(f"{name}.logs") / "log-dirs" / ("*" if name == "kafka39zk" else "")
-        assert main([str(log_dir), "--output", str(folder)]) == 0
+        assert main([str(log_dir), "--output-dir", str(folder)]) == 0
     return found
 
 

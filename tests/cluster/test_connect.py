@@ -53,7 +53,7 @@ def test_a_job_brings_its_package_to_the_server(
     there, here = tmp_path / "there", tmp_path / "here"
     arguments = ["--format", "parquet", "--fail-on-findings"]
     done = subprocess.run(
-        [sys.executable, script, str(DAMAGED), "--output", str(there), *arguments],
+        [sys.executable, script, str(DAMAGED), "--output-dir", str(there), *arguments],
         cwd=tmp_path,
         env={**environment, "SPARK_REMOTE": server.remote},
         capture_output=True,
@@ -63,7 +63,7 @@ def test_a_job_brings_its_package_to_the_server(
     )
     assert done.returncode == ExitCode.FINDINGS, done.stderr[-4000:]
     assert done.stdout.splitlines()[-2].startswith("DAMAGED: 3 faults in 2 segments, 9,533 bytes")
-    assert main([str(DAMAGED), "--output", str(here), *arguments]) == ExitCode.FINDINGS
+    assert main([str(DAMAGED), "--output-dir", str(here), *arguments]) == ExitCode.FINDINGS
     assert faults_of(table(spark, there, "faults")) == DAMAGED_FAULTS
     reports = [
         table(spark, place, "checksum_report").orderBy("file").collect() for place in (there, here)

@@ -124,12 +124,12 @@ def test_jobs_make_the_same_tables_as_on_one_machine(
         arguments += ["--as-of", "2099-01-01T00:00:00Z"]
     script = ROOT / "jobs" / f"{job}.py"
     done = cluster.submit(
-        script, *inputs, "--output", str(tmp_path / "there"), *arguments, **shipped(packed)
+        script, *inputs, "--output-dir", str(tmp_path / "there"), *arguments, **shipped(packed)
     )
     found, said, complained = ended(done)
     assert found == code, said + complained[-4000:]
     module = __import__(f"jobs.{job}", fromlist=["main"])
-    assert module.main([*inputs, "--output", str(tmp_path / "here"), *arguments]) == code
+    assert module.main([*inputs, "--output-dir", str(tmp_path / "here"), *arguments]) == code
     for table in tables:
         there, here = (
             rows_of(spark.read.parquet(str(tmp_path / place / table)))

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from tests.support.repository import ROOT
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_JOB = re.compile(r"^(?:kafkalog job (\w+)|\.venv/bin/python jobs/(\w+)\.py) ")
+_JOB = re.compile(r"^(?:kafkalog job ([\w-]+)|\.venv/bin/python jobs/(\w+)\.py) ")
 _SECONDS = 240
 # What documents write to; in a test all of these are one directory.
 _WRITTEN_TO = re.compile(r"(?<![\w.-])/(?:tmp|mnt/(new)|(lake)|(restore))/")
@@ -141,7 +141,9 @@ class Reader:
         """A job in this process, in the tests' session: starting Spark takes longer than it."""
         told = StringIO()
         with redirect_stdout(told):
-            self._code = import_module(f"jobs.{name}").main(shlex.split(arguments))
+            self._code = import_module(f"jobs.{name.replace('-', '_')}").main(
+                shlex.split(arguments)
+            )
         return told.getvalue()
 
     def _shell(self, text: str) -> str:

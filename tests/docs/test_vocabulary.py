@@ -33,7 +33,7 @@ OWN = {
     "ls": {"--deep", "--quick"},
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "report": {"--show-keys"},
-    "salvage": {"--compact", "--compact-topics", "--index-interval-bytes", "--keep-doubtful"},
+    "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "txns": {
         *("--all", "--describe", "--find-hanging", "--list", "--max-transaction-timeout"),
         *("--open", "--stable-offsets", "--transactional-id"),
@@ -111,9 +111,8 @@ def commands() -> Iterator[Asked]:
 
 def jobs() -> Iterator[Asked]:
     for name in JOBS:
-        job = import_module(f"jobs.{name}").main
-        if isinstance(job, click.Command):
-            yield Asked(job, OWN_OF_JOBS[name.replace("_", "-")])
+        job: click.Command = import_module(f"jobs.{name}").main
+        yield Asked(job, OWN_OF_JOBS[name.replace("_", "-")])
 
 
 ALL = [*commands(), *jobs()]

@@ -195,7 +195,7 @@ def test_every_line_is_the_row_of_job_consumer_lag(
 ) -> None:
     # F310, F322: CURRENT-OFFSET, LOG-END-OFFSET, LAG, CONSUMER-ID, HOST and CLIENT-ID.
     paths = [str(path) for path in log_dirs(unpacked(f"{name}.logs"))]
-    assert main([*paths, "--output", str(tmp_path), "--format", "parquet"]) == 0
+    assert main([*paths, "--output-dir", str(tmp_path), "--format", "parquet"]) == 0
     table = spark.read.parquet(str(tmp_path / "consumer_lag"))
     # By its input a row is replaced in the next run, also that of a member without a commit.
     assert {row.input_path for row in table.select("input_path").collect()} <= set(paths)

@@ -71,9 +71,9 @@ def test_only_the_topics_that_are_named_are_salvaged(tmp_path: Path) -> None:
 
 def test_topics_are_compacted_as_by_the_job(tmp_path: Path) -> None:
     # F252 to F254.
-    given = (EXAMPLES / "kafka-4.4", "--to", tmp_path / "new", "--compact-topics")
-    code, _, err = run("salvage", *given, "shop.tx,nowhere")
-    assert (code, "option --compact-topics: got 'nowhere'" in err) == (2, True)
+    given = (EXAMPLES / "kafka-4.4", "--to", tmp_path / "new", "--compact-topic")
+    code, _, err = run("salvage", *given, "shop.tx", "--compact-topic", "nowhere")
+    assert (code, "option --compact-topic: got 'nowhere'" in err) == (2, True)
     code, out, _ = run("salvage", *given, "shop.tx")
     assert (code, "less after compaction of shop.tx; nothing was lost" in out) == (0, True)
 
@@ -122,7 +122,7 @@ def test_doubtful_batches_are_kept_on_request(
     code, out, _ = run("salvage", jumped, "--to", tmp_path / "without")
     assert (code, "LOST: 7,975 bytes in 1 range" in out) == (1, True)
     given = (jumped, "--to", tmp_path / "with", "--keep-doubtful")
-    assert run("salvage", *given, "--compact-topics", "e.w")[0] == 2
+    assert run("salvage", *given, "--compact-topic", "e.w")[0] == 2
     code, out, _ = run("salvage", *given)
     assert (code, out.endswith("; nothing was lost; 1 doubtful batch kept\n")) == (1, True)
     code, out, _ = run("check", tmp_path / "with")

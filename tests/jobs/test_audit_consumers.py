@@ -41,7 +41,7 @@ TREE = {
 
 
 def run(output: Path, *arguments: object) -> int:
-    return main([*map(str, arguments), "--output", str(output), "--format", "parquet"])
+    return main([*map(str, arguments), "--output-dir", str(output), "--format", "parquet"])
 
 
 def test_live_groups_of_a_real_ensemble(
@@ -81,7 +81,7 @@ def test_a_made_cluster_with_all_that_logs_tell(
     write_log(own, "Topic-x-0", {0: [batch(0)]})
     write_log(other, "u-0", {0: [batch(0)]})
     output = tmp_path / "tables"
-    assert run(output, newest, older, "--log-dirs", own, other) == ExitCode.DONE
+    assert run(output, newest, older, "--log-dir", own, "--log-dir", other) == ExitCode.DONE
     said = capsys.readouterr().out.splitlines()
     assert f"cluster cluster at /kafka, as of zxid 0x200: {newest}" in said
     assert f"cluster cluster at /kafka, as of zxid 0x100: {older}, not the newest" in said
@@ -122,6 +122,6 @@ def test_what_is_no_data_directory_is_unreadable_input(
     assert "holds no snapshot.* and no log.* of ZooKeeper" in capsys.readouterr().err
     folder = write_ensemble(tmp_path / "zookeeper", TREE)
     assert run(folder / "tables", folder) == ExitCode.WRONG_ARGUMENTS
-    assert run(tmp_path / "x", folder, "--log-dirs", tmp_path / "nowhere") == (
+    assert run(tmp_path / "x", folder, "--log-dir", tmp_path / "nowhere") == (
         ExitCode.UNREADABLE_INPUT
     )

@@ -103,5 +103,5 @@ def test_what_is_no_table_is_not_deleted_to_write_one(
     assert code == ExitCode.UNREADABLE_INPUT
     (_, said) = capsys.readouterr().err.splitlines()
     place = tmp_path / "checksum_report"
-    assert said.startswith(f"error: {place} is there and holds no table checksum_report in ")
+    assert said.startswith(f"error: {place} exists and is not a table checksum_report in ")
     assert file.read_text() == text

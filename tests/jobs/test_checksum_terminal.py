@@ -128,26 +128,23 @@ def test_a_path_that_is_not_there_is_unreadable_input(
 
 
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run(DAMAGED, output=tmp_path, arguments="--format csv")
-    assert caught.value.code == ExitCode.WRONG_ARGUMENTS
-    assert "argument --format: invalid choice: 'csv'" in capsys.readouterr().err
+    code = run(DAMAGED, output=tmp_path, arguments="--format csv")
+    assert code == ExitCode.WRONG_ARGUMENTS
+    assert "Invalid value for '--format': 'csv' is not one of" in capsys.readouterr().err
 
 
 def test_help_says_what_the_job_does_and_how(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(["--help"])
-    assert caught.value.code == ExitCode.DONE
+    assert main(["--help"]) == ExitCode.DONE
     told = capsys.readouterr().out
     for said in (
-        "usage: jobs/validate_checksums.py",
+        "Usage: jobs/validate_checksums.py",
         "Check every batch of every segment",
-        "--output DIR",
-        "--format {delta,parquet,json}",
-        "--mode {FAILFAST,PERMISSIVE,DROPMALFORMED}",
+        "--output-dir DIR",
+        "--format [delta|parquet|json]",
+        "--mode [FAILFAST|PERMISSIVE|DROPMALFORMED]",
         "--fail-on-findings",
-        "python jobs/validate_checksums.py /var/lib/kafka/data --output /tmp/checked",
-        "exit codes: 0 done; 1 findings",
+        "python jobs/validate_checksums.py /var/lib/kafka/data --output-dir /tmp/checked",
+        "Exit codes: 0 done; 1 findings",
     ):
         assert said in told
 

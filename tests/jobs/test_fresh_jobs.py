@@ -35,7 +35,7 @@ def test_a_job_leaves_nothing_but_its_tables_in_the_current_directory(tmp_path: 
     jars = ",".join(map(str, delta_jars()))
     shop = str(ROOT / "examples" / "shop-week")
     done = run_fresh(
-        *("ingest_topics", shop, "--output", "lake/shop", "--subscribe", "customers"),
+        *("ingest_topics", shop, "--output-dir", "lake/shop", "--topic", "customers"),
         work=tmp_path,
         submit=f"--jars {jars}",
     )
@@ -55,7 +55,7 @@ def test_a_job_that_fetches_jars_says_so_in_one_line_and_nothing_when_they_are_t
     found = "found 14 segments of 5 partitions, 367,870 bytes"
     for told in ([found, "fetching Delta's jars, once"], [found]):
         done = run_fresh(
-            *("validate_checksums", shop, "--output", "checked"),
+            *("validate_checksums", shop, "--output-dir", "checked"),
             work=tmp_path,
             submit=f"--conf spark.jars.ivy={tmp_path / 'ivy'}",
         )
@@ -74,7 +74,9 @@ def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
     )
     submit = f"--conf spark.jars.ivy={tmp_path / 'ivy'} --conf spark.jars.ivySettings={settings}"
     shop = str(ROOT / "examples" / "shop-week")
-    done = run_fresh("validate_checksums", shop, "--output", "out", work=tmp_path, submit=submit)
+    done = run_fresh(
+        "validate_checksums", shop, "--output-dir", "out", work=tmp_path, submit=submit
+    )
     assert done.returncode == ExitCode.UNREADABLE_INPUT
     assert "io.delta#delta-spark_4.2_2.13;4.4.0: not found" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: [JAVA_GATEWAY_EXITED]")
@@ -82,7 +84,7 @@ def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_an_error_in_a_task_is_told_without_pages_of_traces(tmp_path: Path) -> None:
-    arguments = ["--output", "out", "--format", "json"]
+    arguments = ["--output-dir", "out", "--format", "json"]
     done = run_fresh("reconstruct_state", str(DAMAGED), *arguments, work=tmp_path, submit="")
     assert done.returncode == ExitCode.UNREADABLE_INPUT
     assert "\n  File " not in done.stderr and "\n\tat " not in done.stderr

@@ -17,6 +17,7 @@ from tests.support.jobs.ingest_runs import (
     by_topic,
     ingested,
     manifest,
+    options_of,
     printed_ends,
     received,
     run_ingest,
@@ -61,7 +62,7 @@ def half(
     starts, ends = printed_offsets(golden, -2), printed_ends(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
     output = tmp_path_factory.mktemp("half")
-    asked = f"--until-offsets {by_topic(middle)}"
+    asked = options_of(None, middle)
     assert run_ingest(unpacked("kafka44.logs") / "log-dirs", output=output, arguments=asked) == 0
     return output
 

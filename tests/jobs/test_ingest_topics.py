@@ -12,16 +12,18 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from jobs.ingest_topics import build, parser
+from jobs.ingest_topics import build
 from kafkalog.errors import StatePositionError
-from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.jobs.tables.ingest_arguments import ingest_sources
+from kafkalog.spark.jobs.job import ExitCode, JobSettings
+from kafkalog.spark.jobs.tables.ingest_request import IngestRequest
 from kafkalog.spark.jobs.tables.ingest_table import append_records, planned_ingest_run
+from kafkalog.spark.jobs.tables.state_sources import found_sources
 from tests.support.golden.answered_offsets import printed_offsets
 from tests.support.jobs.ingest_runs import (
     by_topic,
     ingested,
     manifest,
+    options_of,
     printed_ends,
     received,
     run_ingest,
@@ -32,6 +34,18 @@ from tests.support.logs.streamed_logs import StreamedLog
 
 pytestmark = [pytest.mark.spark, needs_delta]
 
+REQUEST = IngestRequest(
+    topics=(),
+    topic_pattern=None,
+    isolation_level="read_committed",
+    stop_at="highWatermark",
+    from_ms=None,
+    until_ms=None,
+    offsets=(),
+    full_refresh=False,
+    starting_offsets_out=None,
+)
+
 
 def test_run_after_run_the_table_is_what_a_consumer_received(
     spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
@@ -41,7 +55,7 @@ def test_run_after_run_the_table_is_what_a_consumer_received(
     starts, ends = printed_offsets(golden, -2), printed_ends(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
     told = tmp_path / "starting_offsets.json"
-    assert run_ingest(logs, output=tmp_path, arguments=f"--until-offsets {by_topic(middle)}") == 0
+    assert run_ingest(logs, output=tmp_path, arguments=options_of(None, middle)) == 0
     assert run_ingest(logs, output=tmp_path, arguments=f"--starting-offsets-out {told}") == 0
     assert ingested(spark, tmp_path) == received(golden)
     # Every partition with its end as the broker told its admin client, empty ones too.
@@ -58,8 +72,7 @@ def test_a_range_once_more_changes_no_other_row(
     starts, ends = printed_offsets(golden, -2), printed_ends(golden)
     middle = {name: (starts[name] + end + 1) // 2 for name, end in ends.items()}
     assert run_ingest(logs, output=tmp_path) == 0
-    again = f"--from-offsets {by_topic(middle)} --until-offsets {by_topic(ends)}"
-    assert run_ingest(logs, output=tmp_path, arguments=again) == 0
+    assert run_ingest(logs, output=tmp_path, arguments=options_of(middle, ends)) == 0
     assert ingested(spark, tmp_path) == received(golden)
     assert run_ingest(logs, output=tmp_path) == 0
     history = spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / 'ingested_records'}`").collect()
@@ -159,12 +172,12 @@ def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> 
     log.append(2, 3)
     assert run_ingest(tmp_path / "log", output=tmp_path / "out") == 0
     log.append(2, 3)
-    given = [str(tmp_path / "log"), "--output", str(tmp_path / "out")]
-    args = parser().parse_args(given)
-    planned = planned_ingest_run(spark, args, ingest_sources(args, args.log_dirs))
+    job = JobSettings((str(tmp_path / "log"),), str(tmp_path / "out"))
+    sources = found_sources(REQUEST.options(job, job.paths))
+    planned = planned_ingest_run(spark, job.output_dir, REQUEST, sources)
     assert run_ingest(tmp_path / "log", output=tmp_path / "out") == 0
     with pytest.raises(StatePositionError, match="another run has written meanwhile"):
-        append_records(build(spark, args, planned), args, planned)
+        append_records(build(spark, job, planned), job.output_dir, planned)
     assert [row["offset"] for row in ingested(spark, tmp_path / "out")] == list(range(12))
 
 

@@ -25,7 +25,7 @@ def test_no_jvm_outlives_a_job_that_was_interrupted_while_spark_started(
     is_terminal: bool, delay_s: int, tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "kafkalog", "job", "validate_checksums", str(DAMAGED)]
-    command += ["--output", str(tmp_path / "tables"), "--format", "parquet"]
+    command += ["--output-dir", str(tmp_path / "tables"), "--format", "parquet"]
     with (tmp_path / "said").open("wb") as said:
         job = subprocess.Popen(
             command, start_new_session=True, stdout=said, stderr=said, preexec_fn=heed_ctrl_c

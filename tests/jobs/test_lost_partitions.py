@@ -62,7 +62,7 @@ def said_of_absent(log_dir: Path, told: Iterable[tuple[str, int]]) -> str:
 
 
 def arguments(tmp_path: Path, log_dir: Path) -> list[str]:
-    return [str(log_dir), "--output", str(tmp_path / "tables"), "--fail-on-findings"]
+    return [str(log_dir), "--output-dir", str(tmp_path / "tables"), "--fail-on-findings"]
 
 
 def test_the_checksum_job_counts_the_lost_log_and_names_the_lost_partition(
@@ -98,7 +98,7 @@ def test_the_plan_and_the_salvage_say_so_too(
     offsets = disk.end - disk.first_lost
     missing = f"MISSING by checkpoints or indexes: {offsets} offsets at the end of 1 partition"
     assert missing in verdict
-    assert salvage.main([*given, "--salvage-to", str(tmp_path / "new")]) == ExitCode.FINDINGS
+    assert salvage.main([*given, "--to", str(tmp_path / "new")]) == ExitCode.FINDINGS
     *_, absent, verdict, _ = capsys.readouterr().out.splitlines()
     assert absent == disk.not_there
     assert verdict.endswith("; LOST: 0 bytes in 1 range")
@@ -130,7 +130,7 @@ def test_the_report_names_both(
 def test_where_nothing_is_left_to_check_nothing_is_called_sound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(validate_checksums, "job_session", None)  # told before there is a session
+    monkeypatch.setattr("kafkalog.spark.session.job_session", None)
     log_dir = tmp_path / "logs"
     log_dir.mkdir()
     for path in (EXAMPLES / "kafka-4.4").iterdir():
@@ -139,4 +139,4 @@ def test_where_nothing_is_left_to_check_nothing_is_called_sound(
     assert validate_checksums.main(arguments(tmp_path, log_dir)) == ExitCode.UNREADABLE_INPUT
     said = capsys.readouterr()
     assert said.out.startswith(f"not there: {len(checkpoint(log_dir, 'replication'))} partitions ")
-    assert f"{log_dir}: no segment there to check" in said.err
+    assert f"{log_dir}: there is no segment to check" in said.err

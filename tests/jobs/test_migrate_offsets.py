@@ -53,7 +53,14 @@ def run(unpacked: Callable[[str], Path], log_dir: Path, tmp_path: Path) -> Run:
     data_dir = unpacked("kafka010.zookeeper") / "zookeeper-live"
 
     def migrate(*arguments: object, logs: Path = log_dir) -> int:
-        given = ["--zookeeper", data_dir, "--output", tmp_path / "tables", "--format", "parquet"]
+        given = [
+            "--zookeeper",
+            data_dir,
+            "--output-dir",
+            tmp_path / "tables",
+            "--format",
+            "parquet",
+        ]
         return main([str(logs), *map(str, (*given, *arguments))])
 
     return migrate
@@ -149,7 +156,7 @@ def test_what_is_written_goes_on_where_the_logs_end(
     # F475, F477, F480 to F484
     copy, target, commands = tmp_path / "copy", tmp_path / "segments", tmp_path / "commands.txt"
     shutil.copytree(log_dir, copy)
-    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old"]
+    moving = [VOUCHED, "--allow-active-groups", "--group-pattern", "g-old"]
     writing = ["--write-segments", target, "--write-zookeeper-commands", commands]
     assert run(*moving, *writing, logs=copy) == ExitCode.DONE
     assert len(list(target.iterdir())) > 1
@@ -185,7 +192,7 @@ def test_groups_whose_partition_was_not_given_are_neither_compared_nor_moved(
     shutil.copytree(log_dir, copy)
     lost = offsets_partition_of("old.g-old-zk", PARTITIONS)
     shutil.rmtree(copy / f"__consumer_offsets-{lost}")
-    moving = [VOUCHED, "--allow-active-groups", "--groups", "g-old"]
+    moving = [VOUCHED, "--allow-active-groups", "--group-pattern", "g-old"]
     assert run(*moving, "--write-segments", target, logs=copy) == ExitCode.DONE
     fault = f"__consumer_offsets-{lost} of broker 0 is missing"
     by_group = phases(spark, tmp_path)

@@ -35,7 +35,7 @@ def test_the_table_says_what_a_broker_did_to_each_copy(
     # F113 to F124; T3, T4.
     log_dir = one_log_dir(unpacked("unclean.logs") / "variants", said, tmp_path / "logs")
     output = tmp_path / "tables"
-    code = main([str(log_dir), "--output", str(output), *ARGUMENTS, "--fail-on-findings"])
+    code = main([str(log_dir), "--output-dir", str(output), *ARGUMENTS, "--fail-on-findings"])
     assert code == ExitCode.FINDINGS
     plan = table(spark, output, "recovery_plan")
     assert plan.schema == written_schema("recovery_plan")
@@ -86,7 +86,7 @@ def test_a_cleanly_stopped_broker_loses_nothing(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log_dir = EXAMPLES / "kafka-4.4"
-    arguments = [str(log_dir), "--output", str(tmp_path), *ARGUMENTS, "--shutdown", "clean"]
+    arguments = [str(log_dir), "--output-dir", str(tmp_path), *ARGUMENTS, "--shutdown", "clean"]
     assert main([*arguments, "--fail-on-findings"]) == ExitCode.DONE
     assert "nothing is lost" in capsys.readouterr().out
     sequences = table(spark, tmp_path, "producer_sequences")

@@ -36,7 +36,7 @@ AT_MS = 1_700_000_000_000
 def test_the_page_about_a_damaged_disk(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = [str(DAMAGED), "--output", str(tmp_path / "new"), "--fail-on-findings"]
+    arguments = [str(DAMAGED), "--output-dir", str(tmp_path / "new"), "--fail-on-findings"]
     assert main(arguments) == ExitCode.FINDINGS
     said = capsys.readouterr().out.splitlines()
     size = sum(path.stat().st_size for path in DAMAGED.glob("*/*.log"))
@@ -57,12 +57,14 @@ def test_the_page_about_a_damaged_disk(
 def test_arguments_that_cannot_be_meant_are_refused(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([str(DAMAGED), "--output", str(DAMAGED / "e.w-0")]) == ExitCode.WRONG_ARGUMENTS
-    assert "--output" in capsys.readouterr().err
+    assert main([str(DAMAGED), "--output-dir", str(DAMAGED / "e.w-0")]) == ExitCode.WRONG_ARGUMENTS
+    assert "--output-dir" in capsys.readouterr().err
     clusters = [str(DAMAGED), str(EXAMPLES / "kafka-4.4")]
-    assert main([*clusters, "--output", str(tmp_path)]) == ExitCode.WRONG_ARGUMENTS
+    assert main([*clusters, "--output-dir", str(tmp_path)]) == ExitCode.WRONG_ARGUMENTS
     assert "allowed: log directories of one cluster" in capsys.readouterr().err
-    assert main([str(tmp_path / "none"), "--output", str(tmp_path)]) == ExitCode.UNREADABLE_INPUT
+    assert (
+        main([str(tmp_path / "none"), "--output-dir", str(tmp_path)]) == ExitCode.UNREADABLE_INPUT
+    )
 
 
 def test_keys_are_counted_by_topic_and_shown_only_when_asked(spark: SparkSession) -> None:

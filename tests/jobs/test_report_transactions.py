@@ -45,7 +45,7 @@ def told_by_command(log_dir: Path, *arguments: object) -> set[tuple[Any, ...]]:
 
 
 def run(log_dir: Path, output: Path, *arguments: object) -> int:
-    given = ["--output", output, "--format", "parquet", *arguments]
+    given = ["--output-dir", output, "--format", "parquet", *arguments]
     return main([str(log_dir), *map(str, given)])
 
 
@@ -116,7 +116,7 @@ def test_an_old_transaction_that_no_coordinator_knows_hangs(
     spark: SparkSession, hung: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended: list[Outcome] = [(0, "committed", None), (6, "aborted", None)]
-    given = ("--fail-on-findings", "--max-transaction-timeout", 1, "--at")
+    given = ("--fail-on-findings", "--max-transaction-timeout", 1, "--as-of")
     assert run(hung, tmp_path, *given, LAST_MS + MINUTE_MS) == ExitCode.DONE
     report = table(spark, tmp_path, "transaction_report")
     assert outcomes(report) == [*ended, (12, "open", "recent")]

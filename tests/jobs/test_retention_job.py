@@ -9,7 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.plan_retention import main
-from kafkalog.spark.jobs.job import ExitCode, argument_time_ms
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options.click_options import Time
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.logs.samples import batch
@@ -30,7 +31,7 @@ def log_dir(tmp_path: Path) -> Path:
 
 def run(log_dir: Path, *arguments: object) -> int:
     output = log_dir.parent / "tables"
-    given = ["--output", output, "--format", "parquet", *arguments]
+    given = ["--output-dir", output, "--format", "parquet", *arguments]
     return main([str(log_dir), *map(str, given)])
 
 
@@ -43,7 +44,7 @@ def test_the_table_and_the_sizes_freed(
             {"orders": {"cleanup.policy": "delete", "retention.ms": 1, "retention.bytes": -1}}
         )
     )
-    assert run(log_dir, "--topic-config", configs, "--at", "1970-01-01T00:00:01.004") == 0
+    assert run(log_dir, "--topic-config", configs, "--as-of", "1970-01-01T00:00:01.004") == 0
     said = capsys.readouterr().out.splitlines()
     size = (log_dir / "orders-0" / f"{0:020d}.log").stat().st_size
     rows = table(spark, log_dir.parent / "tables", "retention_plan")
@@ -64,7 +65,7 @@ def test_the_table_and_the_sizes_freed(
 def test_findings_are_timestamps_in_the_future(spark: SparkSession, log_dir: Path) -> None:
     server = log_dir.parent / "server.properties"
     server.write_text("log.retention.ms=1\n")
-    given = ("--server-properties", server, "--fail-on-findings", "--at")
+    given = ("--server-properties", server, "--fail-on-findings", "--as-of")
     assert run(log_dir, *given, 1001) == ExitCode.FINDINGS
     assert run(log_dir, *given, 1_000_000) == ExitCode.DONE
 
@@ -88,13 +89,11 @@ def test_a_setting_that_kafka_refuses_is_a_wrong_argument(
     ],
 )
 def test_times_are_milliseconds_or_iso_8601_in_utc(text: str, expected: int) -> None:
-    assert argument_time_ms(text) == expected
+    assert Time().convert(text, None, None) == expected
 
 
 def test_what_is_no_time_is_a_wrong_argument(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as caught:
-        run(tmp_path, "--at", "tomorrow")
-    assert caught.value.code == ExitCode.WRONG_ARGUMENTS
-    assert "argument --at: 'tomorrow' is no time" in capsys.readouterr().err
+    assert run(tmp_path, "--as-of", "tomorrow") == ExitCode.WRONG_ARGUMENTS
+    assert "Invalid value for '--as-of': 'tomorrow' is no time" in capsys.readouterr().err

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 
 def arguments(tmp_path: Path, *log_dirs: Path) -> list[str]:
-    to = ["--salvage-to", str(tmp_path / "new"), "--output", str(tmp_path / "tables")]
+    to = ["--to", str(tmp_path / "new"), "--output-dir", str(tmp_path / "tables")]
     return [*map(str, log_dirs), *to, "--format", "parquet"]
 
 
@@ -105,9 +105,9 @@ def test_tables_are_not_written_into_the_new_log_dir(
 ) -> None:
     # A broker takes each directory in its log directory for a partition, and would not start.
     given = arguments(tmp_path, DAMAGED)
-    given[given.index("--output") + 1] = str(tmp_path / "new" / "tables")
+    given[given.index("--output-dir") + 1] = str(tmp_path / "new" / "tables")
     assert main(given) == ExitCode.WRONG_ARGUMENTS
-    said = f"option --output: got '{tmp_path}/new/tables', allowed: a directory outside of"
+    said = f"option --output-dir: got '{tmp_path}/new/tables', allowed: a directory outside of"
     assert said in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
@@ -117,9 +117,9 @@ def test_tables_of_other_inputs_are_refused_before_anything_is_written(
 ) -> None:
     assert main(arguments(tmp_path, DAMAGED)) == ExitCode.DONE
     again = arguments(tmp_path, EXAMPLES / "kafka-0.10")
-    again[again.index("--salvage-to") + 1] = str(tmp_path / "newer")
+    again[again.index("--to") + 1] = str(tmp_path / "newer")
     assert main(again) == ExitCode.UNREADABLE_INPUT
-    assert "give another --output" in capsys.readouterr().err
+    assert "give another --output-dir" in capsys.readouterr().err
     assert not (tmp_path / "newer").exists()
 
 
@@ -170,9 +170,12 @@ def test_topics_can_be_named_to_be_compacted(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = arguments(tmp_path, EXAMPLES / "kafka-4.4")
-    assert main([*given, "--compact-topics", "shop.tx,nowhere"]) == ExitCode.WRONG_ARGUMENTS
-    assert "option --compact-topics: got 'nowhere'" in capsys.readouterr().err
-    assert main([*given, "--compact-topics", "shop.tx"]) == ExitCode.DONE
+    assert (
+        main([*given, "--compact-topic", "shop.tx", "--compact-topic", "nowhere"])
+        == ExitCode.WRONG_ARGUMENTS
+    )
+    assert "option --compact-topic: got 'nowhere'" in capsys.readouterr().err
+    assert main([*given, "--compact-topic", "shop.tx"]) == ExitCode.DONE
     assert "less after compaction of shop.tx;" in capsys.readouterr().out
 
 

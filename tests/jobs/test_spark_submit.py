@@ -46,7 +46,7 @@ def test_spark_submit_runs_the_job(spark: SparkSession, tmp_path: Path) -> None:
         *(part for key, value in settings.items() for part in ("--conf", f"{key}={value}")),
         str(ROOT / "jobs" / "validate_checksums.py"),
         str(DAMAGED),
-        "--output",
+        "--output-dir",
         str(tmp_path / "tables"),
         "--fail-on-findings",
     ]

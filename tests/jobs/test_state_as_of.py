@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from tests.support.spark.kafka_logs import write_log
 
 pytestmark = pytest.mark.spark
 
-AS_ASKED = "--format parquet --isolation-level read_uncommitted --subscribe"
+AS_ASKED = "--format parquet --isolation-level read_uncommitted --topic"
 
 
 def state_before(golden: Path, topic: str, ends: dict[int, int]) -> State:
@@ -40,8 +39,8 @@ def test_state_at_offsets(
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
     topic = "shop.multi-3-part-0"
     ends = {0: 700, 1: 0, 2: 1300}
-    offsets = json.dumps({topic: {str(p): end for p, end in ends.items()}}, separators=(",", ":"))
-    arguments = f"{AS_ASKED} {topic} --as-of-offset {offsets}"
+    offsets = [f"--as-of-offset {topic}-{partition}={end}" for partition, end in ends.items()]
+    arguments = " ".join([AS_ASKED, topic, *offsets])
     assert run_state(logs / "log-dirs", output=tmp_path, arguments=arguments) == ExitCode.DONE
     assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
 
@@ -55,7 +54,7 @@ def test_state_at_a_time(
     topic = "shop.codec-zstd"
     time_ms = consumed(golden, topic, "read_uncommitted")[nth]["timestamp"]
     ends = first_late_offsets(golden, topic, time_ms)
-    arguments = f"{AS_ASKED} {topic} --as-of-time {time_ms}"
+    arguments = f"{AS_ASKED} {topic} --as-of {time_ms}"
     assert run_state(logs / "log-dirs", output=tmp_path, arguments=arguments) == ExitCode.DONE
     assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
 

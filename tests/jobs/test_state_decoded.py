@@ -88,7 +88,7 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
     ]
     write_records(tmp_path / "logs", "_schemas-0", SCHEMAS)
     write_records(tmp_path / "logs", "orders-0", orders)
-    arguments = f"{AS_ASKED} --subscribe orders --key-format string --value-format confluent-avro"
+    arguments = f"{AS_ASKED} --topic orders --key-format string --value-format confluent-avro"
     assert (
         run_state(tmp_path / "logs", output=tmp_path / "out", arguments=arguments) == ExitCode.DONE
     )
@@ -201,7 +201,7 @@ def test_ids_that_lead_to_no_schema_are_wrong_arguments(
 ) -> None:
     write_records(tmp_path / "logs", "_schemas-0", SCHEMAS)
     write_records(tmp_path / "logs", "orders-0", [(b"1", behind_id(9, b"2"))])
-    given = f"{AS_ASKED} --subscribe orders --value-format confluent-avro {arguments}"
+    given = f"{AS_ASKED} --topic orders --value-format confluent-avro {arguments}"
     done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
     assert (done, said in capsys.readouterr().err) == (ExitCode.WRONG_ARGUMENTS, True)
 
@@ -274,7 +274,7 @@ def test_without_its_jar_avro_says_what_to_add(tmp_path: Path) -> None:
     # A session of its own, without the jars that the tests' one has.
     write_records(tmp_path / "logs", "plain-0", [(b"1", b"\x02")])
     job, output = str(ROOT / "jobs" / "reconstruct_state.py"), str(tmp_path / "out")
-    given = [*AS_ASKED.split(), "--output", output, "--value-format", "avro"]
+    given = [*AS_ASKED.split(), "--output-dir", output, "--value-format", "avro"]
     environment = {name: text for name, text in os.environ.items() if "SPARK" not in name}
     done = subprocess.run(
         [sys.executable, job, str(tmp_path / "logs"), *given, "--value-schema", '"long"'],

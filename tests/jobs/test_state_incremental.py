@@ -13,9 +13,9 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 
-from jobs.reconstruct_state import build, parser
-from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.spark.jobs.tables.state_arguments import state_options, state_settings
+from jobs.reconstruct_state import build
+from kafkalog.spark.jobs.job import ExitCode, JobSettings
+from kafkalog.spark.jobs.tables.state_request import StateRequest
 from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_sources
 from kafkalog.spark.jobs.tables.state_table import write_tables
 from kafkalog.views.planning.state_positions import StatePositions, incremental_run
@@ -174,12 +174,21 @@ def test_a_range_that_was_read_before_changes_nothing(
     assert state_in(spark, output, "delta") == expected
 
     again = old if keep else new
-    args = parser().parse_args([str(again), "--output", str(output), *asked.split()])
-    settings = state_settings(args)
-    sources = state_sources(state_options(args, [str(again)]))
-    planned = incremental_run(StatePositions(settings), settings, sources)
+    job = JobSettings((str(again),), str(output))
+    request = StateRequest(
+        topics=(),
+        topic_pattern=None,
+        isolation_level="read_uncommitted",
+        stop_at="highWatermark",
+        as_of=None,
+        as_of_offsets=(),
+        keep_tombstones=keep,
+        full_refresh=False,
+    )
+    sources = state_sources(request.options(job, job.paths))
+    planned = incremental_run(StatePositions(request.settings), request.settings, sources)
     places = sources_frame(spark, sources)
-    write_tables(build(spark, args, planned, places), places, args, [str(again)], planned)
+    write_tables(build(spark, job, planned, places), places, job, [str(again)], planned)
     assert len(history(spark, output)) == 2
     assert state_in(spark, output, "delta") == expected
 

@@ -39,7 +39,7 @@ def test_state_is_that_of_replaying_what_a_consumer_received(
     logs, golden = unpacked(f"{name}.logs"), unpacked(f"{name}.golden")
     places = logs.glob(LOG_DIRS.get(name, "log-dirs"))
     level = "read_committed" if consumer == "read_committed" else "read_uncommitted"
-    arguments = f"--format parquet --isolation-level {level} --subscribe *"
+    arguments = f"--format parquet --isolation-level {level} --topic *"
     assert run_state(*places, output=tmp_path, arguments=arguments) == ExitCode.DONE
     found = state_in(spark, tmp_path)
     expected = consumed_state(golden, topics(golden, consumer), consumer)

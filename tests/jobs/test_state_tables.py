@@ -103,11 +103,11 @@ def test_records_without_a_key_are_counted_in_every_run(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ("--as-of-offset 3", ExitCode.WRONG_ARGUMENTS, "all of orders-0, users-0"),
-        ("--subscribe orders --as-of-offset 7", ExitCode.UNREADABLE_INPUT, "offset 7 of orders-0"),
-        ('--as-of-offset {"orders":{"0":3}}', ExitCode.WRONG_ARGUMENTS, "orders-0, users-0"),
-        ("--as-of-offset {", ExitCode.WRONG_ARGUMENTS, "option --as-of-offset: got '{'"),
-        ("--subscribe payments", ExitCode.WRONG_ARGUMENTS, "option --subscribe: got 'payments'"),
+        ("--as-of-offset 3", ExitCode.WRONG_ARGUMENTS, "for each of orders-0, users-0"),
+        ("--topic orders --as-of-offset 7", ExitCode.UNREADABLE_INPUT, "offset 7 of orders-0"),
+        ("--as-of-offset orders-0=3", ExitCode.WRONG_ARGUMENTS, "orders-0, users-0"),
+        ("--as-of-offset {", ExitCode.WRONG_ARGUMENTS, "'--as-of-offset': '{' is not TOPIC-"),
+        ("--topic payments", ExitCode.WRONG_ARGUMENTS, "option --topic: got 'payments'"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_said_before_anything_is_read(

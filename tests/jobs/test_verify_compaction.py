@@ -32,7 +32,7 @@ def add_users(place: Path, *keys: bytes, checkpoint: int) -> Path:
 
 
 def run(log_dir: Path, *arguments: object) -> int:
-    given = ["--output", log_dir.parent / "tables", "--format", "parquet", *arguments]
+    given = ["--output-dir", log_dir.parent / "tables", "--format", "parquet", *arguments]
     return main([str(log_dir), *map(str, given)])
 
 
@@ -41,7 +41,7 @@ def test_a_duplicate_is_a_row_and_an_exit_code(
 ) -> None:
     # F255.
     log_dir = add_users(tmp_path / "logs", b"a", b"a", b"b", checkpoint=2)
-    assert run(log_dir, "--fail-on-findings", "--at", 5) == ExitCode.FINDINGS
+    assert run(log_dir, "--fail-on-findings", "--as-of", 5) == ExitCode.FINDINGS
     said = capsys.readouterr().out
     assert "1 compacted partition; BROKEN: 1 error, 0 warnings in 1 partition;" in said
     report = table(spark, tmp_path / "tables", "compaction_report")
@@ -117,6 +117,6 @@ def test_cleaned_logs_of_a_real_broker(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # F255 to F258.
-    given = ["--output", str(tmp_path), "--format", "parquet", "--fail-on-findings"]
+    given = ["--output-dir", str(tmp_path), "--format", "parquet", "--fail-on-findings"]
     assert main([str(EXAMPLES / "kafka-4.4"), *given]) == ExitCode.DONE
     assert "60 cleaned records as the cleaner promises" in capsys.readouterr().out

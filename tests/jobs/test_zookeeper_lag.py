@@ -57,7 +57,7 @@ def lag_of_0_10(
     spark: SparkSession, unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory
 ) -> list[Row]:
     output = tmp_path_factory.mktemp("lag")
-    given = [*inputs(unpacked, "kafka010"), "--output", str(output), "--format", "parquet"]
+    given = [*inputs(unpacked, "kafka010"), "--output-dir", str(output), "--format", "parquet"]
     assert consumer_lag.main(given) == ExitCode.DONE
     found = table(spark, output, "consumer_lag")
     assert found.schema == written_schema("consumer_lag")
@@ -111,7 +111,7 @@ def test_the_transaction_logs_are_the_history(
     spark: SparkSession, unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # F490; the oldest brokers kept no times in their logs, so that only the end is told of then.
-    given = [*inputs(unpacked, "kafka08"), "--output", str(tmp_path), "--format", "parquet"]
+    given = [*inputs(unpacked, "kafka08"), "--output-dir", str(tmp_path), "--format", "parquet"]
     assert lag_history.main(given) in (ExitCode.DONE, ExitCode.FINDINGS)
     found = table(spark, tmp_path, "lag_history")
     assert found.schema == written_schema("lag_history")

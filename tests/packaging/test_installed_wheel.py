@@ -57,7 +57,7 @@ def test_the_command_is_there(environment: Path) -> None:
 
 
 def test_what_spark_submit_needs_is_in_the_installation(environment: Path) -> None:
-    said = run(environment, "kafkalog", "job", "--spark-submit", "consumer_lag", "DIR", "--x")
+    said = run(environment, "kafkalog", "job", "--spark-submit", "consumer-lag", "DIR", "--x")
     option, settings, job, *arguments = said.stdout.split()
     assert (option, arguments) == ("--properties-file", ["DIR", "--x"])
     (package,) = environment.glob("lib/python*/site-packages/kafkalog")
@@ -67,18 +67,18 @@ def test_what_spark_submit_needs_is_in_the_installation(environment: Path) -> No
 
 
 def test_a_job_tells_its_own_arguments(environment: Path) -> None:
-    said = run(environment, "kafkalog", "job", "validate_checksums", "--help")
-    assert said.stdout.startswith("usage: kafkalog job validate_checksums ")
-    assert "\n  kafkalog job validate_checksums /var/lib/kafka/data --output" in said.stdout
-    wrong = run(environment, "kafkalog", "job", "validate_checksums", "DIR")
+    said = run(environment, "kafkalog", "job", "validate-checksums", "--help")
+    assert said.stdout.startswith("Usage: kafkalog job validate-checksums ")
+    assert "\n  kafkalog job validate-checksums /var/lib/kafka/data --output-dir" in said.stdout
+    wrong = run(environment, "kafkalog", "job", "validate-checksums", "DIR")
     assert wrong.returncode == 2
-    assert "error: the following arguments are required: --output" in wrong.stderr
+    assert "Error: Missing option '--output-dir'." in wrong.stderr
 
 
 def test_a_job_that_is_none_is_answered_with_those_that_there_are(environment: Path) -> None:
     said = run(environment, "kafkalog", "job", "validate")
     assert said.returncode == 2
-    assert "validate_checksums" in said.stderr and "consumer_lag" in said.stderr
+    assert "validate-checksums" in said.stderr and "consumer-lag" in said.stderr
 
 
 PROGRAM = """
@@ -92,7 +92,7 @@ import kafkalog
 from kafkalog.command_line.main import main
 found = [[row.offset, row.value.decode()] for row in rows]
 Path(output).write_text(json.dumps([kafkalog.__file__, found]))
-sys.argv = ["kafkalog", "job", "validate_checksums", log_dir, "--output", output + ".tables",
+sys.argv = ["kafkalog", "job", "validate-checksums", log_dir, "--output-dir", output + ".tables",
             "--format", "json", "--fail-on-findings"]
 main()
 """

@@ -58,8 +58,8 @@ def tables(output: Path, written: str, as_if: str) -> dict[str, list[str]]:
     [
         ("validate_checksums", []),
         ("consumer_lag", ["--as-of", "1795309918000"]),
-        ("report_transactions", ["--at", "1795309918000"]),
-        ("verify_compaction", ["--at", "1795309918000"]),
+        ("report_transactions", ["--as-of", "1795309918000"]),
+        ("verify_compaction", ["--as-of", "1795309918000"]),
     ],
 )
 def test_a_job_makes_the_same_tables(
@@ -70,9 +70,16 @@ def test_a_job_makes_the_same_tables(
     # Files in a store have whole seconds.
     for path in folder.rglob("*"):
         os.utime(path, (1_795_000_000, 1_795_000_000))
-    run(job, uri, "--output", str(tmp_path / "remote"), *arguments)
+    run(job, uri, "--output-dir", str(tmp_path / "remote"), *arguments)
     main = importlib.import_module(f"jobs.{job}").main
-    local = [str(folder), "--output", str(tmp_path / "local"), "--format", "parquet", *arguments]
+    local = [
+        str(folder),
+        "--output-dir",
+        str(tmp_path / "local"),
+        "--format",
+        "parquet",
+        *arguments,
+    ]
     assert main(local) == 0
     expected = tables(tmp_path / "local", "", "")
     assert tables(tmp_path / "remote", uri, str(folder)) == expected
@@ -88,10 +95,10 @@ def test_salvage_reads_a_store_and_writes_a_disk(
 
     uri, folder = store.bucket(EXAMPLES / "damaged")
     targets = [tmp_path / "salvaged-remote", tmp_path / "salvaged-local"]
-    output = ["--output", str(tmp_path / "tables")]
-    run("salvage", uri, *output, "--salvage-to", str(targets[0]))
-    local = [str(folder), *output, "--salvage-to", str(targets[1]), "--format", "json"]
-    main([*local[:1], "--output", str(tmp_path / "more"), *local[3:]])
+    output = ["--output-dir", str(tmp_path / "tables")]
+    run("salvage", uri, *output, "--to", str(targets[0]))
+    local = [str(folder), *output, "--to", str(targets[1]), "--format", "json"]
+    main([*local[:1], "--output-dir", str(tmp_path / "more"), *local[3:]])
     remote, on_disk = (
         {str(path.relative_to(each)): path.read_bytes() for path in each.rglob("*.log")}
         for each in targets
@@ -104,7 +111,7 @@ def test_salvage_reads_a_store_and_writes_a_disk(
 @needs_delta
 def test_the_ingest_takes_from_a_store_what_is_new(store: Store, tmp_path: Path) -> None:
     uri, _ = store.bucket(EXAMPLES / "kafka-4.4")
-    output = ["--output", str(tmp_path / "tables"), "--subscribe", "shop.tx"]
+    output = ["--output-dir", str(tmp_path / "tables"), "--topic", "shop.tx"]
     assert "528 offsets" in run("ingest_topics", uri, *output, table_format="delta")
     assert "nothing is new" in run("ingest_topics", uri, *output, table_format="delta")
 
@@ -115,5 +122,5 @@ def test_an_output_within_what_is_read_is_refused(
     from jobs.validate_checksums import main
 
     uri, _ = store.bucket(EXAMPLES / "kafka-4.4")
-    assert main([uri, "--output", uri.replace("s3:", "s3a:") + "/tables"]) == 2
+    assert main([uri, "--output-dir", uri.replace("s3:", "s3a:") + "/tables"]) == 2
     assert "a directory outside of" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from kafkalog.analysis.cluster_metadata import (
     records_in_force,
 )
 from kafkalog.analysis.lag.offsets_partitions import offsets_partition, with_offsets_partition
-from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
+from kafkalog.spark.topic_views import commits_complete_from
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from tests.support.golden.described_groups import printed_states

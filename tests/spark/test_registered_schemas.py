@@ -16,7 +16,7 @@ from kafkalog.messages.payload_formats import (
     ProtobufFormat,
     SchemaUse,
 )
-from kafkalog.spark.jobs.decoding.decoding_arguments import DecodingRequest, PayloadKind
+from kafkalog.spark.jobs.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
 from tests.support.messages.registry_records import reference, registered, removed
 from tests.support.spark.avro_jar import needs_avro

@@ -27,7 +27,7 @@ def test_a_data_log_dir_is_read_with_its_data_dir(spark: SparkSession, tmp_path:
     given = zookeeper_input([str(data), str(logs)], "FAILFAST")
     assert given.inputs == (str(data),)
     with pytest.raises(OptionError):
-        refuse_inside("--output", str(logs / "tables"), given.paths)
+        refuse_inside("--output-dir", str(logs / "tables"), given.paths)
     found = ZookeeperLag(spark, given, [None])
     assert found.cluster.zxid == 0x101
     (row,) = found.view("consumer_offsets").collect()

@@ -39,7 +39,7 @@ def test_a_job_writes_its_tables_and_ends_with_exit_code_3(
 ) -> None:
     disk.fail_pages(logs / SEGMENT, 2)
     disk.fail_open(logs / "customers-0", "denied")
-    arguments = [logs, "--output", tmp_path / "tables", "--format", "parquet", "--show", "0"]
+    arguments = [logs, "--output-dir", tmp_path / "tables", "--format", "parquet", "--show", "0"]
     ended = disk.job("validate_checksums", arguments)
     assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
     faults = pq.read_table(tmp_path / "tables" / "faults").to_pylist()
@@ -59,7 +59,7 @@ def test_a_job_that_spark_submit_starts_ends_with_exit_code_3_too(
     # Its JVM, whose environment tasks have, is there before the job.
     disk.fail_pages(logs / SEGMENT, 2)
     submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
-    arguments = [logs, "--output", tmp_path / "tables", "--format", "parquet", "--show", "0"]
+    arguments = [logs, "--output-dir", tmp_path / "tables", "--format", "parquet", "--show", "0"]
     ended = disk.run(*submit, "jobs/validate_checksums.py", *map(str, arguments))
     assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
     # It writes what the job writes to stderr to stdout.

@@ -33,7 +33,7 @@ def no_faults(folder: str) -> int:
 with DAG(
     "kafkalog_checksums",
     description="Which bytes of the logs are sound",
-    # The interval's end is when it runs: the disks are told of as they are then.
+    # The interval's end is when it runs: the check is of the disks at that time.
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     # The disks of the past cannot be checked any more.
@@ -42,6 +42,6 @@ with DAG(
     **ONE_AFTER_ANOTHER,
 ):
     checked = kafkalog_job(
-        "validate_checksums", [LOGS, "--output", FOLDER, "--format", "json", "--show", "0"]
+        "validate_checksums", [LOGS, "--output-dir", FOLDER, "--format", "json", "--show", "0"]
     )
     checked >> no_faults(f"{FOLDER}/faults")

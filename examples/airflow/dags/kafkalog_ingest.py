@@ -14,8 +14,8 @@ def ingest_arguments(
 ) -> list[Any]:
     """A scheduled run takes what is new up to the end of its interval, and is done at once where a
     run after it was there first. A backfill writes its interval once more, say after damage that
-    was passed over has been mended."""
-    arguments = [kafkalog["logs"], "--output", f"{kafkalog['output']}/ingest"]
+    was skipped has been repaired."""
+    arguments = [kafkalog["logs"], "--output-dir", f"{kafkalog['output']}/ingest"]
     if run_type == "backfill":
         arguments += ["--from-time", start.isoformat()]
     return [*arguments, "--until-time", end.isoformat(), "--fail-on-findings", "--show", "0"]

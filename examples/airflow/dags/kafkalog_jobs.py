@@ -1,6 +1,6 @@
 """What the DAGs of kafkalog have in common: where things are, and what an exit code means.
 
-Where things are stands in the Airflow variable `kafkalog` (README.md).
+The Airflow variable `kafkalog` holds the paths (README.md).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def kafkalog_job(job: str, arguments: Sequence[str] | str, **others: Any) -> Spa
         application=f"{_PACKAGE}/jobs/{job}.py",
         application_args=arguments if isinstance(arguments, str) else list(arguments),
         properties_file=f"{_PACKAGE}/conf/spark-defaults.conf",
-        # Spark would tell of each of its steps, a thousand lines, in the task's log.
+        # Spark would log each of its steps, a thousand lines, in the task's log.
         conf={
             "spark.driver.extraJavaOptions": "-Dlog4j2.configurationFile="
             f"{_PACKAGE}/conf/log4j2.properties"

@@ -12,7 +12,7 @@ with DAG(
     description="Lag and status of consumer groups",
     schedule=CronDataIntervalTimetable("0 * * * *", timezone="UTC"),
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    # An hour that was missed is a backfill: the offsets topic tells of it, as far back as it goes.
+    # An hour that was missed is a backfill: the offsets topic has it, as far back as it goes.
     catchup=False,
     tags=["kafkalog"],
     **ONE_AFTER_ANOTHER,
@@ -21,11 +21,11 @@ with DAG(
         "lag_history",
         [
             LOGS,
-            "--output",
+            "--output-dir",
             f"{OUTPUT}/lag/{{{{ data_interval_start | ts_nodash }}}}",
-            "--since",
+            "--from-time",
             "{{ data_interval_start | ts }}",
-            "--until",
+            "--until-time",
             "{{ data_interval_end | ts }}",
             "--every",
             "5m",

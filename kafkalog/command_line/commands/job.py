@@ -21,9 +21,9 @@ Jobs:
 
 \b
 Examples:
-  kafkalog job validate_checksums /var/lib/kafka/data --output /tmp/checked --format parquet
-  kafkalog job consumer_lag --help
-  spark-submit --master yarn $(kafkalog job --spark-submit consumer_lag) LOG_DIR --output DIR
+  kafkalog job validate-checksums /var/lib/kafka/data --output-dir /tmp/checked --format parquet
+  kafkalog job consumer-lag --help
+  spark-submit --master yarn $(kafkalog job --spark-submit consumer-lag) PATH --output-dir DIR
 
 \b
 Jobs need Java 17. Their tables, arguments and exit codes: docs/reference/jobs.md.
@@ -31,13 +31,15 @@ Jobs need Java 17. Their tables, arguments and exit codes: docs/reference/jobs.m
 
 
 def job_titles() -> dict[str, str]:
-    """The jobs that there are, by name, with what each says of itself in its first line."""
+    """Return the jobs by name, each with the first line of its docstring."""
     files = sorted(resource("jobs").iterdir(), key=lambda entry: entry.name)
     titles: dict[str, str] = {}
     for file in files:
         if file.name.endswith(".py"):
             with file.open(encoding="utf-8") as text:
-                titles[file.name.removesuffix(".py")] = text.readline().strip('"\n')
+                titles[file.name.removesuffix(".py").replace("_", "-")] = text.readline().strip(
+                    '"\n'
+                )
     return titles
 
 
@@ -53,14 +55,14 @@ _TITLES = job_titles()
 
 @click.command(
     epilog=_epilog(_TITLES),
-    # What stands behind the job's name is the job's.
+    # Arguments after the job's name are the job's.
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option(
     "--spark-submit",
     "is_for_submit",
     is_flag=True,
-    help="Run nothing: print what to put behind spark-submit, kafkalog's settings and the file.",
+    help="Run nothing: print the arguments for spark-submit, kafkalog's settings and the file.",
 )
 @click.argument("name", type=click.Choice(list(_TITLES)), metavar="NAME")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
@@ -74,11 +76,11 @@ def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
 
 
 def run_job_file(name: str, arguments: Sequence[str]) -> int:
-    """Run a job in this process; its exit code."""
+    """Run a job in this process; return its exit code."""
     sys.argv = [f"{_STARTED_AS} {name}", *arguments]
     code: int = runpy.run_path(_path(name))["main"](arguments)
     return code
 
 
 def _path(name: str) -> str:
-    return str(resource("jobs", f"{name}.py"))
+    return str(resource("jobs", f"{name.replace('-', '_')}.py"))

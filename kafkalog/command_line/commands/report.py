@@ -56,7 +56,6 @@ def report(
     transactions and retention."""
     if not _has_java():
         return tell_error(_NO_JAVA, ExitCode.UNREADABLE_INPUT)
-    options["output"], options["at"] = options.pop("output_dir"), options.pop("as_of")
     given = [
         text
         for name, value in options.items()

@@ -23,14 +23,13 @@ from kafkalog.command_line.terminal import progress_bar, table_format_option, te
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options.click_options import (
     PATHS_MEANING,
-    config_options,
     fail_on_findings_option,
-    index_interval_option,
     new_log_dir_option,
     partition_option,
     paths_argument,
     topic_option,
 )
+from kafkalog.views.options.salvage_options import SalvageRequest, salvage_options
 
 if TYPE_CHECKING:
     from kafkalog.inspection.partitions.salvage import SalvageSettings
@@ -74,29 +73,10 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @paths_argument
-@new_log_dir_option("--to")
+@new_log_dir_option
 @topic_option()
 @partition_option()
-@click.option(
-    "--compact",
-    is_flag=True,
-    help="Compact the topics whose cleanup.policy is known to have compact: by "
-    "--server-properties, by --topic-config, or because brokers create them so.",
-)
-@click.option(
-    "--compact-topics",
-    metavar="TOPIC,...",
-    default="",
-    help="Compact these topics, whatever their cleanup.policy is.",
-)
-@click.option(
-    "--keep-doubtful",
-    is_flag=True,
-    help="Keep batches whose checksum is right although their offset, which is then set right, or "
-    "their count of records contradicts what is there.",
-)
-@config_options
-@index_interval_option("the new indexes")
+@salvage_options
 @click.option(
     "--by",
     type=click.Choice(tuple(_TABLES)),
@@ -118,7 +98,7 @@ def salvage(
     fail_on_findings: bool,
     table_format: str,
     processes: int | None,
-    **asked: Any,
+    request: SalvageRequest,
 ) -> ExitCode:
     """Write a new log directory with everything that is intact in a damaged one."""
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
@@ -130,7 +110,9 @@ def salvage(
     _refuse_inputs(paths, logs, target)
     absent = [*absent_lines(paths, logs, topics, partitions)]
     chosen = salvageable(logs)
-    rows = _salvaged(chosen, target, _settings(chosen, **asked), processes)
+    rows = _salvaged(
+        chosen, target, request.settings(chosen, time.time_ns() // 1_000_000), processes
+    )
     left_out = () if topics or partitions else left_out_lines(logs)
     for line in (*absent, *left_out):
         tell(line)
@@ -151,32 +133,6 @@ def _refuse_inputs(paths: Sequence[str], logs: list[PartitionLog], target: str) 
 
     inputs = [entry for path in paths for entry in input_entries(path)]
     refuse_inside("--to", target, directories_read(inputs, logs))
-
-
-def _settings(
-    logs: list[PartitionLog],
-    *,
-    compact: bool,
-    compact_topics: str,
-    keep_doubtful: bool,
-    server_properties: str | None,
-    topic_config: str | None,
-    index_interval_bytes: int,
-) -> SalvageSettings:
-    from kafkalog.inspection.partitions.salvage import SalvageSettings
-    from kafkalog.storage.writing.salvaged_log_dir import compacted_topics, refuse_doubtful
-    from kafkalog.views.options.config_files import topic_configs
-
-    named = compact_topics.split(",") if compact_topics else []
-    configs = topic_configs(topic_config, server_properties)
-    compacted = compacted_topics(logs, named, configs, by_policy=compact)
-    refuse_doubtful(keeps_doubtful=keep_doubtful, compacts=bool(compacted))
-    return SalvageSettings(
-        time.time_ns() // 1_000_000,
-        index_interval_bytes,
-        compacted=compacted,
-        keeps_doubtful=keep_doubtful,
-    )
 
 
 def _salvaged(

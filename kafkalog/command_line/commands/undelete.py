@@ -55,7 +55,7 @@ Examples:
 @click.command(epilog=_EPILOG)
 @click.argument("path", metavar="PATH", type=click.Path(exists=True, file_okay=False))
 @topic_option("Restore this topic; repeatable.", required=True)
-@new_log_dir_option("--to")
+@new_log_dir_option
 @partition_option()
 @click.option(
     "--topic-id",

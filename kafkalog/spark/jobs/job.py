@@ -1,284 +1,205 @@
-"""What all jobs have in common: arguments, exit codes, and what they say on the terminal."""
+"""What all jobs share on the command line: options, help, errors and exit codes.
+
+Nothing here imports pyspark: help and errors in the arguments need neither Spark nor Java.
+"""
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from functools import partial
-from typing import NamedTuple, TextIO
+from dataclasses import dataclass
+from typing import Any, ClassVar, TextIO
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+import click
 
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, StoppedError, output_closed, stopped_by_exceptions
 from kafkalog.exit_codes import ExitCode as ExitCode
-from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
-from kafkalog.spark.session import is_on_this_machine
-from kafkalog.spark.spark_errors import last_words
-from kafkalog.spark.tables import SAVED_FORMATS
-from kafkalog.storage.files.files import matching_paths
-from kafkalog.storage.files.output_files import refuse_unwritable
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.files.uris import absolute_path, is_remote
-from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
-from kafkalog.storage.log_dir.other_entries import absent_lines
-from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
-from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
-from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.options.config_files import topic_configs
+from kafkalog.views.options.click_options import (
+    PATHS_MEANING,
+    Decorator,
+    fail_on_findings_option,
+    format_option,
+    mode_option,
+    output_dir_option,
+    paths_argument,
+    settings_options,
+    show_option,
+)
+from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.views.options.options import Mode
-from kafkalog.words import TIMES_ALLOWED, given_time_ms, printable_lines
-from kafkalog.words import counted as counted
-from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
+from kafkalog.words import printable_lines
 
+SAVED_FORMATS = ("delta", "parquet", "json")
+ZOOKEEPER_PATHS_MEANING = """\
+\b
+PATH is a ZooKeeper server's dataDir, its folder version-2, or a glob of these; give dataDir and
+dataLogDir together. Of several members of an ensemble the newest counts.
+"""
 _EPILOG = """\
+\b
+Examples:
+  {command} {example}
+
+{meaning}
 Input files are only ever read.
 
-exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments; 3 some or all of
-the input cannot be read: stderr names it, and the rest is in the tables
+\b
+Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
+3 some or all of the input cannot be read: stderr names it, and the rest is in the tables
 """
 
 
-class InputArgument(NamedTuple):
-    """What a job reads: the name of the argument, and what one is."""
+@dataclass(frozen=True, slots=True)
+class JobSettings:
+    """The settings of every job: `paths` to read, where and how to write, what to do about damage
+    and findings."""
 
-    name: str
-    metavar: str
-    meaning: str
+    paths: tuple[str, ...]
+    output_dir: str
+    mode: str = Mode.PERMISSIVE.value
+    fail_on_findings: bool = False
+    table_format: str = "delta"
+    show: int = 20
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether the tables are Delta tables."""
+        return self.table_format == "delta"
+
+    def exit_code(self, *, has_findings: bool) -> ExitCode:
+        """Return the exit code of a job that has done its work."""
+        return ExitCode.FINDINGS if self.fail_on_findings and has_findings else ExitCode.DONE
 
 
-LOG_DIRS = InputArgument(
-    "log_dirs",
-    "LOG_DIR",
-    "A LOG_DIR is a broker's log directory, a partition directory, a .log file, or a glob of "
-    "these;\na path, or a URI such as s3://bucket/path with credentials in the environment.\n",
-)
-ZOOKEEPER_DIRS = InputArgument(
-    "zookeeper_dirs",
-    "ZOOKEEPER_DIR",
-    "A ZOOKEEPER_DIR is a server's dataDir, its folder version-2, or a glob of these; dataDir and\n"
-    "dataLogDir are given together. Of several members of an ensemble the newest counts.\n",
-)
-
-
-def job_parser(
+def job_command(
     name: str,
-    description: str,
     example: str,
     *,
     mode: Mode = Mode.PERMISSIVE,
-    inputs: InputArgument = LOG_DIRS,
+    meaning: str = PATHS_MEANING,
     formats: Sequence[str] = SAVED_FORMATS,
-    output: str | None = None,
-) -> argparse.ArgumentParser:
-    """The arguments that every job takes, `mode` and `formats` being its own default and choice; of
-    a job that writes no tables `output` says what it writes."""
-    command = _command(name)
-    example = example.replace(_script(name), command)
-    parser = argparse.ArgumentParser(
-        prog=command.removeprefix("python "),
-        description=description,
-        epilog=f"example:\n  {command} {example}\n\n{inputs.meaning}{_EPILOG}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        inputs.name, metavar=inputs.metavar, nargs="+", help="what to read, see below"
-    )
-    written = output or "the result tables are"
-    parser.add_argument(
-        "--output",
-        metavar="DIR",
-        type=output_path if output is None else local_path,
-        required=True,
-        help=f"where {written} written",
-    )
-    if output is None:
-        _add_table_arguments(parser, formats)
-    parser.add_argument(
-        "--mode",
-        choices=[mode.value for mode in Mode],
-        default=mode.value,
-        help="what to do about damage: FAILFAST stops at it, PERMISSIVE reads what is sound and "
-        f"reports the rest, DROPMALFORMED reads what is sound (default: {mode.value})",
-    )
-    parser.add_argument(
-        "--fail-on-findings", action="store_true", help="exit with 1 if anything was found"
-    )
-    return parser
+    page: str | None = None,
+) -> Callable[[Callable[..., ExitCode]], JobCommand]:
+    """Make a function a job: it receives JobSettings as `job`, and its own options by their names.
+
+    `mode` and `formats` are the job's default and choice; `page` names the file that a job writes
+    instead of tables; `meaning` explains PATH.
+    """
+    options = [paths_argument, _output_option(page)]
+    if page is None:
+        options += [_table_format_option(formats), show_option("rows", default=20)]
+    options += [mode_option(mode), fail_on_findings_option(default=False)]
+
+    def decorate(function: Callable[..., ExitCode]) -> JobCommand:
+        return click.command(
+            name,
+            cls=JobCommand,
+            help=function.__doc__,
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+            example=example,
+            meaning=meaning,
+        )(settings_options(JobSettings, "job", *options)(function))
+
+    return decorate
 
 
-def output_path(text: str) -> str:
-    """A path to write to, from the root on; a URI as it is. Delta takes some relative paths for
-    names in a catalog."""
-    _refuse_empty(text)
-    is_uri = is_remote(text) or text.startswith("file:")
-    return text if is_uri else os.path.abspath(text)
+class JobCommand(click.Command):
+    """A job on the command line. Calling it with arguments runs it and returns its exit code."""
+
+    _STARTED_AS: ClassVar[str] = "kafkalog job"
+
+    def __init__(self, *args: Any, example: str, meaning: str, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._example, self._meaning = example, meaning
+
+    def __call__(self, arguments: Sequence[str] | None = None) -> int:
+        return run_job(lambda: self._invoked(sys.argv[1:] if arguments is None else arguments))
+
+    def _invoked(self, arguments: Sequence[str]) -> int:
+        program = self._started_by().removeprefix("python ")
+        try:
+            with self.make_context(program, list(arguments)) as context:
+                code: int = self.invoke(context)
+                return code
+        except click.exceptions.Exit as ended:  # after --help
+            return ended.exit_code
+        except click.UsageError as error:
+            error.show()
+            return ExitCode.WRONG_ARGUMENTS
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        refuse_contradictions(self, arguments, context)
+        return super().parse_args(context, arguments)
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        command = self._started_by()
+        example = self._example.replace(self._script(), command)
+        self.epilog = _EPILOG.format(command=command, example=example, meaning=self._meaning)
+        super().format_epilog(context, formatter)
+
+    def _started_by(self) -> str:
+        """Return how the job was started, and can be again."""
+        started = f"{self._STARTED_AS} {self.name}"
+        return started if sys.argv[:1] == [started] else self._script()
+
+    def _script(self) -> str:
+        return f"python jobs/{(self.name or '').replace('-', '_')}.py"
 
 
-def local_path(text: str) -> str:
-    """A path to write to by other means than Spark's, from the root on."""
-    _refuse_empty(text)
-    if is_remote(text):
-        raise argparse.ArgumentTypeError(f"{text} is a URI: give a directory of this machine")
-    return absolute_path(text)
+class _OutputPath(click.ParamType[str]):
+    """A path to write to, made absolute; a URI as it is. Delta takes some relative paths for names
+    in a catalog."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value:
+            self.fail("got an empty path, such as of a variable that is not set", param, ctx)
+        return self._absolute(value, param, ctx)
+
+    def _absolute(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        is_uri = is_remote(value) or value.startswith("file:")
+        return value if is_uri else os.path.abspath(value)
 
 
-def _refuse_empty(path: str) -> None:
-    if not path:
-        raise argparse.ArgumentTypeError("got an empty path, such as of a variable that is not set")
+class _LocalPath(_OutputPath):
+    """A path on this machine, made absolute, to write to by other means than Spark's."""
+
+    def _absolute(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        if is_remote(value):
+            self.fail(f"{value} is a URI: give a directory of this machine", param, ctx)
+        return absolute_path(value)
 
 
-def count(text: str) -> int:
-    """A whole number from 0 on."""
-    if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
+def _output_option(page: str | None) -> Decorator:
+    if page is None:
+        return output_dir_option("Directory of the result tables.", path=_OutputPath())
+    return output_dir_option(f"Directory of {page}.", path=_LocalPath())
 
 
-def _add_table_arguments(parser: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    meaning = "format of the tables"
+def _table_format_option(formats: Sequence[str]) -> Decorator:
+    meaning = "Format of the tables"
     if len(formats) > 1:
         meaning += (
-            "; delta keeps rows of other inputs, parquet and json need no jar and replace the "
+            ": delta keeps rows of other inputs; parquet and json need no jar and replace the "
             "whole table"
         )
-    parser.add_argument(
-        "--format", choices=formats, default="delta", help=f"{meaning} (default: delta)"
-    )
-    parser.add_argument(
-        "--show", metavar="N", type=count, default=20, help="rows to show here (default: 20)"
-    )
-
-
-def _command(name: str) -> str:
-    """How the job was started, and can be again."""
-    started = f"kafkalog job {name}"
-    return started if sys.argv[0] == started else _script(name)
-
-
-def _script(name: str) -> str:
-    return f"python jobs/{name}.py"
-
-
-def argument_time_ms(text: str) -> int:
-    """A time on the command line, in milliseconds: such a number, or ISO 8601, UTC by default.
-    Where it looks like seconds, stderr says so."""
-    try:
-        return given_time_ms(text, partial(print, file=sys.stderr))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def add_time_argument(
-    parser: argparse.ArgumentParser,
-    name: str,
-    meaning: str,
-    default_ms: int | None,
-    default_words: str = "now",
-) -> None:
-    """An argument that is a time, and what it is by default, also in words."""
-    parser.add_argument(
-        name,
-        metavar="TIME",
-        type=argument_time_ms,
-        default=default_ms,
-        help=f"{meaning}: such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED} (default: {default_words})",
-    )
-
-
-def add_config_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say what a cluster's settings are."""
-    parser.add_argument(
-        "--server-properties",
-        metavar="FILE",
-        help="the broker's settings, as it is started with; what they do not name is Kafka's "
-        "default then",
-    )
-    parser.add_argument(
-        "--topic-config",
-        metavar="FILE",
-        help='settings that topics have of their own: {"orders": {"retention.ms": "3600000"}}',
-    )
-
-
-def add_index_interval_argument(parser: argparse.ArgumentParser, meaning: str) -> None:
-    """The argument for `index.interval.bytes`."""
-    parser.add_argument(
-        "--index-interval-bytes",
-        metavar="N",
-        type=count,
-        default=INDEX_INTERVAL_BYTES,
-        help=f"index.interval.bytes of {meaning} (default: {INDEX_INTERVAL_BYTES})",
-    )
-
-
-def config_options(args: argparse.Namespace) -> dict[str, str]:
-    """The same as options of the source. Raises OptionError, as the source does, for a file that is
-    not there or of another form: asked for before a session is started, that is told at once."""
-    topic_configs(args.topic_config, args.server_properties)
-    files = {SERVER_PROPERTIES: args.server_properties, TOPIC_CONFIG: args.topic_config}
-    return {option: path for option, path in files.items() if path is not None}
-
-
-def exit_code(args: argparse.Namespace, *, has_findings: bool) -> ExitCode:
-    """The exit code of a job that has done its work."""
-    return ExitCode.FINDINGS if args.fail_on_findings and has_findings else ExitCode.DONE
-
-
-def announced_inputs(args: argparse.Namespace) -> list[str]:
-    """The paths to read, globs resolved; the rest as `announced_logs` does."""
-    return announced_logs(args)[0]
-
-
-def announced_logs(args: argparse.Namespace) -> tuple[list[str], list[PartitionLog]]:
-    """The paths to read, globs resolved, and the logs under them; says on stderr how much there is.
-
-    Raises, before a session is started, LogDirError for what cannot be read, and OptionError for
-    an output in what is read.
-    """
-    logs = find_partitions(args.log_dirs, strict=args.mode == Mode.FAILFAST.value)
-    inputs = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
-    files = [entry.path for entry in inputs if not entry.is_directory]
-    _refuse_output(args.output, [*directories_read(inputs, logs), *files])
-    segments = [segment for log in logs for segment in log.segments]
-    size = sum(segment.size for segment in segments)
-    print(
-        f"found {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
-        f"{counted(size, 'byte')}",
-        file=sys.stderr,
-    )
-    return [entry.path for entry in inputs], logs
-
-
-def tell_absent(inputs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
-    """Say which partitions only checkpoints know: no verdict about what was read speaks of them."""
-    for line in absent_lines(inputs, logs):
-        print(line)
-
-
-def announced_data_dirs(args: argparse.Namespace) -> list[DataDir]:
-    """The files of ZooKeeper's servers; says on stderr how many there are.
-
-    Raises, before a session is started, LogDirError for what holds none, and OptionError for an
-    output in what is read.
-    """
-    found = find_data_dirs(args.zookeeper_dirs)
-    paths = (path for pattern in args.zookeeper_dirs for path in matching_paths(pattern))
-    _refuse_output(args.output, paths)
-    files = sum(len(data_dir.snapshots) + len(data_dir.logs) for data_dir in found)
-    print(f"found {counted(files, 'file')} of {counted(len(found), 'server')}", file=sys.stderr)
-    return found
+    return format_option(formats, f"{meaning}.", default="delta")
 
 
 class _ForPeople(io.TextIOBase):
-    """A stream to which nothing is written that a terminal would act on: tables have names of
-    files, topics and groups in them."""
+    """A stream that escapes what a terminal would act on: tables have names of files, topics and
+    groups in them."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -296,28 +217,19 @@ class _ForPeople(io.TextIOBase):
         return self._stream.isatty()
 
 
-def _refuse_output(output: str, directories: Iterable[str]) -> None:
-    """Raise OptionError for an output in what is read, or on this machine where one may not write.
-    A path on a cluster is looked at by Spark alone."""
-    refuse_tables(output, directories)
-    is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
-    if is_on_this_machine() and not is_elsewhere:
-        refuse_unwritable("--output", absolute_path(output))
-
-
-def run_job(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
-    """Run a job's body; errors that a user can mend become a line on stderr and an exit code."""
+def run_job(run: Callable[[], int]) -> int:
+    """Run a job's body; errors that a user can correct become a line on stderr and an exit code."""
     with (
         redirect_stdout(_ForPeople(sys.stdout)),
         redirect_stderr(_ForPeople(sys.stderr)),
     ):
-        return _run(run, args)
+        return _run(run)
 
 
-def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace) -> int:
+def _run(run: Callable[[], int]) -> int:
     try:
         with noted_unreadable_by_all() as noted, stopped_by_exceptions():
-            code = run(args)
+            code = run()
             for line in noted.lines():
                 print(line, file=sys.stderr)
             sys.stdout.flush()
@@ -334,12 +246,23 @@ def _run(run: Callable[[argparse.Namespace], ExitCode], args: argparse.Namespace
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
     except MemoryError:
         return _failed(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
-    except (PySparkException, Py4JError) as error:
-        kind, message = last_words(error)
-        is_option = kind == OptionError.__name__
-        return _failed(
-            message, ExitCode.WRONG_ARGUMENTS if is_option else ExitCode.UNREADABLE_INPUT
-        )
+    except Exception as error:
+        if "pyspark" not in sys.modules:
+            raise
+        return _failed_in_spark(error)
+
+
+def _failed_in_spark(error: Exception) -> int:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from kafkalog.spark.spark_errors import last_words
+
+    if not isinstance(error, (PySparkException, Py4JError)):
+        raise error
+    kind, message = last_words(error)
+    is_option = kind == OptionError.__name__
+    return _failed(message, ExitCode.WRONG_ARGUMENTS if is_option else ExitCode.UNREADABLE_INPUT)
 
 
 def _failed(message: str, code: ExitCode) -> int:

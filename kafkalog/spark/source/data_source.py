@@ -30,7 +30,7 @@ class KafkaLogDataSource(DataSource):
         return NAME
 
     def schema(self) -> StructType:
-        # Whether this is a batch read or a stream only shows when a reader is asked for.
+        # Whether this is a batch read or a stream only shows when Spark requests a reader.
         return view_schema(loaded_options(self.options))
 
     def reader(self, schema: StructType) -> KafkaLogReader:

@@ -1,4 +1,4 @@
-"""What is wrong with a read before Spark is asked: the error itself, not a page of Spark's traces
+"""Errors of a read before Spark starts it: the error itself, not a page of Spark's traces
 with the error in its middle."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kafkalog.views.planning.planning import chosen_logs
 
 
 def refuse_early(paths: Sequence[str], given: Mapping[str, str]) -> None:
-    """Raise what can be told from options and from names of files: OptionError, LogDirError.
+    """Raise what options and names of files show: OptionError, LogDirError.
 
     Paths are looked at where the driver has them and that takes little: not with Spark Connect,
     whose server reads, and not in object stores. What is let through here the read itself finds.

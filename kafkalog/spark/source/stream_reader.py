@@ -49,7 +49,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_trigger_s: float | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Where the stream begins; the same whenever it is asked for."""
+        """Return where the stream begins, the same at every call."""
         from kafkalog.views.planning.state_positions import by_topic
         from kafkalog.views.planning.stream_start import starting_offsets
 

@@ -1,4 +1,4 @@
-"""Which columns a DataFrame has to have to be written, and of which types."""
+"""The columns that a DataFrame needs to be written, and their types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITTEN_COLUMNS = (*KAFKA_COLUMNS, HEADERS, "timestampMs", "leaderEpoch", *_PROD
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
-    """Raise SchemaError where rows of this schema are no records."""
+    """Raise SchemaError where rows of this schema cannot be written as records."""
     needed = ("value", "partition", *(("topic",) if topic is None else ()))
     missing = [name for name in needed if name not in schema.names]
     if missing:

@@ -42,19 +42,19 @@ def refuse_inside(
 
 
 def refuse_tables(output: str, read: Iterable[str]) -> None:
-    """Raise OptionError for an --output that is, or is inside, the input, also through links, or if
-    one of its tables is, or contains part of the input: writing a table can replace its whole
+    """Raise OptionError for an --output-dir that is, or is inside, the input, also by a link, or
+    if one of its tables is, or contains part of the input: writing a table can replace its whole
     directory."""
     paths = list(read)
-    refuse_inside("--output", output, paths)
+    refuse_inside("--output-dir", output, paths)
     for name in table_names():
         table = os.path.join(output, name)
         if is_remote(table) or os.path.lexists(absolute_path(table)):
-            refuse_inside("--output", table, paths)
+            refuse_inside("--output-dir", table, paths)
             inside = next((path for path in paths if is_inside(path, table)), None)
             if inside is not None:
                 allowed = f"a directory where {name} holds nothing that is read, as {inside}"
-                raise OptionError("--output", output, allowed)
+                raise OptionError("--output-dir", output, allowed)
 
 
 def directories_read(inputs: Iterable[Entry], logs: Iterable[PartitionLog]) -> list[str]:

@@ -101,11 +101,11 @@ def compacted_topics(
     unknown = sorted(set(named) - set(topics))
     if unknown:
         raise OptionError(
-            "--compact-topics", ",".join(unknown), f"existing topics: {', '.join(topics)}"
+            "--compact-topic", ",".join(unknown), f"existing topics: {', '.join(topics)}"
         )
     settings = {topic: configs.compaction(topic) for topic in topics}
     if by_policy and not named and not any(each.is_compacted for each in settings.values()):
-        allowed = "topics with one, by --topic-config, --server-properties or --compact-topics"
+        allowed = "topics with one, by --topic-config, --server-properties or --compact-topic"
         raise OptionError("--compact", "no cleanup.policy with compact", allowed)
     return {
         topic: each.delete_retention_ms
@@ -118,7 +118,7 @@ def refuse_doubtful(*, keeps_doubtful: bool, compacts: bool) -> None:
     """Raise OptionError for doubtful batches in topics that are compacted: the cleaner reads every
     record, and would leave them out again."""
     if keeps_doubtful and compacts:
-        raise ConflictingOptionsError("--keep-doubtful", "--compact or --compact-topics")
+        raise ConflictingOptionsError("--keep-doubtful", "--compact or --compact-topic")
 
 
 def finish_log_dir(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from enum import Enum
+from functools import wraps
 from typing import Any, NamedTuple
 
 import click
@@ -31,7 +33,6 @@ environment.
 _OFFSETS = re.compile(
     r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,18})(?P<colon>:?)(?P<end>[0-9]{0,18})"
 )
-_PLACE = re.compile(r"(?P<topic>.+)-(?P<partition>[0-9]{1,9})")
 
 
 class GivenOffsets(NamedTuple):
@@ -86,22 +87,43 @@ class Offsets(click.ParamType[GivenOffsets]):
         end = int(found["end"]) if found["end"] else None
         if first is not None and not found["colon"]:
             end = first + 1
-        if first is not None and end is not None and first >= end:
+        place = None if found["place"] is None else topic_partition(found["place"])
+        if place is None and found["place"] is not None:
+            self.fail(f"{value!r} does not begin with TOPIC-PARTITION=, as orders-0=", param, ctx)
+        # Of several partitions one can have no offsets to read.
+        least = 1 if place is None else 0
+        if first is not None and end is not None and end - first < least:
             self.fail(f"{value!r}: FROM is not below UNTIL, which is not included", param, ctx)
-        place = None if found["place"] is None else self._place(value, found["place"], param, ctx)
         return GivenOffsets(place, first, end)
 
-    def _place(
-        self, value: str, place: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> TopicPartition:
-        found = _PLACE.fullmatch(place)
-        if found is None:
-            self.fail(f"{value!r} does not begin with TOPIC-PARTITION=, as orders-0=", param, ctx)
-        return found["topic"], int(found["partition"])
+
+def topic_partition(text: str) -> TopicPartition | None:
+    """Return the topic and the partition of `orders-0`, None for another text."""
+    found = re.fullmatch(r"(.+)-([0-9]{1,9})", text)
+    return None if found is None else (found[1], int(found[2]))
 
 
 def _warn(message: str) -> None:
     click.echo(printable_lines(message), err=True)
+
+
+def settings_options(settings: type, parameter: str, *options: Decorator) -> Decorator:
+    """Add options whose values the function receives as one object: `settings` is a dataclass, and
+    those of its fields that options have are filled from them."""
+    names = [field.name for field in fields(settings)]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def with_settings(**given: Any) -> Any:
+            own = {name: given.pop(name) for name in names if name in given}
+            return function(**given, **{parameter: settings(**own)})
+
+        decorated: Callable[..., Any] = with_settings
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
 
 
 def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -158,7 +180,7 @@ def group_pattern_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def time_option(name: str, parameter: str, meaning: str) -> Decorator:
     """Add an option that is a time, received in milliseconds since 1970."""
-    words = f"{meaning}: such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED}."
+    words = f"{meaning}. TIME is such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED}."
     return click.option(name, parameter, metavar="TIME", type=Time(), help=words)
 
 
@@ -178,7 +200,7 @@ def until_time_option(meaning: str) -> Decorator:
 
 
 def offsets_option(meaning: str) -> Decorator:
-    """Add --offsets, received as `offsets`: a tuple of OffsetRange."""
+    """Add --offsets, received as `offsets`: a tuple of GivenOffsets."""
     return click.option(
         "--offsets",
         metavar="[TOPIC-PARTITION=]FROM:UNTIL",
@@ -264,41 +286,16 @@ def shutdown_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def new_log_dir_option(name: str) -> Decorator:
-    """Add an option for a log directory to write, received as `target`."""
+def new_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --to, received as `target`."""
     return click.option(
-        name,
+        "--to",
         "target",
         metavar="DIR",
         required=True,
         type=click.Path(),
-        help="The log directory to write; it must not exist.",
-    )
-
-
-def compaction_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --compact, --compact-topic and --keep-doubtful, received as `compact`, `compact_topics`
-    and `keep_doubtful`."""
-    compact = click.option(
-        "--compact",
-        is_flag=True,
-        help="Compact the topics whose cleanup.policy is known to have compact: from "
-        "--server-properties, from --topic-config, or because brokers create them so.",
-    )
-    topics = click.option(
-        "--compact-topic",
-        "compact_topics",
-        metavar="TOPIC",
-        multiple=True,
-        help="Compact this topic, whatever its cleanup.policy is; repeatable.",
-    )
-    doubtful = click.option(
-        "--keep-doubtful",
-        is_flag=True,
-        help="Keep batches whose checksum is right although their offset or their number of "
-        "records contradicts the rest of the log; a wrong offset is corrected.",
-    )
-    return compact(topics(doubtful(function)))
+        help="The new log directory; it must not exist.",
+    )(function)
 
 
 def show_keys_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -315,14 +312,14 @@ def output_dir_option(
     meaning: str, *, default: str | None = None, path: click.ParamType[str] | None = None
 ) -> Decorator:
     """Add --output-dir, received as `output_dir`; required where it has no default."""
+    # click takes default=None for a default, which a required option then has.
+    given: dict[str, Any] = {"default": default, "show_default": True}
     return click.option(
         "--output-dir",
         metavar="DIR",
-        default=default,
-        show_default=default is not None,
-        required=default is None,
         type=path or click.Path(),
         help=meaning,
+        **({"required": True} if default is None else given),
     )
 
 

@@ -21,7 +21,7 @@ from kafkalog.views.planning.state_positions import (
 )
 
 WRITER = "kafkalog ingest_topics"
-_ELSEWHERE = "another --output keeps both"
+_ELSEWHERE = "another --output-dir keeps both"
 _ANEW = "--full-refresh replaces what the table has of the partition"
 
 

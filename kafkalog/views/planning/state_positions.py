@@ -17,7 +17,7 @@ from kafkalog.storage.partition_log import SegmentFile
 
 _WRITER = "kafkalog reconstruct_state"
 _ANEW = "--full-refresh builds the state anew from what is there"
-_ELSEWHERE = "another --output keeps both"
+_ELSEWHERE = "another --output-dir keeps both"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from pyspark.sql import SparkSession
 from jobs.ingest_topics import main
 from tests.support.golden.fixture_sets import consumed, topics
 
-COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "timestampType", "key", "value",
+COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value",
            "headers", "leader_epoch")  # fmt: skip
 
 
 def run_ingest(*log_dirs: Path, output: Path, arguments: str = "") -> int:
     """The job in this process, in the tests' session."""
-    given = ["--output", str(output), "--show", "0", *arguments.split()]
+    given = ["--output-dir", str(output), "--show", "0", *arguments.split()]
     return main([*map(str, log_dirs), *given])
 
 
@@ -35,7 +35,7 @@ def received(golden: Path, consumer: str = "read_committed") -> list[dict[str, A
             "partition": row["partition"],
             "offset": row["offset"],
             "timestamp_ms": None if row["timestamp"] == -1 else row["timestamp"],
-            "timestampType": row["timestamp_type"],
+            "timestamp_type": row["timestamp_type"],
             "key": row["key"],
             "value": row["value"],
             "headers": row["headers"],
@@ -65,8 +65,14 @@ def printed_ends(golden: Path) -> dict[str, int]:
     return {name: each["offset"] for name, each in told.items() if not name.startswith("__")}
 
 
+def options_of(starts: dict[str, int] | None, ends: dict[str, int]) -> str:
+    """The options that read from the starts to the ends, by names such as orders-0."""
+    firsts = starts or dict.fromkeys(ends, "")
+    return " ".join(f"--offsets {name}={firsts[name]}:{end}" for name, end in ends.items())
+
+
 def by_topic(offsets: dict[str, int]) -> str:
-    """Offsets by names such as orders-0, as the arguments take them."""
+    """Offsets by names such as orders-0, as Spark's Kafka source takes them."""
     found: dict[str, dict[str, int]] = {}
     for name, offset in offsets.items():
         topic, _, partition = name.rpartition("-")

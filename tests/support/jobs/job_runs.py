@@ -30,7 +30,7 @@ DAMAGED_FAULTS = [
 
 def run(*log_dirs: Path, output: Path, arguments: str = "--format parquet") -> int:
     """The job in this process, in the tests' session."""
-    return main([*map(str, log_dirs), "--output", str(output), *arguments.split()])
+    return main([*map(str, log_dirs), "--output-dir", str(output), *arguments.split()])
 
 
 def table(spark: SparkSession, output: Path, name: str, table_format: str = "parquet") -> DataFrame:

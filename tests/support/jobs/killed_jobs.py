@@ -45,7 +45,7 @@ def killed_at(
         "SPARK_LOCAL_DIRS": str(work / "spark"),
     }
     script = str(ROOT / "jobs" / f"{job}.py")
-    command = [sys.executable, script, str(logs), "--output", str(work / "tables"), *arguments]
+    command = [sys.executable, script, str(logs), "--output-dir", str(work / "tables"), *arguments]
     before = set(moment(work))
     with (work / "said").open("wb") as said:
         process = subprocess.Popen(

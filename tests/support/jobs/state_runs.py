@@ -17,7 +17,7 @@ State = dict[tuple[str, int, bytes], tuple[int, bytes | None]]
 
 def run_state(*log_dirs: Path, output: Path, arguments: str = "--format parquet") -> int:
     """The job in this process, in the tests' session."""
-    given = ["--output", str(output), "--show", "0", *arguments.split()]
+    given = ["--output-dir", str(output), "--show", "0", *arguments.split()]
     return main([*map(str, log_dirs), *given])
 
 

@@ -1,4 +1,4 @@
-"""How the columns asked for are decoded."""
+"""How columns are decoded."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.messages.payload_formats import PayloadFormat
-from kafkalog.spark.jobs.decoding.decoding_arguments import DecodingRequest, PayloadKind
+from kafkalog.spark.jobs.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.spark.jobs.decoding.given_schemas import check_avro, given_format
 from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
 
@@ -15,7 +15,7 @@ from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
 def format_choices(
     spark: SparkSession, requests: Sequence[DecodingRequest]
 ) -> dict[str, Callable[[DataFrame], PayloadFormat]]:
-    """For each column asked for how its format is chosen, given the schema ids in the data.
+    """Return, for each column to decode, how its format is chosen from the schema ids in the data.
 
     What was given is checked now, before any data is read; the ids are only read for Confluent's
     formats. Raises OptionError for what cannot be used, and for a jar that is missing.

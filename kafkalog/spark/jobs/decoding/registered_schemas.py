@@ -28,7 +28,7 @@ from kafkalog.messages.schema_registry import (
     SchemaState,
     read_schema_registry,
 )
-from kafkalog.spark.jobs.decoding.decoding_arguments import DecodingRequest, PayloadKind
+from kafkalog.spark.jobs.decoding.decoding_requests import DecodingRequest, PayloadKind
 from kafkalog.spark.jobs.decoding.given_schemas import check_avro
 
 _logger = logger(__name__)
@@ -155,7 +155,7 @@ class RegistryChoice:
 
 
 def _newest(schemas: Mapping[int, RegisteredSchema]) -> int:
-    """The highest id, of those that nobody has deleted if there are any."""
+    """Return the highest id that is not deleted, or the highest if all are."""
     is_registered = {n: schemas[n].state is SchemaState.REGISTERED for n in schemas}
     return max(schemas, key=lambda schema_id: (is_registered[schema_id], schema_id))
 

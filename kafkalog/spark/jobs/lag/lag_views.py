@@ -10,9 +10,8 @@ from pyspark.sql import functions as F
 
 from kafkalog.errors import LogDirError
 from kafkalog.spark.jobs.lag.lag_reading import log_places
-from kafkalog.spark.jobs.lag.offsets_topic import commits_complete_from
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag
-from kafkalog.spark.topic_views import topic_view
+from kafkalog.spark.topic_views import commits_complete_from, topic_view
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
 from kafkalog.storage.log_dir.topic_directories import topic_directories

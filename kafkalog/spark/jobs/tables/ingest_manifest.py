@@ -1,9 +1,8 @@
-"""What each run of the ingest read, told from its commit. Rules: docs/ingest.md F530 and F535."""
+"""What each run of the ingest read, from its commit. Rules: docs/ingest.md F530 and F535."""
 
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -13,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from kafkalog.schemas import table_fields
+from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.tables import read_table, spark_schema, with_table_schema
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRange, IngestRun
 
@@ -22,7 +22,7 @@ RECORDS, MANIFEST = "ingested_records", "ingest_manifest"
 def ranges_frame(
     spark: SparkSession, ranges: Iterable[IngestRange], positions: IngestPositions
 ) -> DataFrame:
-    """A row for each range: schemas/tables/ingest_manifest.json, but for how many rows it has."""
+    """Return a row for each range: schemas/tables/ingest_manifest.json, without rows."""
     schema = StructType([field for field in spark_schema(MANIFEST) if field.name != "rows"])
     of_run = {
         "ingest_run": positions.run,
@@ -37,7 +37,7 @@ def ranges_frame(
 
 
 def write_manifest(spark: SparkSession, output: str, positions: IngestPositions) -> str:
-    """Write what a run has read, in place of what the manifest has of it; the table's path."""
+    """Replace what the manifest has of a run; return the table's path."""
     ranges = ranges_frame(spark, positions.ranges, positions)
     records = read_table(spark, output, RECORDS, "delta")
     rows = _counted(ranges, records.where(F.col("ingest_run") == positions.run))
@@ -48,17 +48,17 @@ def write_manifest(spark: SparkSession, output: str, positions: IngestPositions)
 
 
 def _counted(ranges: DataFrame, records: DataFrame) -> DataFrame:
-    """The ranges with how many rows the table has of each; `records` are those of their run."""
+    """Return the ranges with the number of rows of each; `records` are those of their run."""
     counts = records.groupBy("topic", "partition").agg(F.count("*").alias("rows"))
     rows = ranges.join(F.broadcast(counts), ["topic", "partition"], "left")
     rows = rows.withColumn("rows", F.coalesce("rows", F.lit(0)))
     return rows.select(*(field["name"] for field in table_fields(MANIFEST)))
 
 
-def show_run(spark: SparkSession, args: Namespace, run: IngestRun) -> None:
-    """Show what the run wrote of each topic, if that is asked for."""
-    if args.show:
-        _by_topic(_manifest_of(spark, args.output, run.positions.run)).show(args.show)
+def show_run(spark: SparkSession, job: JobSettings, run: IngestRun) -> None:
+    """Show what the run wrote of each topic, unless `--show 0` is given."""
+    if job.show:
+        _by_topic(_manifest_of(spark, job.output_dir, run.positions.run)).show(job.show)
 
 
 def _manifest_of(spark: SparkSession, output: str, run: int) -> DataFrame:
@@ -66,13 +66,13 @@ def _manifest_of(spark: SparkSession, output: str, run: int) -> DataFrame:
 
 
 def has_manifest(spark: SparkSession, output: str, run: int) -> bool:
-    """Whether a run's rows are there."""
+    """Return whether the manifest has rows of a run."""
     is_there = DeltaTable.isDeltaTable(spark, os.path.join(output, MANIFEST))
     return is_there and not _manifest_of(spark, output, run).isEmpty()
 
 
 def _by_topic(rows: DataFrame) -> DataFrame:
-    """What a run wrote of each topic, to be shown."""
+    """Return what a run wrote of each topic, for display."""
     found = rows.groupBy("topic").agg(
         F.count("*").alias("partitions"),
         F.sum("rows").alias("rows"),

@@ -1,4 +1,4 @@
-"""The Delta table of records: rows and the offsets they stand for in one commit; the manifest.
+"""The Delta table of records: one commit writes rows and the offsets that they cover.
 
 Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,13 +23,13 @@ from kafkalog.spark.delta_history import (
     newest_positions,
     user_metadata,
 )
-from kafkalog.spark.jobs.tables.ingest_arguments import is_bounded
 from kafkalog.spark.jobs.tables.ingest_manifest import (
     MANIFEST,
     RECORDS,
     has_manifest,
     write_manifest,
 )
+from kafkalog.spark.jobs.tables.ingest_request import IngestRequest
 from kafkalog.spark.tables import read_table, spark_schema, with_table_schema
 from kafkalog.views.planning.ingest_positions import (
     WRITER,
@@ -49,34 +48,34 @@ _LATEST = 20
 
 
 def planned_ingest_run(
-    spark: SparkSession, args: Namespace, sources: Sequence[StateSource]
+    spark: SparkSession, output_dir: str, request: IngestRequest, sources: Sequence[StateSource]
 ) -> IngestRun:
-    """What the job has to read, after the manifest of a run that was killed has been written.
+    """Return what the job has to read; first write the manifest of a run that was killed.
 
-    Raises StatePositionError and OptionError where the table and the sources do not go together.
+    Raises StatePositionError and OptionError where the sources do not fit the table.
     """
-    recorded = recorded_ingest_positions(spark, args.output) or IngestPositions(
-        args.isolation_level
+    recorded = recorded_ingest_positions(spark, output_dir) or IngestPositions(
+        request.isolation_level
     )
-    if recorded.isolation_level != args.isolation_level:
+    if recorded.isolation_level != request.isolation_level:
         raise StatePositionError(
-            f"the table was written with --isolation-level {recorded.isolation_level}, this run is "
-            f"asked for {args.isolation_level}: ask for the same, or give another --output"
+            f"the table was written with --isolation-level {recorded.isolation_level}, and this "
+            f"run has {request.isolation_level}: give the same, or another --output-dir"
         )
-    if recorded.ranges and not has_manifest(spark, args.output, recorded.run):
-        write_manifest(spark, args.output, recorded)
+    if recorded.ranges and not has_manifest(spark, output_dir, recorded.run):
+        write_manifest(spark, output_dir, recorded)
     return ingest_run(
         recorded,
         sources,
-        is_bounded=is_bounded(args),
-        full_refresh=args.full_refresh,
+        is_bounded=request.is_bounded,
+        full_refresh=request.full_refresh,
         token=uuid.uuid4().hex,
     )
 
 
 def recorded_ingest_positions(spark: SparkSession, output: str) -> IngestPositions | None:
-    """What the table holds; None where there is no table. Raises StatePositionError where neither
-    its commits nor the manifest tell."""
+    """Return what the table holds, None without a table. Raises StatePositionError where neither
+    its commits nor the manifest have it."""
     path = os.path.join(output, RECORDS)
     if not DeltaTable.isDeltaTable(spark, path):
         return None
@@ -90,13 +89,13 @@ def recorded_ingest_positions(spark: SparkSession, output: str) -> IngestPositio
 
 
 def _in_manifest(spark: SparkSession, output: str, history: History) -> IngestPositions:
-    """The positions where Delta has cleaned away the commits that had them."""
-    is_told = DeltaTable.isDeltaTable(spark, os.path.join(output, MANIFEST))
-    rows = [] if history.was_restored or not is_told else _newest_told(spark, output)
+    """Return the positions from the manifest, where Delta has removed the commits that had them."""
+    has_table = DeltaTable.isDeltaTable(spark, os.path.join(output, MANIFEST))
+    rows = [] if history.was_restored or not has_table else _newest_ranges(spark, output)
     if not rows:
         raise StatePositionError(
-            f"{os.path.join(output, RECORDS)}: no commit tells which offsets the table holds; "
-            "begin with another --output"
+            f"{os.path.join(output, RECORDS)}: no commit has the offsets that the table holds; "
+            "begin with another --output-dir"
         )
     table = read_table(spark, output, RECORDS, "delta").groupBy("topic", "partition")
     # Of a run that was killed before it wrote its manifest.
@@ -113,10 +112,10 @@ def _in_manifest(spark: SparkSession, output: str, history: History) -> IngestPo
     )
 
 
-def _newest_told(spark: SparkSession, output: str) -> list[Row]:
-    """Of each partition where it ends by the manifest, and what is known of it."""
-    told = read_table(spark, output, MANIFEST, "delta")
-    newest = told.groupBy("topic", "partition").agg(
+def _newest_ranges(spark: SparkSession, output: str) -> list[Row]:
+    """Return the end of each partition in the manifest, and what is known of it."""
+    ranges = read_table(spark, output, MANIFEST, "delta")
+    newest = ranges.groupBy("topic", "partition").agg(
         F.max("until_offset").alias("end"),
         *(
             F.max_by(name, "ingest_run").alias(name)
@@ -127,12 +126,12 @@ def _newest_told(spark: SparkSession, output: str) -> list[Row]:
     return newest.collect()
 
 
-def append_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
-    """Write the rows, and the positions with them, in one commit; the table's path.
+def append_records(rows: DataFrame, output_dir: str, run: IngestRun) -> str:
+    """Write the rows and the positions in one commit; return the table's path.
 
     Raises StatePositionError where another run has written meanwhile: then nothing is written.
     """
-    spark, path = rows.sparkSession, os.path.join(args.output, RECORDS)
+    spark, path = rows.sparkSession, os.path.join(output_dir, RECORDS)
     if not run.has_work:
         return path
     writer = with_table_schema(rows, RECORDS).write.format("delta")
@@ -152,14 +151,14 @@ def append_records(rows: DataFrame, args: Namespace, run: IngestRun) -> str:
 
 
 def _is_written(spark: SparkSession, path: str, positions: IngestPositions) -> bool:
-    """Whether the positions are in a commit: Delta passes over what it takes for a repetition."""
+    """Return whether the positions are in a commit: Delta skips what it takes for a repetition."""
     commits = DeltaTable.forPath(spark, path).history(_LATEST).collect()
     found = (ingest_positions_from_json(commit.userMetadata) for commit in commits)
     return any(each is not None and each.token == positions.token for each in found)
 
 
 def _create(spark: SparkSession, path: str, positions: IngestPositions) -> None:
-    """Make the table, if there is none, and say in its commit that it holds nothing."""
+    """Create the table if it does not exist, with positions that say it holds nothing."""
     if DeltaTable.isDeltaTable(spark, path):
         return
     table = DeltaTable.createIfNotExists(spark).location(path).addColumns(spark_schema(RECORDS))

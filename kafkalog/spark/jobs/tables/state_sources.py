@@ -1,11 +1,10 @@
-"""The partitions whose state is asked for: up to which offset each counts, and what its files say
-of it. Rules: docs/format.md F273 to F275.
+"""The partitions that state is built from: up to which offset each counts, and what its files
+say about it. Rules: docs/format.md F273 to F275.
 """
 
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -16,7 +15,8 @@ from kafkalog.errors import LogDirError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.inspection.logs.log_tails import LogTails
 from kafkalog.inspection.logs.replica_facts import leader_epochs
-from kafkalog.spark.jobs.tables.state_arguments import named_as_arguments
+from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.tables.state_request import named_as_options
 from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, topic_id
@@ -41,14 +41,14 @@ class PlannedOffsets(Protocol):
     def ends(self) -> Mapping[TopicPartition, int]: ...
 
 
-@named_as_arguments()
+@named_as_options()
 def state_sources(options: ReadOptions) -> list[StateSource]:
-    """The same as `found_sources`, errors naming the arguments of the job of state."""
+    """Return what `found_sources` does; errors name the options of reconstruct-state."""
     return found_sources(options)
 
 
 def found_sources(options: ReadOptions) -> list[StateSource]:
-    """What there is under the paths of a read of view `records`, by topic and partition.
+    """Return the partitions under the paths of a read of view `records`, by topic and partition.
 
     Reads checkpoints, batch headers for times, and of each partition the last segment. Raises
     LogDirError for what is not a whole partition, OptionError, DataLossError and CorruptDataError
@@ -70,14 +70,18 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
 
 
 def state_records(
-    spark: SparkSession, args: Namespace, planned: PlannedOffsets, columns: Sequence[str]
+    spark: SparkSession,
+    job: JobSettings,
+    isolation_level: str,
+    planned: PlannedOffsets,
+    columns: Sequence[str],
 ) -> DataFrame:
-    """Columns of view `records` for the offsets to read, of which there may be none."""
+    """Read columns of view `records` for the offsets to read, which may be none."""
     if not planned.starts:
         return spark.createDataFrame([], spark_schema("records")).select(*columns)
     reader = spark.read.format("kafkalog").option("columns", ",".join(columns))
-    reader = reader.option("isolationLevel", args.isolation_level).option("mode", args.mode)
-    return reader.options(**range_options(planned)).load(args.log_dirs)
+    reader = reader.option("isolationLevel", isolation_level).option("mode", job.mode)
+    return reader.options(**range_options(planned)).load(list(job.paths))
 
 
 def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
@@ -143,7 +147,7 @@ def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -
 
 
 def range_options(run: PlannedOffsets) -> dict[str, str]:
-    """The options of view `records` that read what a run has to read, and no more."""
+    """Return the options of view `records` that read exactly what a run has to read."""
     assigned: dict[str, list[int]] = {}
     for topic, partition in run.starts:
         assigned.setdefault(topic, []).append(partition)
@@ -156,7 +160,7 @@ def range_options(run: PlannedOffsets) -> dict[str, str]:
 
 
 def sources_frame(spark: SparkSession, sources: Sequence[StateSource]) -> DataFrame:
-    """A row for each source: schemas/tables/state_partitions.json."""
+    """Return a row for each source: schemas/tables/state_partitions.json."""
     rows = [
         (
             source.cluster_id,

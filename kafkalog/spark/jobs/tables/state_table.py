@@ -1,4 +1,4 @@
-"""The Delta table of state: rows and the positions they stand for in one commit.
+"""The Delta table of state: one commit writes rows and the positions up to which they are read.
 
 Rules: docs/format.md F276 to F280; reasons: docs/decisions/0007.
 """
@@ -6,7 +6,6 @@ Rules: docs/format.md F276 to F280; reasons: docs/decisions/0007.
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 
 from delta.tables import DeltaTable
@@ -15,7 +14,8 @@ from pyspark.sql import functions as F
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.spark.delta_history import History, any_of, newest_positions, user_metadata
-from kafkalog.spark.jobs.tables.state_arguments import state_settings
+from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.tables.state_request import StateRequest
 from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (
     StatePositions,
@@ -29,17 +29,15 @@ from kafkalog.views.planning.state_positions import (
 
 
 def planned_state_run(
-    spark: SparkSession, args: Namespace, sources: Sequence[StateSource]
+    spark: SparkSession, job: JobSettings, request: StateRequest, sources: Sequence[StateSource]
 ) -> StateRun:
-    """What the job has to read for a table that may be there already. Raises StatePositionError.
+    """Return what the job has to read for a table that may exist. Raises StatePositionError.
 
     Only Delta tables keep positions; others are written anew.
     """
-    settings = state_settings(args)
-    recorded = None
-    if args.format == "delta":
-        recorded = recorded_state_positions(spark, args.output, settings)
-    if recorded is None or args.full_refresh:
+    settings = request.settings
+    recorded = recorded_state_positions(spark, job.output_dir, settings) if job.is_delta else None
+    if recorded is None or request.full_refresh:
         return full_run(recorded, settings, sources)
     return incremental_run(recorded, settings, sources)
 
@@ -47,7 +45,7 @@ def planned_state_run(
 def recorded_state_positions(
     spark: SparkSession, output: str, settings: StateSettings
 ) -> StatePositions | None:
-    """What the table holds; None where there is no table."""
+    """Return what the table holds, None without a table."""
     path = os.path.join(output, "state")
     if not DeltaTable.isDeltaTable(spark, path):
         return None
@@ -59,10 +57,10 @@ def recorded_state_positions(
 def _in_tables(
     spark: SparkSession, output: str, settings: StateSettings, history: History
 ) -> StatePositions:
-    """Positions by what was written, where the history does not reach back to any.
+    """Return positions derived from the rows, where the history has no commit with positions.
 
     They are not above those that were reached. What is read again changes nothing: of what lies
-    behind the highest offset all was deleted, and the deletes are read again as well, unless an
+    above the highest offset everything was deleted, and the deletes are read again, unless an
     older copy of the log is given. Table `state_partitions`, which is written after `state`, keeps
     that out; it does not know of a RESTORE.
     """
@@ -73,8 +71,8 @@ def _in_tables(
     partitions = os.path.join(output, "state_partitions")
     topic_ids = {}
     if not history.was_restored and DeltaTable.isDeltaTable(spark, partitions):
-        told = read_table(spark, output, "state_partitions", "delta")
-        for row in told.select("topic", "partition", "next_offset", "topic_id").collect():
+        known = read_table(spark, output, "state_partitions", "delta")
+        for row in known.select("topic", "partition", "next_offset", "topic_id").collect():
             key = row.topic, row.partition
             reached[key] = max(row.next_offset, reached.get(key, row.next_offset))
             if row.topic_id:
@@ -84,16 +82,16 @@ def _in_tables(
 
 
 def write_tables(
-    rows: DataFrame, partitions: DataFrame, args: Namespace, inputs: Sequence[str], run: StateRun
+    rows: DataFrame, partitions: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun
 ) -> list[str]:
-    """Write the rows, deletes among them, and what there is to say of each partition; the paths."""
+    """Write the rows, deletes included, and a row for each partition; return the paths."""
     kept = rows if run.positions.settings.keep_tombstones else rows.where("NOT is_deleted")
-    if args.format != "delta":
+    if not job.is_delta:
         return [
-            replace_rows(kept, args.output, "state", args.format, inputs),
-            replace_rows(partitions, args.output, "state_partitions", args.format, inputs),
+            replace_rows(kept, job.output_dir, "state", job.table_format, inputs),
+            replace_rows(partitions, job.output_dir, "state_partitions", job.table_format, inputs),
         ]
-    path, places = (os.path.join(args.output, name) for name in ("state", "state_partitions"))
+    path, places = (os.path.join(job.output_dir, name) for name in ("state", "state_partitions"))
     if run.replaced is not None:
         _replace_partitions(kept, path, "state", run.replaced, run.positions.to_json())
     elif run.has_work:
@@ -103,14 +101,14 @@ def write_tables(
     return [path, places]
 
 
-def read_state(spark: SparkSession, args: Namespace) -> DataFrame:
-    """All rows of the table."""
-    return read_table(spark, args.output, "state", args.format)
+def read_state(spark: SparkSession, job: JobSettings) -> DataFrame:
+    """Return all rows of the table."""
+    return read_table(spark, job.output_dir, "state", job.table_format)
 
 
-def write_decoded(rows: DataFrame, args: Namespace) -> str:
-    """Write rows of the table with what was decoded, as a table of their own; its path."""
-    return write_derived(rows, args.output, "state_decoded", args.format)
+def write_decoded(rows: DataFrame, job: JobSettings) -> str:
+    """Write rows of the table with decoded columns as another table; return its path."""
+    return write_derived(rows, job.output_dir, "state_decoded", job.table_format)
 
 
 def _replace_partitions(
@@ -120,7 +118,7 @@ def _replace_partitions(
     keys: Iterable[TopicPartition],
     user_metadata: str | None = None,
 ) -> None:
-    """Write the rows in place of all that a Delta table has of the partitions."""
+    """Replace the rows that a Delta table has of the partitions."""
     writer = with_table_schema(rows, table).write.format("delta").mode("overwrite")
     writer = writer.option("replaceWhere", any_of(keys))
     if user_metadata is not None:
@@ -129,7 +127,7 @@ def _replace_partitions(
 
 
 def _merge(rows: DataFrame, path: str, run: StateRun) -> None:
-    """Of each key the highest offset stays, and nothing below a log start."""
+    """Merge the rows: the highest offset of each key wins, rows below a log start are deleted."""
     is_newer = "new.offset > old.offset"
     same_key = "old.topic = new.topic AND old.partition = new.partition AND old.key = new.key"
     table = DeltaTable.forPath(rows.sparkSession, path).alias("old")

@@ -30,14 +30,15 @@ from kafkalog.log_lines import logger
 from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
 from kafkalog.spark.tables import spark_schema
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.log_dir.log_dir_names import LogDirNames
+from kafkalog.storage.log_dir.log_dir_names import LogDirNames, log_dir_names
+from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.views.options.options import Mode
 from kafkalog.views.reading.zookeeper_damage import reported_damage
 from kafkalog.zookeeper.data_dir import DataDir
 
 _logger = logger(__name__)
 
-# What all rows have in front: of which input, as of which transaction, about which cluster.
+# The first columns of all rows: the input, the transaction that it is as of, the cluster.
 PLACE_COLUMNS = ("input_path", "zxid", "made", "cluster_id", "chroot")
 # A finding says this too, until it is known which clusters there are.
 OTHER_CLUSTER_ID = "other_cluster_id"
@@ -50,8 +51,8 @@ _ADVICE = "mode PERMISSIVE reads on with what is sound"
 def consumer_audit(
     spark: SparkSession, data_dirs: Sequence[DataDir], log_dirs: Sequence[LogDirNames], mode: Mode
 ) -> DataFrame:
-    """PLACE_COLUMNS, and a struct for each of AUDIT_TABLES, of which one is there in each row; that
-    of findings is empty in one row for each cluster."""
+    """Return PLACE_COLUMNS and a struct for each of AUDIT_TABLES: each row has one of the structs.
+    One row for each cluster has an empty struct of findings."""
     numbers = spark.range(len(data_dirs), numPartitions=max(len(data_dirs), 1))
     return numbers.mapInArrow(_auditing(tuple(data_dirs), tuple(log_dirs), mode), _schema())
 
@@ -65,11 +66,11 @@ def with_logs(
     """Rows of partition_ownership with _LOG_FACTS from the logs of their own clusters, null where
     a log is not there. Partitions of Kafka 0.7, whose offsets are positions, are not compared."""
     is_counted = F.col("broker_id").isNull() & (F.col("committed_offset") >= 0)
-    asked = ownerships.withColumn("is_counted", F.coalesce(is_counted, F.lit(False)))
-    others, counted = asked, list[DataFrame]()
+    marked = ownerships.withColumn("is_counted", F.coalesce(is_counted, F.lit(False)))
+    others, counted = marked, list[DataFrame]()
     for cluster_id, places in _places(ownerships.sparkSession, log_dirs, clusters):
         is_own = F.col("cluster_id").eqNullSafe(F.lit(cluster_id)) & F.col("is_counted")
-        counted.append(with_lag(asked.where(is_own), places, read_committed=False, now_ms=now_ms))
+        counted.append(with_lag(marked.where(is_own), places, read_committed=False, now_ms=now_ms))
         others = others.where(~is_own)
     nothing = {name: F.lit(None).cast("long") for name in _LOG_FACTS}
     return reduce(
@@ -77,6 +78,29 @@ def with_logs(
         counted,
         others.withColumns(nothing),
     )
+
+
+def given_log_dirs(paths: Sequence[str], output_dir: str) -> list[LogDirNames]:
+    """Return what is in the log directories. Raises LogDirError for a path that is not a directory,
+    OptionError for an output in one."""
+    for path in paths:
+        if not log_dir_names([path]):
+            raise LogDirError(f"{path}: no such directory on this machine")
+    found = log_dir_names(paths)
+    refuse_tables(output_dir, [log_dir.path for log_dir in found])
+    return found
+
+
+def members_words(clusters: Sequence[Sequence[EnsembleCluster]]) -> list[str]:
+    """Say where each cluster is, and which of its members is read: the first, which is the
+    newest."""
+    words = []
+    for cluster in clusters:
+        for member in cluster:
+            place = f"cluster {member.cluster_id or 'without an id'} at {member.chroot or '/'}"
+            note = "" if member is cluster[0] else ", not the newest"
+            words.append(f"{place}, as of zxid {member.zxid:#x}: {member.input_path}{note}")
+    return words
 
 
 def _places(
@@ -94,7 +118,7 @@ def _places(
         ]
         try:
             logs = find_partitions(own, strict=False)
-        except LogDirError as error:  # copies, of which nobody knows which one counts
+        except LogDirError as error:  # copies: which of them counts is unknown
             _logger.warning("offsets are not compared with logs: %s", error)
             continue
         if logs:

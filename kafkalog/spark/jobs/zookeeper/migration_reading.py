@@ -4,7 +4,6 @@ both."""
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,9 +21,10 @@ from kafkalog.coordination.zookeeper.kafka_directories import (
 )
 from kafkalog.errors import OptionError
 from kafkalog.inspection.logs.log_offsets import earliest_offset, log_end_offset
+from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.lag.zookeeper_lag import ZookeeperInput, ZookeeperLag, zookeeper_input
-from kafkalog.spark.log_rows import rows_of_logs
-from kafkalog.spark.topic_views import topic_view
+from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest
+from kafkalog.spark.topic_views import rows_of_logs, topic_view
 from kafkalog.storage.files.output_files import refuse_existing_directory, refuse_unwritable_file
 from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside, refuse_tables
@@ -66,47 +66,54 @@ class OffsetInputs(NamedTuple):
     zookeeper: ZookeeperInput
 
 
-def offset_inputs(args: Namespace, logs: list[PartitionLog]) -> OffsetInputs:
-    """The inputs, found before a session is started.
+def offset_inputs(
+    job: JobSettings, request: MigrationRequest, logs: list[PartitionLog]
+) -> OffsetInputs:
+    """Return the inputs, found before a session is started.
 
     Raises LogDirError for a data directory without files of ZooKeeper's, and OptionError for places
     to write to that lie in what is read or cannot be written to.
     """
-    given = zookeeper_input(args.zookeeper, args.mode, args.chroot)
-    entries = [entry for log_dir in args.log_dirs for entry in input_entries(log_dir)]
-    _refuse_writing_into([*given.paths, *directories_read(entries, logs)], args)
-    if args.write_segments is not None:
-        refuse_existing_directory("--write-segments", args.write_segments)
-    if args.write_zookeeper_commands is not None:
-        refuse_unwritable_file("--write-zookeeper-commands", args.write_zookeeper_commands)
-        if os.path.lexists(args.write_zookeeper_commands):
-            raise existing_commands(args.write_zookeeper_commands)
+    given = zookeeper_input(request.zookeeper, job.mode, request.chroot)
+    entries = [entry for path in job.paths for entry in input_entries(path)]
+    directories = [*given.paths, *directories_read(entries, logs)]
+    refuse_tables(job.output_dir, directories)
+    if request.write_segments is not None:
+        refuse_inside("--write-segments", request.write_segments, directories)
+        refuse_existing_directory("--write-segments", request.write_segments)
+    commands = request.write_zookeeper_commands
+    if commands is not None:
+        refuse_inside("--write-zookeeper-commands", commands, directories)
+        refuse_unwritable_file("--write-zookeeper-commands", commands)
+        if os.path.lexists(commands):
+            raise existing_commands(commands)
     return OffsetInputs(logs, given)
 
 
 def existing_commands(path: str) -> OptionError:
-    """The error for a file of commands that is there already."""
+    """Return the error for a file of commands that exists."""
     return OptionError("--write-zookeeper-commands", path, "a file that is not there yet")
 
 
-def offset_stores(spark: SparkSession, args: Namespace, inputs: OffsetInputs) -> OffsetStores:
-    """Both stores, as the arguments say. Raises OptionError where they cannot be those of one
-    cluster."""
+def offset_stores(
+    spark: SparkSession, job: JobSettings, request: MigrationRequest, inputs: OffsetInputs
+) -> OffsetStores:
+    """Return both stores. Raises OptionError where they cannot be those of one cluster."""
     logs, given = inputs
     zookeeper = ZookeeperLag(
         spark,
         given,
         {log.log_dir.cluster_id for log in logs},
-        allow_unknown=args.allow_unknown_cluster,
+        allow_unknown=request.allow_unknown_cluster,
     )
     topics = zookeeper.view(TOPIC_REGISTRY).persist()
-    given_logs = (CONSUMER_OFFSETS, logs, args.log_dirs, args.mode)
+    given_logs = (CONSUMER_OFFSETS, logs, job.paths, job.mode)
     commits = topic_view(spark, "offset_commits", *given_logs)
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.inputs,
         logs,
-        offsets_topic_partitions(args.offsets_partitions, topics, logs, commits),
+        offsets_topic_partitions(request.offsets_partitions, topics, logs, commits),
         offsets_replicas(topics, logs),
         zookeeper.view(CONSUMER_OFFSETS_VIEW),
         zookeeper.view(CONSUMER_REGISTRY),
@@ -118,29 +125,19 @@ def offset_stores(spark: SparkSession, args: Namespace, inputs: OffsetInputs) ->
     )
 
 
-def _refuse_writing_into(directories: Sequence[str], args: Namespace) -> None:
-    refuse_tables(args.output, directories)
-    for option, path in (
-        ("--write-segments", args.write_segments),
-        ("--write-zookeeper-commands", args.write_zookeeper_commands),
-    ):
-        if path is not None:
-            refuse_inside(option, path, directories)
-
-
 def offsets_topic_partitions(
-    asked: int | None, topics: DataFrame, logs: Sequence[PartitionLog], commits: DataFrame
+    given: int | None, topics: DataFrame, logs: Sequence[PartitionLog], commits: DataFrame
 ) -> int | None:
-    """How many partitions `__consumer_offsets` has: as asked, or as its znode says, else as the log
-    directories do, if groups lie where that puts them; None where nothing tells. Rule:
+    """Return the number of partitions of `__consumer_offsets`: as given, or from its znode, or from
+    the log directories if groups lie where this number puts them; None if unknown. Rule:
     docs/migration.md F484.
 
-    Raises OptionError where that is fewer than there are.
+    Raises OptionError for fewer than the log directories have.
     """
     found = {log.partition or 0 for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live}
     least = 1 + max(found, default=-1)
-    (told,) = topics.where(F.col("topic") == CONSUMER_OFFSETS).agg(F.max("partition")).collect()
-    number = asked or (None if told[0] is None else int(told[0]) + 1)
+    ((last,),) = topics.where(F.col("topic") == CONSUMER_OFFSETS).agg(F.max("partition")).collect()
+    number = given or (None if last is None else int(last) + 1)
     if number is None:
         return least if found and len(found) == least and _fits(commits, least) else None
     if number < least:
@@ -150,10 +147,10 @@ def offsets_topic_partitions(
 
 
 def offsets_replicas(topics: DataFrame, logs: Sequence[PartitionLog]) -> OffsetsReplicas:
-    """The brokers that have `__consumer_offsets` by view `topic_registry`, and by the logs. Rule:
-    docs/migration.md F486."""
-    told = topics.where(F.col("topic") == CONSUMER_OFFSETS).select("partition", "replicas")
-    rows = told.collect()
+    """Return the brokers that have `__consumer_offsets` by view `topic_registry`, and by the logs.
+    Rule: docs/migration.md F486."""
+    own = topics.where(F.col("topic") == CONSUMER_OFFSETS).select("partition", "replicas")
+    rows = own.collect()
     live = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     given: dict[int, set[int]] = {}
     for log in live:
@@ -167,7 +164,7 @@ def offsets_replicas(topics: DataFrame, logs: Sequence[PartitionLog]) -> Offsets
 
 
 def _fits(commits: DataFrame, number: int) -> bool:
-    """Whether most of some groups lie in the partition that this number of them puts them into."""
+    """Return whether most of some groups lie in the partition that this number puts them into."""
     groups = commits.where("group_id IS NOT NULL").select("group_id", "internal_partition")
     some = groups.distinct().limit(_GROUPS_LOOKED_AT).collect()
     fitting = [row for row in some if offsets_partition_of(row.group_id, number) == row[1]]
@@ -175,7 +172,7 @@ def _fits(commits: DataFrame, number: int) -> bool:
 
 
 def log_ends(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
-    """A row per log: topic, partition, log_start_offset, log_end_offset."""
+    """Return a row per log: topic, partition, log_start_offset, log_end_offset."""
 
     def ends(log: PartitionLog) -> tuple[object, ...]:
         end = log_end_offset(log, check_crcs=False)

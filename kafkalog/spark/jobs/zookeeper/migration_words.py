@@ -1,8 +1,7 @@
-"""What the job that moves offsets says on the terminal."""
+"""What the job migrate-offsets prints."""
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Collection, Iterator, Sequence
 
 from pyspark.sql import Row
@@ -11,7 +10,6 @@ from kafkalog.coordination.groups.offsets_replicas import counted_brokers
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.zookeeper.offset_migration import Move
 from kafkalog.inspection.groups.offset_segments import WrittenSegment
-from kafkalog.spark.jobs.zookeeper.migration_arguments import directions
 from kafkalog.storage.names import CONSUMER_OFFSETS
 from kafkalog.words import counted
 
@@ -26,14 +24,14 @@ _REFUSALS = {
 
 
 def migration_verdict(cluster: EnsembleCluster, totals: Row, phases: Sequence[Row]) -> str:
-    """Which cluster, how both stores compare, and how far groups have come."""
+    """Say which cluster it is, how both stores compare, and how far groups have come."""
     where = f"{cluster.input_path}{' ' if cluster.chroot else ''}{cluster.chroot}"
     lines = [
         f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')} in "
         f"{where} and Kafka: {totals.only_zookeeper:,} in ZooKeeper only, {totals.only_kafka:,} in "
         f"Kafka only, {totals.equal:,} equal, {totals.zookeeper_ahead:,} ahead in ZooKeeper, "
         f"{totals.kafka_ahead:,} ahead in Kafka, {totals.unreadable:,} unreadable, "
-        f"{totals.kafka_unknown:,} of which Kafka's side is not known"
+        f"{totals.kafka_unknown:,} unknown on Kafka's side"
     ]
     for row in phases:
         safe = f"the next step is safe for {row.safe:,}"
@@ -41,13 +39,15 @@ def migration_verdict(cluster: EnsembleCluster, totals: Row, phases: Sequence[Ro
     return "\n".join(lines)
 
 
-def move_words(args: Namespace, totals: Row, missing_brokers: Collection[int]) -> Iterator[str]:
-    """What can be moved, what is refused and what would let it through; `missing_brokers` are those
-    whose replicas of `__consumer_offsets` are not in the input."""
+def move_words(
+    directions: Sequence[str], totals: Row, missing_brokers: Collection[int]
+) -> Iterator[str]:
+    """Say what can be moved, what is refused and which option allows it; `missing_brokers` are
+    those whose replicas of `__consumer_offsets` are not in the input."""
     if missing_brokers:
         missing = counted_brokers(missing_brokers)
         yield f"{CONSUMER_OFFSETS} of {missing} is missing: give all their log directories"
-    for column in directions(args):
+    for column in directions:
         refused = [
             f"{count:,} {words}{f' ({option})' if option else ''}"
             for move, (words, option) in _REFUSALS.items()
@@ -57,30 +57,30 @@ def move_words(args: Namespace, totals: Row, missing_brokers: Collection[int]) -
         yield f"to {_STORES[column]}: {movable} to move; refused: {', '.join(refused) or 'none'}"
         if warned := totals[f"warned_{column}"]:
             yield f"{counted(warned, 'offset')} that no log has: see column {column}_warnings"
-    if totals.expired and "to_kafka" in directions(args):
+    if totals.expired and "to_kafka" in directions:
         yield (
             f"{counted(totals.expired, 'offset')} would expire as soon as brokers look: their "
             "znodes are older than --offsets-retention; --commit-time now lets it begin anew"
         )
 
 
-def migration_findings(args: Namespace, totals: Row) -> list[str]:
-    """What --fail-on-findings fails on."""
+def migration_findings(directions: Sequence[str], totals: Row) -> list[str]:
+    """Return what --fail-on-findings fails on."""
     found = [
         f"{count:,} not moved to {_STORES[column]} ({words})"
-        for column in directions(args)
+        for column in directions
         for move, (words, _) in _REFUSALS.items()
         if (count := totals[f"{move.value}_{column}"])
     ]
-    if totals.expired and "to_kafka" in directions(args):
+    if totals.expired and "to_kafka" in directions:
         found.append("offsets that would expire")
-    if any(totals[f"warned_{column}"] for column in directions(args)):
+    if any(totals[f"warned_{column}"] for column in directions):
         found.append("offsets that no log has")
     return found
 
 
 def segment_words(segments: Sequence[WrittenSegment], target: str) -> str:
-    """What was written, and what to do with it."""
+    """Say what was written, and where to read how to use it."""
     commits = sum(segment.end_offset - segment.base_offset for segment in segments)
     return (
         f"wrote {counted(commits, 'commit')} in {counted(len(segments), 'segment')} to {target}; "

@@ -6,7 +6,6 @@ Rows are written by the driver, partition by partition: offsets are as few as zn
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
@@ -25,8 +24,8 @@ from kafkalog.inspection.groups.offset_segments import (
     write_commits,
 )
 from kafkalog.messages.commit_records import COMMIT_FORMS, CommitForm, GroupCommit, form_of_magic
-from kafkalog.spark.jobs.zookeeper.migration_arguments import MTIME
 from kafkalog.spark.jobs.zookeeper.migration_reading import OffsetStores, existing_commands
+from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest
 from kafkalog.spark.jobs.zookeeper.migration_words import segment_words
 from kafkalog.storage.files.output_files import whole_file
 from kafkalog.storage.files.whole_directory import whole_directory
@@ -38,20 +37,22 @@ _ORDER = ("group_id", "topic", "partition")
 
 
 def written_moves(
-    stores: OffsetStores, rows: DataFrame, args: Namespace, now_ms: int
+    stores: OffsetStores, rows: DataFrame, request: MigrationRequest, now_ms: int
 ) -> Iterator[str]:
-    """Write what the arguments ask for, `rows` being those of table `offset_migration`, and say
-    what it is."""
-    if args.write_segments is not None:
-        segments = write_segments(rows, stores, args, now_ms)
-        yield segment_words(segments, args.write_segments)
-    if args.write_zookeeper_commands is not None:
-        count = write_zookeeper_commands(rows, stores.znodes, args)
-        yield f"wrote {counted(count, 'offset')} as commands to {args.write_zookeeper_commands}"
+    """Write what the options request from the rows of table `offset_migration`, and say what it
+    is."""
+    target, commands = request.write_segments, request.write_zookeeper_commands
+    if target is not None:
+        segments = write_segments(rows, stores, request, target, now_ms)
+        yield segment_words(segments, target)
+    if commands is not None:
+        shell = Shell(request.zookeeper_shell)
+        count = write_zookeeper_commands(rows, stores.znodes, commands, shell)
+        yield f"wrote {counted(count, 'offset')} as commands to {commands}"
 
 
 def write_segments(
-    rows: DataFrame, stores: OffsetStores, args: Namespace, now_ms: int
+    rows: DataFrame, stores: OffsetStores, request: MigrationRequest, target: str, now_ms: int
 ) -> list[WrittenSegment]:
     """Write the offsets that are moved to Kafka, `rows` being those of table `offset_migration`.
 
@@ -62,15 +63,16 @@ def write_segments(
     moved = rows.where(F.col("to_kafka") == Move.MOVE.value).persist()
     of_offsets = [log for log in stores.logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     ends = _ends(moved, stores, of_offsets)
-    forms = commit_forms(args.broker_version, ends, of_offsets)
+    forms = commit_forms(request.broker_version, ends, of_offsets)
     ordered = moved.orderBy("offsets_partition", *_ORDER).toLocalIterator()
-    with whole_directory(args.write_segments, os.fsync) as target:
+    time_ms = None if request.keeps_commit_times else now_ms
+    with whole_directory(target, os.fsync) as scratch:
         return [
             write_commits(
-                target,
+                scratch,
                 partition,
                 ends[partition],
-                _commits(found, None if args.commit_time == MTIME else now_ms),
+                _commits(found, time_ms),
                 forms[partition],
                 now_ms=now_ms,
             )
@@ -81,11 +83,11 @@ def write_segments(
 def _ends(
     moved: DataFrame, stores: OffsetStores, of_offsets: Sequence[PartitionLog]
 ) -> Mapping[int, AppendPoint]:
-    """Where each partition that gets commits is gone on with."""
+    """Return where commits are appended to each partition that gets some."""
     partitions = [row[0] for row in moved.select("offsets_partition").distinct().collect()]
     if None in partitions:
         name = "--offsets-partitions"
-        raise OptionError(name, None, "the number of partitions, which no input tells")
+        raise OptionError(name, None, "the number of partitions, which no input has")
     if not stores.replicas.has_topic:
         return dict.fromkeys(partitions, NEW_LOG)
     return {
@@ -95,19 +97,19 @@ def _ends(
 
 
 def commit_forms(
-    asked: str | None, ends: Mapping[int, AppendPoint], of_offsets: Sequence[PartitionLog]
+    broker_version: str | None, ends: Mapping[int, AppendPoint], of_offsets: Sequence[PartitionLog]
 ) -> Mapping[int, CommitForm]:
-    """The form for each partition: as asked, or as its last messages are, or those of the others
-    where it has none. Rule: docs/migration.md F480."""
-    if asked is not None:
-        return dict.fromkeys(ends, COMMIT_FORMS[asked])
+    """Return the form for each partition: of the given release, or of its last messages, or
+    of the other partitions where it has none. Rule: docs/migration.md F480."""
+    if broker_version is not None:
+        return dict.fromkeys(ends, COMMIT_FORMS[broker_version])
     magics = {partition: end.magic for partition, end in ends.items()}
     if None in magics.values():
-        told = [magic for log in of_offsets if (magic := last_magic(log)) is not None]
-        if not told:
+        known = [magic for log in of_offsets if (magic := last_magic(log)) is not None]
+        if not known:
             name = "--broker-version"
             raise OptionError(name, None, f"the brokers' release: {CONSUMER_OFFSETS} is empty")
-        magics = {key: min(told) if magic is None else magic for key, magic in magics.items()}
+        magics = {key: min(known) if magic is None else magic for key, magic in magics.items()}
     return {key: form_of_magic(magic) for key, magic in magics.items() if magic is not None}
 
 
@@ -118,8 +120,8 @@ def _commits(rows: Iterable[Row], time_ms: int | None) -> Iterator[GroupCommit]:
         yield GroupCommit(*key, row.zookeeper_offset, commit_ms)
 
 
-def write_zookeeper_commands(rows: DataFrame, znodes: DataFrame, args: Namespace) -> int:
-    """Write a command for each offset that is moved to ZooKeeper; how many there are. Raises
+def write_zookeeper_commands(rows: DataFrame, znodes: DataFrame, path: str, shell: Shell) -> int:
+    """Write a command for each offset that is moved to ZooKeeper; return their number. Raises
     OptionError where the file exists.
 
     `znodes` are those of the data directory, with their paths.
@@ -141,8 +143,8 @@ def write_zookeeper_commands(rows: DataFrame, znodes: DataFrame, args: Namespace
         row.path
         for row in znodes.where(F.col("path").isin(sorted(parents))).select("path").collect()
     }
-    lines = offset_commands(found, existing, Shell(args.zookeeper_shell))
-    _write_new(args.write_zookeeper_commands, "".join(f"{line}\n" for line in lines))
+    lines = offset_commands(found, existing, shell)
+    _write_new(path, "".join(f"{line}\n" for line in lines))
     return len(found)
 
 

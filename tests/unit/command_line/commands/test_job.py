@@ -12,7 +12,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
 from tests.support.repository import ROOT
 
-JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("*.py"))
+JOBS = sorted(path.stem.replace("_", "-") for path in (ROOT / "jobs").glob("*.py"))
 
 
 def test_every_job_is_listed_with_a_line_of_its_own() -> None:
@@ -30,7 +30,7 @@ def test_each_says_how_it_was_started(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("sys.argv", [])
     result = CliRunner().invoke(kafkalog, ["job", name, "--help"])
     assert result.exit_code == ExitCode.DONE
-    assert result.output.startswith(f"usage: kafkalog job {name} ")
+    assert result.output.startswith(f"Usage: kafkalog job {name} ")
     assert "python jobs/" not in result.output
 
 

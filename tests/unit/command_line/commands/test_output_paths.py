@@ -1,8 +1,7 @@
-"""What jobs are given, --output above all, is looked at before Spark starts."""
+"""What jobs are given, --output-dir above all, is looked at before Spark starts."""
 
 from __future__ import annotations
 
-from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,28 +10,29 @@ import pytest
 
 from kafkalog.command_line.commands.job import job_titles
 from kafkalog.errors import OptionError
-from kafkalog.spark.jobs.job import ExitCode, announced_logs, job_parser
+from kafkalog.exit_codes import ExitCode
+from kafkalog.spark.jobs.inputs import announced_logs
+from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.storage.files.output_files import refuse_unwritable_file
 from tests.support.logs.log_dirs import add_partition
 from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
 
-JOBS = sorted(job_titles())
-# What jobs need beside LOG_DIR and --output.
-NEEDED = {"migrate_offsets": ["--zookeeper", "z"], "salvage": ["--salvage-to", "new"]}
+JOBS = sorted(name.replace("-", "_") for name in job_titles())
+# What jobs need beside PATH and --output-dir.
+NEEDED = {"migrate_offsets": ["--zookeeper", "z"], "salvage": ["--to", "new"]}
 
 
-def parsed(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Namespace:
-    """What a job's body is given."""
-    found: list[Namespace] = []
+def run(name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str | None]:
+    """The exit code of a job without its body, and the output directory that this is given."""
+    found: list[str] = []
 
-    def run(args: Namespace) -> ExitCode:
-        found.append(args)
+    def body(output_dir: str, **_: Any) -> ExitCode:
+        found.append(output_dir)
         return ExitCode.DONE
 
-    job: Any = import_module(f"jobs.{name}")
-    monkeypatch.setattr(job, "run", run)
-    assert job.main(["logs", *NEEDED.get(name, []), *arguments]) == ExitCode.DONE
-    return found[0]
+    main = import_module(f"jobs.{name}").main
+    monkeypatch.setattr(main, "callback", body)
+    return main(["logs", *NEEDED.get(name, []), *arguments]), found[0] if found else None
 
 
 def test_there_are_thirteen_jobs() -> None:
@@ -44,23 +44,22 @@ def test_a_relative_output_is_one_of_the_current_directory(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    args = parsed(name, monkeypatch, "--output", "lake/shop")
-    assert args.output == str(tmp_path / "lake" / "shop")
+    found = run(name, monkeypatch, "--output-dir", "lake/shop")
+    assert found == (ExitCode.DONE, str(tmp_path / "lake" / "shop"))
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name != "report"])
 @pytest.mark.parametrize("uri", ["s3a://bucket/lake", "hdfs://name/lake/", "file:///lake"])
 def test_a_uri_is_left_to_spark(name: str, uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert parsed(name, monkeypatch, "--output", uri).output == uri
+    assert run(name, monkeypatch, "--output-dir", uri) == (ExitCode.DONE, uri)
 
 
 def test_the_page_is_written_to_this_machine(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert parsed("report", monkeypatch, "--output", "file:///lake").output == "/lake"
-    with pytest.raises(SystemExit) as caught:
-        parsed("report", monkeypatch, "--output", "s3a://bucket/lake")
-    assert caught.value.code == ExitCode.WRONG_ARGUMENTS
+    assert run("report", monkeypatch, "--output-dir", "file:///lake") == (ExitCode.DONE, "/lake")
+    code, _ = run("report", monkeypatch, "--output-dir", "s3a://bucket/lake")
+    assert code == ExitCode.WRONG_ARGUMENTS
     assert "s3a://bucket/lake is a URI: give a directory of this machine" in capsys.readouterr().err
 
 
@@ -68,13 +67,11 @@ def test_the_ingest_offers_no_format_that_it_refuses(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for table_format in ("parquet", "json"):
-        with pytest.raises(SystemExit) as caught:
-            parsed("ingest_topics", monkeypatch, "--output", "out", "--format", table_format)
-        assert caught.value.code == ExitCode.WRONG_ARGUMENTS
-    with pytest.raises(SystemExit):
-        parsed("ingest_topics", monkeypatch, "--help")
+        given = ("--output-dir", "out", "--format", table_format)
+        assert run("ingest_topics", monkeypatch, *given) == (ExitCode.WRONG_ARGUMENTS, None)
+    assert run("ingest_topics", monkeypatch, "--help") == (ExitCode.DONE, None)
     told = capsys.readouterr().out
-    assert "--format {delta}" in told and "parquet" not in told
+    assert "--format [delta]" in told and "parquet" not in told
 
 
 @pytest.fixture
@@ -96,21 +93,18 @@ def refused(
 ) -> tuple[int, str]:
     """The exit code of a job that is not able to start Spark, and its last line."""
     job: Any = import_module(f"jobs.{name}")
-    monkeypatch.setattr(job, "job_session", None)
+    monkeypatch.setattr("kafkalog.spark.session.job_session", None)
     monkeypatch.chdir(place)
     given = {
         "": "zookeeper" if name == "audit_consumers" else "logs",
-        "--output": "out",
-        **{"migrate_offsets": {"--zookeeper": "zookeeper"}, "salvage": {"--salvage-to": "new"}}.get(
+        "--output-dir": "out",
+        **{"migrate_offsets": {"--zookeeper": "zookeeper"}, "salvage": {"--to": "new"}}.get(
             name, {}
         ),
         **arguments,
     }
     before = sorted(place.rglob("*"))
-    try:
-        code = job.main([word for pair in given.items() for word in pair if word])
-    except SystemExit as error:
-        code = error.code
+    code = job.main([word for pair in given.items() for word in pair if word])
     assert sorted(place.rglob("*")) == before
     return code, capsys.readouterr().err.splitlines()[-1]
 
@@ -120,10 +114,10 @@ def refused(
     ("arguments", "code", "said"),
     [
         ({"": "absent"}, ExitCode.UNREADABLE_INPUT, "absent"),
-        ({"--colour": "red"}, ExitCode.WRONG_ARGUMENTS, "unrecognized arguments: --colour red"),
-        ({"--output": "file"}, ExitCode.WRONG_ARGUMENTS, "file is a file"),
-        ({"--output": "file/out"}, ExitCode.WRONG_ARGUMENTS, "file is a file"),
-        ({"--mode": "LAX"}, ExitCode.WRONG_ARGUMENTS, "argument --mode: invalid choice"),
+        ({"--colour": "red"}, ExitCode.WRONG_ARGUMENTS, "--colour"),
+        ({"--output-dir": "file"}, ExitCode.WRONG_ARGUMENTS, "file is a file"),
+        ({"--output-dir": "file/out"}, ExitCode.WRONG_ARGUMENTS, "file is a file"),
+        ({"--mode": "LAX"}, ExitCode.WRONG_ARGUMENTS, "Invalid value for '--mode'"),
     ],
     ids=str,
 )
@@ -150,16 +144,16 @@ def test_arguments_are_refused_before_spark_starts(
         ("migrate_offsets", {"--write-segments": "logs/new"}, "a directory outside of"),
         ("migrate_offsets", {"--write-zookeeper-commands": "file"}, "a file that is not there yet"),
         ("migrate_offsets", {"--write-zookeeper-commands": "a/b"}, "a is not"),
-        ("salvage", {"--salvage-to": "zookeeper"}, "zookeeper exists: kafkalog writes to new"),
-        ("salvage", {"--salvage-to": "file/new"}, "file is a file"),
-        ("salvage", {"--index-interval-bytes": "-1"}, "'-1' is not a whole number from 0 on"),
-        ("report_transactions", {"--max-transaction-timeout": "-1"}, "from 0 on"),
-        ("consumer_lag", {"--max-lag": "-1"}, "from 0 on"),
-        ("consumer_lag", {"--offsets-retention": "a week"}, "from 0 on"),
-        ("consumer_lag", {"": "logs/orders-0"}, "there is no partition of __consumer_offsets"),
-        ("lag_history", {"": "logs/orders-0"}, "there is no partition of __consumer_offsets"),
-        ("lag_history", {"--burrow-minimum-complete": "7"}, "'7' is not between 0 and 1"),
-        ("validate_checksums", {"--show": "-1"}, "'-1' is not a whole number from 0 on"),
+        ("salvage", {"--to": "zookeeper"}, "zookeeper exists: kafkalog writes to new"),
+        ("salvage", {"--to": "file/new"}, "file is a file"),
+        ("salvage", {"--index-interval-bytes": "-1"}, "-1 is not in the range x>=0"),
+        ("report_transactions", {"--max-transaction-timeout": "-1"}, "x>=0"),
+        ("consumer_lag", {"--max-lag": "-1"}, "x>=0"),
+        ("consumer_lag", {"--offsets-retention": "a week"}, "'a week' is not a valid integer"),
+        ("consumer_lag", {"": "logs/orders-0"}, "no partition of __consumer_offsets"),
+        ("lag_history", {"": "logs/orders-0"}, "no partition of __consumer_offsets"),
+        ("lag_history", {"--burrow-minimum-complete": "7"}, "7.0 is not in the range 0<=x<=1"),
+        ("validate_checksums", {"--show": "-1"}, "-1 is not in the range x>=0"),
     ],
     ids=str,
 )
@@ -180,9 +174,8 @@ def test_an_empty_output_is_not_the_current_directory(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("validate_checksums", "report"):
-        with pytest.raises(SystemExit):
-            parsed(name, monkeypatch, "--output", "")
-        assert "--output: got an empty path" in capsys.readouterr().err
+        assert run(name, monkeypatch, "--output-dir", "") == (ExitCode.WRONG_ARGUMENTS, None)
+        assert "'--output-dir': got an empty path" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -200,9 +193,8 @@ def test_an_output_on_a_cluster_is_left_to_spark(
 ) -> None:
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
-    options = ["--output", str(place / "file" / "lake")]
-    args = job_parser("x", "", "").parse_args([str(place / "logs"), *options])
-    inputs, _ = announced_logs(args)
+    job = JobSettings((str(place / "logs"),), str(place / "file" / "lake"))
+    inputs, _ = announced_logs(job)
     assert inputs == [str(place / "logs")]
 
 

@@ -55,7 +55,7 @@ def test_java_is_looked_for_where_spark_does(
     java.touch(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert run("/logs", "/more", "--as-of", "5", "--show-keys") == (ExitCode.DONE, "")
-    given = ["report", "--output", ".", "--at", "5", "--show-keys", "--", "/logs", "/more"]
+    given = ["report", "--as-of", "5", "--output-dir", ".", "--show-keys", "--", "/logs", "/more"]
     assert started == [given]
 
 
@@ -75,7 +75,7 @@ def test_an_output_that_is_a_file_is_refused_before_spark_starts(
 ) -> None:
     (tmp_path / "file").write_text("kept")
     output = tmp_path / "file" / below
-    assert main([str(DAMAGED), "--output", str(output)]) == ExitCode.WRONG_ARGUMENTS
+    assert main([str(DAMAGED), "--output-dir", str(output)]) == ExitCode.WRONG_ARGUMENTS
     said = capsys.readouterr().err.splitlines()[-1]
     assert said.endswith(f"a directory, or a path for one: {tmp_path / 'file'} is a file")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
@@ -86,5 +86,5 @@ def test_an_output_where_nobody_may_write_is_refused(
 ) -> None:
     # Root may write anywhere but on a disk that is mounted for reading.
     monkeypatch.setattr("os.access", lambda path, mode: path != str(tmp_path))
-    with pytest.raises(OptionError, match=f"not so in {tmp_path}"):
-        refuse_unwritable("--output", str(tmp_path / "new" / "below"))
+    with pytest.raises(OptionError, match=f"unlike {tmp_path}"):
+        refuse_unwritable("--output-dir", str(tmp_path / "new" / "below"))

@@ -53,8 +53,8 @@ def ended(
     job: ModuleType, output: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> int:
     """The job's exit code, in a place where no session can be started."""
-    monkeypatch.setattr(job, "job_session", None)
-    code: int = job.main([SHOP, "--output", str(output), *arguments])
+    monkeypatch.setattr("kafkalog.spark.session.job_session", None)
+    code: int = job.main([SHOP, "--output-dir", str(output), *arguments])
     assert not output.exists()
     return code
 
@@ -71,7 +71,7 @@ def test_jobs_look_for_settings_files_before_spark_starts(
     argument = {"serverProperties": "--server-properties", "topicConfig": "--topic-config"}[option]
     given = [argument, "/nowhere"]
     if job is salvage:
-        given += ["--salvage-to", str(tmp_path / "new")]
+        given += ["--to", str(tmp_path / "new")]
     assert ended(job, tmp_path / "out", given, monkeypatch) == ExitCode.WRONG_ARGUMENTS
     said = capsys.readouterr().err.splitlines()[-1]
     allowed = "a file on the machine of the driver"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from typing import Any
 
 from pyspark.sql import Row
 
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
 from kafkalog.coordination.zookeeper.offset_migration import Move, StoreComparison
+from kafkalog.spark.jobs.zookeeper.migration_request import MigrationRequest
 from kafkalog.spark.jobs.zookeeper.migration_words import migration_findings, move_words
 from kafkalog.spark.jobs.zookeeper.offset_judgement import Judgement, judged_rows
 
@@ -26,8 +26,8 @@ HELD: dict[str, Any] = {
     "kafka_members": 0,
     "offsets_partition": 1,
 }
-NO_WRITING = Namespace(write_segments=None, write_zookeeper_commands=None)
-BACK = Namespace(write_segments=None, write_zookeeper_commands="commands.txt")
+NO_WRITING = MigrationRequest().directions
+BACK = MigrationRequest(write_zookeeper_commands="commands.txt").directions
 
 
 def warnings(judgement: Judgement, to: str = "to_kafka", **changes: Any) -> list[str]:

@@ -1,17 +1,21 @@
-"""The arguments that say what keys and values are: `--key-format`, `--value-schema` and so on."""
+"""The options that say what keys and values are: `--key-format`, `--value-schema` and so on."""
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+import click
 
 from kafkalog.errors import OptionError, SchemaError
 from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
+from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.views.options.click_options import settings_options
 
 COLUMNS = ("key", "value")
 
@@ -29,18 +33,18 @@ class PayloadKind(Enum):
 
     @property
     def is_confluent(self) -> bool:
-        """Whether a schema id stands before each payload."""
+        """Whether a schema id precedes each payload."""
         return self.value.startswith("confluent-")
 
     @property
     def is_protobuf(self) -> bool:
-        """Whether payloads are Protobuf, of which Spark needs a descriptor and a message's name."""
+        """Whether payloads are Protobuf: Spark needs a descriptor and a message's name."""
         return self in (PayloadKind.PROTOBUF, PayloadKind.CONFLUENT_PROTOBUF)
 
 
 @dataclass(frozen=True, slots=True)
 class DecodingRequest:
-    """What is asked for one column. `schemas_topic` are paths that hold the topic `_schemas`."""
+    """How to decode one column. `schemas_topic` are paths that hold the topic `_schemas`."""
 
     column: str
     kind: PayloadKind
@@ -51,61 +55,80 @@ class DecodingRequest:
     mode: str
 
     def argument(self, name: str) -> str:
-        """The name of one of this column's arguments."""
+        """Return the name of one of this column's options."""
         return f"--{self.column}-{name}"
 
 
-def with_decoding_arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The parser with the arguments for keys, for values and for the schemas of both."""
-    group = parser.add_argument_group("decoding", "columns for what keys and values say")
-    for column in COLUMNS:
-        group.add_argument(
+@dataclass(frozen=True, slots=True)
+class DecodingOptions:
+    """The options, as they were given."""
+
+    key_format: str | None = None
+    key_schema: str | None = None
+    key_message: str | None = None
+    key_schema_id: int | None = None
+    value_format: str | None = None
+    value_schema: str | None = None
+    value_message: str | None = None
+    value_schema_id: int | None = None
+    schemas_topic: str | None = None
+
+
+def decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options for keys, for values and for the schemas of both, received as `decoding`."""
+    options = [option for column in COLUMNS for option in _column_options(column)]
+    topic = click.option(
+        "--schemas-topic",
+        metavar="PATH",
+        help=f"For confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
+        "it; without it PATH... are searched.",
+    )
+    return settings_options(DecodingOptions, "decoding", *options, topic)(function)
+
+
+def _column_options(column: str) -> list[Callable[..., Any]]:
+    return [
+        click.option(
             f"--{column}-format",
-            choices=[kind.value for kind in PayloadKind],
-            help=f"add {column}_decoded, and {column}_error for what cannot be decoded",
-        )
-        group.add_argument(
+            type=click.Choice([kind.value for kind in PayloadKind]),
+            help=f"Add {column}_decoded, and {column}_error for what cannot be decoded.",
+        ),
+        click.option(
             f"--{column}-schema",
             metavar="SCHEMA",
-            help="text or file: for json a Spark DDL or a JSON Schema, for avro an Avro schema, "
-            "for protobuf (file only) a descriptor set as protoc --descriptor_set_out writes it",
-        )
-        group.add_argument(
-            f"--{column}-message", metavar="NAME", help="for protobuf: the message's full name"
-        )
-        group.add_argument(
+            help="Text or file: for json a Spark DDL or a JSON Schema, for avro an Avro schema, "
+            "for protobuf (file only) a descriptor set as protoc --descriptor_set_out writes it.",
+        ),
+        click.option(
+            f"--{column}-message", metavar="NAME", help="For protobuf: the message's full name."
+        ),
+        click.option(
             f"--{column}-schema-id",
             metavar="ID",
             type=int,
-            help="for confluent-avro and confluent-json: read all as this schema (default: the "
-            "highest id in the data, deleted ones last)",
-        )
-    group.add_argument(
-        "--schemas-topic",
-        metavar="PATH",
-        help=f"for confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
-        "it (default: the LOG_DIRs)",
-    )
-    return parser
+            help="For confluent-avro and confluent-json: read all as this schema (default: the "
+            "highest id in the data, deleted ones last).",
+        ),
+    ]
 
 
-def decoding_requests(args: argparse.Namespace) -> list[DecodingRequest]:
-    """What is asked for, of the columns for which anything is.
+def decoding_requests(options: DecodingOptions, job: JobSettings) -> list[DecodingRequest]:
+    """Return the columns to decode.
 
-    Raises OptionError where arguments contradict each other or miss something, or name a file that
-    is no schema, LogDirError for a `--schemas-topic` that cannot be read.
+    Raises OptionError where options contradict each other, are missing, or name a file that is not
+    a schema; LogDirError for a `--schemas-topic` that cannot be read.
     """
-    requests = [request for column in COLUMNS if (request := _request(args, column))]
-    if args.schemas_topic and not any(request.kind.is_confluent for request in requests):
+    requests = [request for column in COLUMNS if (request := _request(options, job, column))]
+    if options.schemas_topic and not any(request.kind.is_confluent for request in requests):
         allowed = "nothing, unless a format is one of Confluent's"
-        raise OptionError("--schemas-topic", args.schemas_topic, allowed)
+        raise OptionError("--schemas-topic", options.schemas_topic, allowed)
     for request in requests:
         _refuse_schema(request)
     return requests
 
 
 def _refuse_schema(request: DecodingRequest) -> None:
-    """Raise OptionError for a given schema that is none, so far as that shows without Spark."""
+    """Raise OptionError for an invalid schema, as far as this shows without Spark."""
     if request.schema is None:
         return
     if request.kind.is_protobuf:
@@ -118,18 +141,18 @@ def _refuse_schema(request: DecodingRequest) -> None:
 
 
 def unusable_schema(request: DecodingRequest, error: SchemaError) -> OptionError:
-    """What to raise where a given schema cannot be used."""
+    """Return the error for a given schema that cannot be used."""
     allowed = f"a schema that Spark can use: {error}"
     return OptionError(request.argument("schema"), request.schema, allowed)
 
 
-def _request(args: argparse.Namespace, column: str) -> DecodingRequest | None:
+def _request(options: DecodingOptions, job: JobSettings, column: str) -> DecodingRequest | None:
     schema, message, schema_id = (
-        getattr(args, f"{column}_{name}") for name in ("schema", "message", "schema_id")
+        getattr(options, f"{column}_{name}") for name in ("schema", "message", "schema_id")
     )
-    given = getattr(args, f"{column}_format")
+    given = getattr(options, f"{column}_format")
     kind = PayloadKind(given) if given else None
-    # Per argument: its value, whether this format takes it, and what it must be if it has to be.
+    # For each option: whether this format takes it, and whether it needs it.
     needs_schema = kind in (PayloadKind.JSON, PayloadKind.AVRO) or (kind and kind.is_protobuf)
     takes_id = kind in (PayloadKind.CONFLUENT_AVRO, PayloadKind.CONFLUENT_JSON) and not schema
     _check(f"--{column}-schema", schema, kind not in (None, PayloadKind.STRING), needs_schema)
@@ -138,8 +161,8 @@ def _request(args: argparse.Namespace, column: str) -> DecodingRequest | None:
     _check(f"--{column}-schema-id", schema_id, takes_id, False)
     if kind is None:
         return None
-    topic = _schemas_topic(args) if kind.is_confluent else ()
-    return DecodingRequest(column, kind, schema, message, schema_id, topic, args.mode)
+    topic = _schemas_topic(options, job) if kind.is_confluent else ()
+    return DecodingRequest(column, kind, schema, message, schema_id, topic, job.mode)
 
 
 def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
@@ -149,14 +172,14 @@ def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
         raise OptionError(name, "nothing", "a value, which this format needs; see --help")
 
 
-def _schemas_topic(args: argparse.Namespace) -> tuple[str, ...]:
-    paths: Sequence[str] = [args.schemas_topic] if args.schemas_topic else args.log_dirs
+def _schemas_topic(options: DecodingOptions, job: JobSettings) -> tuple[str, ...]:
+    paths: Sequence[str] = [options.schemas_topic] if options.schemas_topic else job.paths
     logs = find_partitions(paths, strict=False)
     found = [log for log in logs if log.topic == SCHEMAS_TOPIC]
     if not found:
         raise OptionError(
             "--schemas-topic",
-            args.schemas_topic or "nothing",
+            options.schemas_topic or "nothing",
             f"the directory of {SCHEMAS_TOPIC}-0 or a log directory with it; there is none in "
             + ", ".join(paths),
         )
@@ -164,9 +187,9 @@ def _schemas_topic(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def schema_text(request: DecodingRequest) -> str:
-    """The schema that was given: the contents of the file, or the argument itself.
+    """Return the given schema: the contents of the file, or the argument itself.
 
-    Raises OptionError for a file that is no text.
+    Raises OptionError for a file that is not text.
     """
     given = request.schema or ""
     if not os.path.isfile(given):
@@ -178,7 +201,7 @@ def schema_text(request: DecodingRequest) -> str:
 
 
 def descriptor_bytes(request: DecodingRequest) -> bytes:
-    """The descriptor set that was given. Raises OptionError where there is no such file."""
+    """Return the given descriptor set. Raises OptionError if the file does not exist."""
     given = request.schema or ""
     if not os.path.isfile(given):
         allowed = "a file as protoc --include_imports --descriptor_set_out writes it"

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
+import click
 import pytest
 
 from kafkalog.errors import OptionError
-from kafkalog.spark.jobs.decoding.decoding_arguments import (
+from kafkalog.spark.jobs.decoding.decoding_requests import (
+    DecodingOptions,
     DecodingRequest,
     PayloadKind,
+    decoding_options,
     decoding_requests,
     schema_text,
-    with_decoding_arguments,
 )
+from kafkalog.spark.jobs.job import JobSettings
 from tests.support.logs.log_dirs import add_partition
 
 
 def requests(arguments: str, log_dir: str = "-") -> list[DecodingRequest]:
-    parser = with_decoding_arguments(argparse.ArgumentParser())
-    args = parser.parse_args(arguments.split())
-    args.log_dirs, args.mode = [log_dir], "PERMISSIVE"
-    return decoding_requests(args)
+    found: list[DecodingOptions] = []
+    command = click.command()(decoding_options(lambda decoding: found.append(decoding)))
+    command.main(arguments.split(), standalone_mode=False)
+    return decoding_requests(found[0], JobSettings((log_dir,), "tables"))
 
 
 def test_nothing_is_asked_for_by_default() -> None:

@@ -1,0 +1,83 @@
+"""The inputs of jobs: found and announced before a session is started."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.session import is_on_this_machine
+from kafkalog.storage.files.files import matching_paths
+from kafkalog.storage.files.output_files import refuse_unwritable
+from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
+from kafkalog.storage.log_dir.other_entries import absent_lines
+from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
+from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.options.config_files import topic_configs
+from kafkalog.views.options.options import Mode
+from kafkalog.words import counted
+from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
+
+
+def config_file_options(server_properties: str | None, topic_config: str | None) -> dict[str, str]:
+    """Return the files as options of the source. Raises OptionError, as the source does, for a file
+    that does not exist or has another form."""
+    topic_configs(topic_config, server_properties)
+    files = {SERVER_PROPERTIES: server_properties, TOPIC_CONFIG: topic_config}
+    return {option: path for option, path in files.items() if path is not None}
+
+
+def announced_inputs(job: JobSettings) -> list[str]:
+    """Return the paths to read, globs resolved, as `announced_logs` does."""
+    return announced_logs(job)[0]
+
+
+def announced_logs(job: JobSettings) -> tuple[list[str], list[PartitionLog]]:
+    """Return the paths to read, globs resolved, and the logs under them; print their size to
+    stderr.
+
+    Raises LogDirError for what cannot be read, and OptionError for an output in what is read.
+    """
+    logs = find_partitions(job.paths, strict=job.mode == Mode.FAILFAST.value)
+    inputs = [entry for path in job.paths for entry in input_entries(path)]
+    files = [entry.path for entry in inputs if not entry.is_directory]
+    _refuse_output(job.output_dir, [*directories_read(inputs, logs), *files])
+    segments = [segment for log in logs for segment in log.segments]
+    size = sum(segment.size for segment in segments)
+    print(
+        f"found {counted(len(segments), 'segment')} of {counted(len(logs), 'partition')}, "
+        f"{counted(size, 'byte')}",
+        file=sys.stderr,
+    )
+    return [entry.path for entry in inputs], logs
+
+
+def print_absent(inputs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
+    """Print which partitions only checkpoints know: the verdict does not cover them."""
+    for line in absent_lines(inputs, logs):
+        print(line)
+
+
+def announced_data_dirs(job: JobSettings) -> list[DataDir]:
+    """Return the files of ZooKeeper's servers; print their number to stderr.
+
+    Raises LogDirError for a path without any, and OptionError for an output in what is read.
+    """
+    found = find_data_dirs(job.paths)
+    paths = (path for pattern in job.paths for path in matching_paths(pattern))
+    _refuse_output(job.output_dir, paths)
+    files = sum(len(data_dir.snapshots) + len(data_dir.logs) for data_dir in found)
+    print(f"found {counted(files, 'file')} of {counted(len(found), 'server')}", file=sys.stderr)
+    return found
+
+
+def _refuse_output(output: str, directories: Iterable[str]) -> None:
+    """Raise OptionError for an output in what is read, or one that cannot be written to. Spark
+    alone checks a path on a cluster."""
+    refuse_tables(output, directories)
+    is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
+    if is_on_this_machine() and not is_elsewhere:
+        refuse_unwritable("--output-dir", absolute_path(output))

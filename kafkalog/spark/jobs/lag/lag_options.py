@@ -1,0 +1,260 @@
+"""The options of the jobs about consumer lag. Nothing here imports pyspark: help needs none."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkalog.coordination.groups.burrow import BurrowSettings
+from kafkalog.coordination.groups.commit_events import HistoryMoments
+from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.errors import OptionError
+from kafkalog.views.options.click_options import (
+    Decorator,
+    as_of_option,
+    from_time_option,
+    group_option,
+    group_pattern_option,
+    isolation_level_option,
+    offsets_retention_option,
+    settings_options,
+    topic_option,
+    topic_pattern_option,
+    until_time_option,
+)
+from kafkalog.views.options.options import Isolation
+
+if TYPE_CHECKING:
+    from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, LagHistorySettings
+
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_BURROW = BurrowSettings()
+_LAG = LagSettings()
+_MOST_INTERVALS = 10_000
+
+
+def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --group, --group-pattern, --topic and --topic-pattern, received as `groups`,
+    `group_pattern`, `topics` and `topic_pattern`."""
+    return group_option(group_pattern_option(topic_option()(topic_pattern_option()(function))))
+
+
+def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
+    """Add --zookeeper and --chroot, received as `zookeeper` and `chroot`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        chroot = click.option(
+            "--chroot",
+            metavar="PATH",
+            callback=lambda _context, _option, path: None if path is None else path.rstrip("/"),
+            help="Where the cluster begins, if the ensemble has several; / for the root.",
+        )
+        zookeeper = click.option(
+            "--zookeeper",
+            metavar="DATA_DIR",
+            multiple=True,
+            required=required,
+            help=f"{meaning}: dataDir, its folder version-2, or a glob; repeatable, as for "
+            "dataLogDir. Of several members of an ensemble the newest counts.",
+        )
+        return zookeeper(chroot(function))
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class LagRequest:
+    """The options of the job consumer-lag, as they were given."""
+
+    groups: tuple[str, ...]
+    group_pattern: str | None
+    topics: tuple[str, ...]
+    topic_pattern: str | None
+    zookeeper: tuple[str, ...]
+    chroot: str | None
+    isolation_level: str
+    as_of: int | None
+    offsets_retention: int
+    max_lag: int | None
+
+    def settings(self) -> ConsumerLagSettings:
+        """Return the settings of the job."""
+        from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, NameFilter
+
+        return ConsumerLagSettings(
+            time.time_ns() // 1_000_000,
+            NameFilter(self.groups, self.group_pattern),
+            NameFilter(self.topics, self.topic_pattern),
+            read_committed=self.isolation_level == Isolation.READ_COMMITTED.value,
+            as_of_ms=self.as_of,
+            retention_ms=self.offsets_retention * 60_000,
+            max_lag=self.max_lag,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRequest:
+    """The options of the job lag-history, as they were given, without Burrow's."""
+
+    groups: tuple[str, ...]
+    group_pattern: str | None
+    topics: tuple[str, ...]
+    topic_pattern: str | None
+    zookeeper: tuple[str, ...]
+    chroot: str | None
+    isolation_level: str
+    from_ms: int | None
+    until_ms: int | None
+    every_ms: int | None
+    no_progress_ms: int
+    allowed_records: int
+
+    def settings(self, burrow: BurrowSettings) -> LagHistorySettings:
+        """Return the settings of the job. Raises OptionError for a range that ends before it
+        begins."""
+        from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
+
+        if self.from_ms is not None and self.until_ms is not None and self.from_ms > self.until_ms:
+            raise OptionError("--until-time", self.until_ms, "a time not before --from-time")
+        now_ms = time.time_ns() // 1_000_000
+        until_ms = now_ms if self.until_ms is None else self.until_ms
+        return LagHistorySettings(
+            now_ms,
+            HistoryMoments(self.from_ms or 0, until_ms, self.until_ms is None, self.every_ms),
+            NameFilter(self.groups, self.group_pattern),
+            NameFilter(self.topics, self.topic_pattern),
+            read_committed=self.isolation_level == Isolation.READ_COMMITTED.value,
+            burrow=burrow,
+            lag=LagSettings(burrow.intervals, self.allowed_records, self.no_progress_ms),
+        )
+
+
+class Duration(click.ParamType[int]):
+    """A length of time such as 30s, 5m, 2h or 1d, in milliseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d)", value)
+        if found is None or int(found[1]) == 0:
+            allowed = "a number and ms, s, m, h or d, such as 5m"
+            self.fail(f"{value!r} is not a duration: {allowed}", param, ctx)
+        return int(found[1]) * _UNITS_MS[found[2]]
+
+
+def _group_options() -> tuple[Decorator, ...]:
+    return (
+        chosen_name_options,
+        zookeeper_options("Data directories of ZooKeeper's servers, for groups that commit there"),
+        isolation_level_option(
+            "What the consumers read: read_committed counts aborted records, and those beyond the "
+            "last stable offset, separately.",
+            Isolation.READ_UNCOMMITTED,
+        ),
+    )
+
+
+def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the job consumer-lag, received as `request`."""
+    return settings_options(
+        LagRequest,
+        "request",
+        *_group_options(),
+        as_of_option(
+            "Show the lag at a past time, instead of all that is on disk with ages of now"
+        ),
+        offsets_retention_option,
+        click.option(
+            "--max-lag",
+            metavar="RECORDS",
+            type=click.IntRange(min=0),
+            help="More records to read in a partition are a finding (default: no limit).",
+        ),
+    )(function)
+
+
+def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the job lag-history, received as `request`, and Burrow's as `burrow`."""
+    history = settings_options(
+        HistoryRequest,
+        "request",
+        *_group_options(),
+        from_time_option("Begin of the history instead of the first commit"),
+        until_time_option("End of the history instead of now, with the logs as they are"),
+        click.option(
+            "--every",
+            "every_ms",
+            metavar="DURATION",
+            type=Duration(),
+            help="A row every 30s, 5m, 2h or 1d, with the commit in effect then, instead of one "
+            "for each commit.",
+        ),
+        click.option(
+            "--no-progress",
+            "no_progress_ms",
+            metavar="DURATION",
+            type=Duration(),
+            default=_LAG.no_progress_ms,
+            help="STOP and STALL: how long a group may leave a record unread without a commit that "
+            "is any further (default: 5m, as max.poll.interval.ms).",
+        ),
+        click.option(
+            "--allowed-records",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=_LAG.allowed_records,
+            show_default=True,
+            help="At most this many records left to read are OK.",
+        ),
+    )
+    return history(settings_options(BurrowSettings, "burrow", *_burrow_options())(function))
+
+
+def _burrow_options() -> list[Decorator]:
+    numbers = [
+        click.option(
+            f"--burrow-{name}",
+            parameter,
+            metavar="SECONDS" if parameter.endswith("_s") else "N",
+            type=click.IntRange(*limits),
+            default=getattr(_BURROW, parameter),
+            show_default=True,
+            help=f"Burrow's {name}: {meaning}.",
+        )
+        for name, parameter, limits, meaning in (
+            (
+                *("intervals", "intervals", (1, _MOST_INTERVALS)),
+                "the number of commits that both kinds of statuses look back on",
+            ),
+            ("allowed-lag", "allowed_lag", (0, None), "lag that is OK"),
+            (
+                *("min-distance", "min_distance_s", (0, None)),
+                "a commit that follows sooner replaces the last one",
+            ),
+            (
+                *("expire-group", "expire_group_s", (0, None)),
+                "groups without commits for this time are NOTFOUND",
+            ),
+            (
+                *("offset-refresh", "offset_refresh_s", (0, None)),
+                "how often Burrow would read where a partition ends",
+            ),
+        )
+    ]
+    complete = click.option(
+        "--burrow-minimum-complete",
+        "minimum_complete",
+        metavar="SHARE",
+        type=click.FloatRange(0, 1),
+        default=_BURROW.minimum_complete,
+        show_default=True,
+        help="Burrow's minimum-complete: a partition with a smaller share of its commits is OK.",
+    )
+    return [*numbers, complete]

@@ -1,0 +1,149 @@
+"""The options of the job migrate-offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkalog.coordination.zookeeper.offset_migration import COMMIT_INTERVAL_MS, Move
+from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
+from kafkalog.messages.commit_records import COMMIT_FORMS
+from kafkalog.spark.jobs.lag.lag_options import chosen_name_options, zookeeper_options
+from kafkalog.views.options.click_options import offsets_retention_option, settings_options
+
+if TYPE_CHECKING:
+    from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
+    from kafkalog.spark.jobs.zookeeper.offset_judgement import Judgement
+
+_MTIME, _NOW = "mtime", "now"
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRequest:
+    """The options of the job, as they were given."""
+
+    groups: tuple[str, ...] = ()
+    group_pattern: str | None = None
+    topics: tuple[str, ...] = ()
+    topic_pattern: str | None = None
+    zookeeper: tuple[str, ...] = ()
+    chroot: str | None = None
+    write_segments: str | None = None
+    write_zookeeper_commands: str | None = None
+    broker_version: str | None = None
+    commit_time: str = _MTIME
+    offsets_partitions: int | None = None
+    zookeeper_shell: str = Shell.FROM_3_5.value
+    allow_rewind: bool = False
+    allow_active_groups: bool = False
+    allow_unknown_topics: bool = False
+    allow_unknown_cluster: bool = False
+    commit_interval_ms: int = COMMIT_INTERVAL_MS
+    offsets_retention: int = 0
+
+    @property
+    def keeps_commit_times(self) -> bool:
+        """Whether moved commits have the times of their znodes."""
+        return self.commit_time == _MTIME
+
+    @property
+    def directions(self) -> list[str]:
+        """The columns of table `offset_migration` that say what becomes of the moves that are
+        requested; to Kafka where nothing is to be written."""
+        paths = {"to_kafka": self.write_segments, "to_zookeeper": self.write_zookeeper_commands}
+        return [column for column, path in paths.items() if path] or ["to_kafka"]
+
+    def judgement(self, replicas: OffsetsReplicas) -> Judgement:
+        """Return what offsets are judged by."""
+        from kafkalog.spark.jobs.zookeeper.offset_judgement import Judgement
+
+        allowed = {
+            Move.REWIND: self.allow_rewind,
+            Move.ACTIVE: self.allow_active_groups,
+            Move.UNKNOWN_TOPIC: self.allow_unknown_topics,
+        }
+        expired_before_ms = time.time_ns() // 1_000_000 - self.offsets_retention * 60_000
+        return Judgement(
+            frozenset(move for move, is_allowed in allowed.items() if is_allowed),
+            self.commit_interval_ms,
+            expired_before_ms if self.keeps_commit_times else None,
+            replicas,
+        )
+
+
+def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the job, received as `request`."""
+    return settings_options(
+        MigrationRequest,
+        "request",
+        zookeeper_options("The data directories of ZooKeeper's servers", required=True),
+        chosen_name_options,
+        *_WRITING,
+        *_REFUSALS,
+        click.option(
+            "--commit-interval-ms",
+            metavar="MS",
+            type=click.IntRange(min=0),
+            default=COMMIT_INTERVAL_MS,
+            show_default=True,
+            help="auto.commit.interval.ms of the old consumers: commits that are at most this far "
+            "apart can belong to one round.",
+        ),
+        offsets_retention_option,
+    )(function)
+
+
+_WRITING = (
+    click.option(
+        "--write-segments",
+        metavar="DIR",
+        help="Move offsets to Kafka: write segments of __consumer_offsets to this new directory, "
+        "to be placed into the log directories of stopped brokers, see docs/migration.md.",
+    ),
+    click.option(
+        "--write-zookeeper-commands",
+        metavar="FILE",
+        help="Move offsets to ZooKeeper: write commands for its shell to this new file.",
+    ),
+    click.option(
+        "--broker-version",
+        type=click.Choice(list(COMMIT_FORMS)),
+        help="The oldest release of the brokers that are to load the segments (default: as old as "
+        "the last messages in the logs of __consumer_offsets).",
+    ),
+    click.option(
+        "--commit-time",
+        type=click.Choice([_MTIME, _NOW]),
+        default=_MTIME,
+        show_default=True,
+        help="The time of the moved commits, from which their retention counts: that of the znode, "
+        "or now.",
+    ),
+    click.option(
+        "--offsets-partitions",
+        metavar="N",
+        type=click.IntRange(1, 2**31 - 1),
+        help="The number of partitions of __consumer_offsets (default: from the znodes or the log "
+        "directories).",
+    ),
+    click.option(
+        "--zookeeper-shell",
+        type=click.Choice([shell.value for shell in Shell]),
+        default=Shell.FROM_3_5.value,
+        show_default=True,
+        help="The release of the shell: before 3.5 it takes versions differently.",
+    ),
+)
+_REFUSALS = tuple(
+    click.option(name, is_flag=True, help=meaning)
+    for name, meaning in (
+        ("--allow-rewind", "Move a group even if this takes it back."),
+        ("--allow-active-groups", "Move a group even while it has members."),
+        ("--allow-unknown-topics", "Move offsets of topics that are found on neither side too."),
+        ("--allow-unknown-cluster", "Compare even if a cluster id is unknown on either side."),
+    )
+)

@@ -1,0 +1,68 @@
+"""Values of the options that commands and jobs share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.views.options.click_options import (
+    GivenOffsets,
+    Offsets,
+    Pattern,
+    output_dir_option,
+    settings_options,
+    topic_option,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10:20", GivenOffsets(None, 10, 20)),
+        ("10:", GivenOffsets(None, 10, None)),
+        (":20", GivenOffsets(None, None, 20)),
+        ("7", GivenOffsets(None, 7, 8)),
+        ("orders-0=10:20", GivenOffsets(("orders", 0), 10, 20)),
+        ("orders-eu-12=:0", GivenOffsets(("orders-eu", 12), None, 0)),
+        ("orders-0=5:5", GivenOffsets(("orders", 0), 5, 5)),
+    ],
+)
+def test_offsets_are_a_range_of_one_partition_or_of_all(text: str, expected: GivenOffsets) -> None:
+    assert Offsets().convert(text, None, None) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", ":", "a:b", "-1:5", "20:10", "5:5", "orders=1:2", "orders-0=", "=1:2", "1:2:3"]
+)
+def test_other_offsets_are_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is not|FROM|TOPIC-PARTITION"):
+        Offsets().convert(text, None, None)
+
+
+def test_a_pattern_has_to_be_a_regular_expression() -> None:
+    assert Pattern().convert("^orders", None, None) == "^orders"
+    with pytest.raises(click.BadParameter, match=r"'\(' is not a valid regular expression"):
+        Pattern().convert("(", None, None)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    topics: tuple[str, ...]
+
+
+def test_options_of_a_settings_class_arrive_as_one_object() -> None:
+    found: list[object] = []
+
+    @click.command()
+    @output_dir_option("Where to write.")
+    @settings_options(Chosen, "chosen", topic_option())
+    def command(output_dir: str, chosen: Chosen) -> None:
+        found.extend((output_dir, chosen))
+
+    given = ["--topic", "a", "--output-dir", "out", "--topic", "b"]
+    assert CliRunner().invoke(command, given).exit_code == 0
+    assert found == ["out", Chosen(("a", "b"))]
+    assert "Missing option '--output-dir'" in CliRunner().invoke(command, []).output
