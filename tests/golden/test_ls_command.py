@@ -163,7 +163,7 @@ def test_damaged_segments_are_listed_as_far_as_headers_tell(tmp_path: Path) -> N
     [
         ((SHOP, "--quick", "--deep"), 2, "--quick cannot be used with --deep"),
         ((SHOP, "--topic", "none"), 2, "what the log directories hold: __consumer_offsets"),
-        (("/nowhere",), 3, "there is no such file or directory"),
+        (("/nowhere",), 3, "no such file or directory"),
     ],
     ids=str,
 )

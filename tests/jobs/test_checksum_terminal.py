@@ -122,7 +122,7 @@ def test_a_path_that_is_not_there_is_unreadable_input(
     nowhere = tmp_path / "nowhere"
     assert run(nowhere, output=tmp_path / "tables") == ExitCode.UNREADABLE_INPUT
     assert capsys.readouterr().err == (
-        f"error: {nowhere}: there is no such file or directory on this machine\n"
+        f"error: {nowhere}: no such file or directory on this machine\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -69,7 +69,7 @@ def test_a_directory_on_its_way_out_is_told_of_when_given_by_path(
     rows = frame.select("topic", "partition", "status", "input_path", "directory").distinct()
     expected = ("shop.to-be-deleted", 0, "not_served", str(marked), str(marked))
     assert [tuple(row) for row in rows.collect()] == [expected]
-    assert frame.where("status_reason LIKE 'the directory is on its way out%'").count() == len(
+    assert frame.where("status_reason LIKE 'the directory is marked for deletion%'").count() == len(
         list(marked.glob("*.log"))
     )
 

@@ -35,5 +35,5 @@ def test_a_partition_that_is_not_there_is_refused() -> None:
 
 
 def test_a_path_that_is_not_there_is_refused() -> None:
-    with pytest.raises(LogDirError, match="there is no such file or directory"):
+    with pytest.raises(LogDirError, match="no such file or directory"):
         logs_of_topics(["/nowhere/at/all"])

@@ -377,7 +377,7 @@ def test_a_topic_is_chosen_among_files_too() -> None:
             "a file outside of",
         ),
         (["--output", "/no/dir/x", SEGMENT], 2, "which /no/dir is not"),
-        (["/nowhere"], 3, "there is no such file or directory"),
+        (["/nowhere"], 3, "no such file or directory"),
         ([ROOT / "pyproject.toml"], 3, "dump does not know a file of this name"),
     ],
 )

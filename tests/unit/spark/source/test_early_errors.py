@@ -83,7 +83,7 @@ def test_an_earlier_copy_is_looked_for_before_spark_starts(
 ) -> None:
     code = ended(verify_compaction, tmp_path / "out", ["--before", "/nowhere"], monkeypatch)
     assert code == ExitCode.UNREADABLE_INPUT
-    assert "/nowhere: there is no such file or directory" in capsys.readouterr().err
+    assert "/nowhere: no such file or directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
