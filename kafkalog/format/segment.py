@@ -9,6 +9,7 @@ only while they agree with their neighbours. Rules: docs/format.md F60 to F75.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import (
@@ -31,10 +32,10 @@ from kafkalog.format.resync import Damage, Finder
 from kafkalog.format.segment_bytes import BytesInMemory
 from kafkalog.format.unreadable import UnreadableRanges
 
-# After so many ranges that decide nothing a batch waits no longer.
+# After this many ranges that decide nothing, a batch is no longer pending.
 PATIENCE = 1000
 # Faults of batches whose offsets are nevertheless right.
-_BELIEVED = (Fault.NONE, Fault.TOO_LARGE)
+_RIGHT_OFFSETS = (Fault.NONE, Fault.TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +114,17 @@ def framing_fault(data: bytes, position: int) -> tuple[Fault, BatchHeader | None
     return Fault.NONE, read_header(data, position)
 
 
-_Waiting = tuple[int, BatchHeader]
+class _Batch(NamedTuple):
+    """A batch whose offsets are to be checked, and its number among the ranges."""
+
+    number: int
+    header: BatchHeader
 
 
 class _Account:
-    """The ranges found so far, and which of their offsets can be believed.
+    """The ranges found so far, and which of their offsets are right.
 
-    A batch waits for the next one: only that can tell whether a number that is too high or one
+    A batch is pending until the next one: only that shows whether a number that is too high or one
     that is too low is the wrong one. If the two contradict each other the next batch decides.
     """
 
@@ -127,9 +132,9 @@ class _Account:
         self._segment = bounds
         self._ranges: list[FileRange] = []
         self._epochs = _LeaderEpochs()
-        self._waiting: _Waiting | None = None
-        self._rival: _Waiting | None = None  # contradicts the waiting one
-        # What the next batch may have, by what is believed beyond doubt.
+        self._pending: _Batch | None = None
+        self._conflicting: _Batch | None = None  # contradicts the pending one
+        # What the next batch may have, by the confirmed batches.
         self.bounds = bounds
 
     def add_damage(self, damage: Damage) -> None:
@@ -137,100 +142,110 @@ class _Account:
         self._ranges.append(
             FileRange(damage.position, size, damage.fault, damage.header, damage.computed_crc)
         )
-        self._lose_patience()
+        self._limit_pending()
 
     def add_batch(self, batch: FileRange, header: BatchHeader) -> None:
         self._ranges.append(batch)
         if not self._segment.hold(header):
             self._mark(len(self._ranges) - 1, Fault.OFFSET_RANGE)
         else:
-            self._judge((len(self._ranges) - 1, header))
-        self._lose_patience()
+            self._check(_Batch(len(self._ranges) - 1, header))
+        self._limit_pending()
 
-    def _judge(self, batch: _Waiting) -> None:
-        offset = batch[1].base_offset
+    def _check(self, batch: _Batch) -> None:
+        offset = batch.header.base_offset
         if offset < self.bounds.expected:
-            self._mark(batch[0], Fault.OFFSET_ORDER)
-        elif self._waiting is None:
+            self._mark(batch.number, Fault.OFFSET_ORDER)
+        elif self._pending is None:
             self._accept(batch)
-        elif self._rival is not None:
+        elif self._conflicting is not None:
             self._decide(offset)
-            self._judge(batch)
-        elif offset > self._waiting[1].last_offset:
-            self._believe_waiting()
+            self._check(batch)
+        elif offset > self._pending.header.last_offset:
+            self._confirm_pending()
             self._accept(batch)
         else:
-            self._rival = batch
+            self._conflicting = batch
 
-    def _accept(self, batch: _Waiting) -> None:
-        self._waiting = batch
-        self._epochs.add(batch[0], batch[1].leader_epoch)
+    def _accept(self, batch: _Batch) -> None:
+        self._pending = batch
+        self._epochs.add(batch.number, batch.header.leader_epoch)
 
     def _decide(self, following: int | None) -> None:
         """End a contradiction: one of the two is the fault. `following` is the next base offset."""
-        if self._waiting is None or self._rival is None:
+        if self._pending is None or self._conflicting is None:
             return
-        rival, self._rival = self._rival, None
-        if self._rival_is_right(self._waiting[1], rival[1], following):
-            self._mark(self._waiting[0], Fault.OFFSET_ORDER)
-            self._epochs.forget(self._waiting[0])
-            self._accept(rival)
+        conflicting, self._conflicting = self._conflicting, None
+        if self._conflicting_is_right(self._pending.header, conflicting.header, following):
+            self._mark(self._pending.number, Fault.OFFSET_ORDER)
+            self._epochs.forget(self._pending.number)
+            self._accept(conflicting)
         else:
-            self._mark(rival[0], Fault.OFFSET_ORDER)
+            self._mark(conflicting.number, Fault.OFFSET_ORDER)
 
-    def _rival_is_right(
-        self, waiting: BatchHeader, rival: BatchHeader, following: int | None
+    def _conflicting_is_right(
+        self, pending: BatchHeader, conflicting: BatchHeader, following: int | None
     ) -> bool:
         """Which of two batches that contradict each other is in its place.
 
         The one that the following batch can come after; of two such the one that it follows on;
-        then the earlier, if it follows on what is believed; then the later, if it does or if the
-        earlier would fit just before it, or if they do not overlap; and the earlier at last.
+        then the earlier, if it follows on the confirmed batches; then the later, if it does, or if
+        the earlier would fit just before it, or if they do not overlap; and the earlier at last.
         """
         if following is not None:
-            can_follow = following > waiting.last_offset, following > rival.last_offset
-            if can_follow[0] != can_follow[1]:
-                return can_follow[1]
-            follows_on = following == waiting.last_offset + 1, following == rival.last_offset + 1
+            can_follow = following > conflicting.last_offset
+            if can_follow != (following > pending.last_offset):
+                return can_follow
+            follows_on = (
+                following == pending.last_offset + 1,
+                following == conflicting.last_offset + 1,
+            )
             if follows_on[0] != follows_on[1]:
                 return follows_on[1]
-        if waiting.base_offset == self.bounds.expected:
+        if pending.base_offset == self.bounds.expected:
             return False
-        room = rival.base_offset - self.bounds.expected
-        fills_the_room = room == waiting.last_offset - waiting.base_offset + 1
-        return room == 0 or fills_the_room or rival.last_offset < waiting.base_offset
+        room = conflicting.base_offset - self.bounds.expected
+        fills_the_room = room == pending.last_offset - pending.base_offset + 1
+        return room == 0 or fills_the_room or conflicting.last_offset < pending.base_offset
 
-    def _believe_waiting(self) -> None:
-        if self._waiting is not None:
-            self.bounds = Bounds(self._waiting[1].last_offset + 1, self.bounds.limit)
-        self._waiting = None
+    def _confirm_pending(self) -> None:
+        if self._pending is not None:
+            self.bounds = Bounds(self._pending.header.last_offset + 1, self.bounds.limit)
+        self._pending = None
 
-    def _settle(self) -> None:
-        """Judge by what is known."""
+    def _decide_all(self) -> None:
+        """Decide by what is known."""
         self._decide(None)
-        self._believe_waiting()
-        self._epochs.settle()
+        self._confirm_pending()
+        self._epochs.decide_all()
 
-    def _lose_patience(self) -> None:
-        undecided = [self._epochs.first_open, self._waiting[0] if self._waiting else None]
+    def _limit_pending(self) -> None:
+        undecided = [self._epochs.first_open, self._pending.number if self._pending else None]
         first = min((index for index in undecided if index is not None), default=None)
         if first is not None and len(self._ranges) - first > PATIENCE:
-            self._settle()
+            self._decide_all()
 
     def _mark(self, index: int, fault: Fault) -> None:
         self._ranges[index] = replace(self._ranges[index], fault=fault)
 
     def closed(self) -> list[FileRange]:
         """The whole account; no more follows."""
-        self._settle()
+        self._decide_all()
         expected = self._segment.expected
         ranges: list[FileRange] = []
         for index, part in enumerate(self._ranges):
             flagged = index in self._epochs.out_of_order
             ranges.append(replace(part, expected_offset=expected, leader_epoch_fault=flagged))
-            if part.header is not None and part.fault in _BELIEVED:
+            if part.header is not None and part.fault in _RIGHT_OFFSETS:
                 expected = part.header.last_offset + 1
         return ranges
+
+
+class _Epoch(NamedTuple):
+    """The leader epoch of a batch, and the batch's number among the ranges."""
+
+    number: int
+    epoch: int
 
 
 class _LeaderEpochs:
@@ -238,52 +253,56 @@ class _LeaderEpochs:
 
     def __init__(self) -> None:
         self.out_of_order: set[int] = set()
-        self._highest = NO_VALUE  # of those that are believed
-        self._waiting: tuple[int, int] | None = None
-        self._rival: tuple[int, int] | None = None
+        self._highest = NO_VALUE  # of the confirmed ones
+        self._pending: _Epoch | None = None
+        self._conflicting: _Epoch | None = None
 
     @property
     def first_open(self) -> int | None:
-        """The first batch that is not judged yet."""
-        return self._waiting[0] if self._waiting else None
+        """The first batch that is not decided yet."""
+        return self._pending.number if self._pending else None
 
     def add(self, index: int, epoch: int) -> None:
         if epoch < 0:
-            self.settle()
+            self.decide_all()
             return
-        if self._waiting is not None and self._rival is not None:
-            self._decide(for_rival=epoch < self._waiting[1])
+        if self._pending is not None and self._conflicting is not None:
+            self._decide(for_conflicting=epoch < self._pending.epoch)
         if epoch < self._highest:
             self.out_of_order.add(index)
-        elif self._waiting is None or epoch >= self._waiting[1]:
-            self._believe_waiting()
-            self._waiting = (index, epoch)
+        elif self._pending is None or epoch >= self._pending.epoch:
+            self._confirm_pending()
+            self._pending = _Epoch(index, epoch)
         else:
-            self._rival = (index, epoch)
+            self._conflicting = _Epoch(index, epoch)
 
-    def _decide(self, *, for_rival: bool) -> None:
-        if self._waiting is None or self._rival is None:
+    def _decide(self, *, for_conflicting: bool) -> None:
+        if self._pending is None or self._conflicting is None:
             return
-        wrong, right = (self._waiting, self._rival) if for_rival else (self._rival, self._waiting)
-        self.out_of_order.add(wrong[0])
-        self._waiting, self._rival = right, None
+        wrong, right = (
+            (self._pending, self._conflicting)
+            if for_conflicting
+            else (self._conflicting, self._pending)
+        )
+        self.out_of_order.add(wrong.number)
+        self._pending, self._conflicting = right, None
 
-    def _believe_waiting(self) -> None:
-        if self._waiting is not None:
-            self._highest = max(self._highest, self._waiting[1])
-        self._waiting = None
+    def _confirm_pending(self) -> None:
+        if self._pending is not None:
+            self._highest = max(self._highest, self._pending.epoch)
+        self._pending = None
 
     def forget(self, index: int) -> None:
         """The batch is damaged otherwise and says nothing of epochs."""
-        if self._rival is not None and self._rival[0] == index:
-            self._rival = None
-        elif self._waiting is not None and self._waiting[0] == index:
-            self._waiting, self._rival = self._rival, None
+        if self._conflicting is not None and self._conflicting.number == index:
+            self._conflicting = None
+        elif self._pending is not None and self._pending.number == index:
+            self._pending, self._conflicting = self._conflicting, None
 
-    def settle(self) -> None:
-        """Judge by what is known: of two the higher is wrong."""
-        self._decide(for_rival=True)
-        self._believe_waiting()
+    def decide_all(self) -> None:
+        """Decide by what is known: of two the higher is wrong."""
+        self._decide(for_conflicting=True)
+        self._confirm_pending()
 
 
 def with_record_faults(

@@ -154,10 +154,10 @@ class ByteRanges:
 
 
 def missing_end_rows(
-    next_offset: int, file_size: int, told: RecordedEnd | None
+    next_offset: int, file_size: int, recorded: RecordedEnd | None
 ) -> Iterator[ByteRange]:
     """A row of length 0 where a log ends at `next_offset` and had gone on further, else none."""
-    missing = missing_end(next_offset, file_size, told)
+    missing = missing_end(next_offset, file_size, recorded)
     if missing is not None:
         yield _byte_range(missing, VALID, records=0, batches=0)
 

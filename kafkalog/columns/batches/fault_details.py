@@ -109,25 +109,25 @@ def faulty_range(row: _Row, unreadable: UnreadableRanges, *, ends_log: bool) -> 
     return _range(row, fault, severity, detail)
 
 
-def missing_end(next_offset: int, file_size: int, told: RecordedEnd | None) -> FaultyRange | None:
+def missing_end(next_offset: int, file_size: int, end: RecordedEnd | None) -> FaultyRange | None:
     """What is missing where a log ends at `next_offset`, and had gone on further by the checkpoints
     beside it or by indexes; None if nothing is. Rule: docs/format.md F76."""
-    if told is None:
+    if end is None:
         return None
-    told = with_indexes(told, next_offset)
-    if next_offset >= told.offset:
+    end = with_indexes(end, next_offset)
+    if next_offset >= end.offset:
         return None
-    source = "indexes of the segment" if told.is_by_indexes else "checkpoints beside the log"
+    source = "indexes of the segment" if end.is_by_indexes else "checkpoints beside the log"
     return FaultyRange(
         position=file_size,
         length=0,
         fault=Fault.MISSING_END,
-        severity=Severity.ERROR if told.is_clean else Severity.WARNING,
-        detail=f"offsets {next_offset} to {told.offset - 1} are missing: the {source} say that it "
-        f"went on to {told.offset}",
+        severity=Severity.ERROR if end.is_clean else Severity.WARNING,
+        detail=f"offsets {next_offset} to {end.offset - 1} are missing: the {source} say that it "
+        f"went on to {end.offset}",
         expected_offset=next_offset,
         base_offset=next_offset,
-        last_offset=told.offset - 1,
+        last_offset=end.offset - 1,
     )
 
 

@@ -191,7 +191,7 @@ def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
 
 class SegmentByteRanges:
     """The account of all bytes of a segment; of a log's last one, with what is missing up to its
-    told end."""
+    recorded end."""
 
     def __init__(
         self,

@@ -49,8 +49,7 @@ class IndexFinding:
 def entry_finding(
     file: str, kind: str, severity: Severity, concerned: BoolArray, detail: Callable[[int], str]
 ) -> Iterator[IndexFinding]:
-    """The finding about the entries concerned, none if there is none; `detail` is told of the
-    first."""
+    """Yield the finding about the entries concerned, if any; `detail` describes the first."""
     entries = np.flatnonzero(concerned)
     if len(entries):
         first = int(entries[0])

@@ -118,8 +118,8 @@ class TimeIndexCheck:
         if self._may_have_zero:
             last = max(last, 0)
         if not self._is_active and end.latest_ms > last:
-            told = "nothing" if last == NO_VALUE else last
-            detail = f"ends with {told}, the latest timestamp of the segment is {end.latest_ms}"
+            found = "nothing" if last == NO_VALUE else last
+            detail = f"ends with {found}, the latest timestamp of the segment is {end.latest_ms}"
             yield IndexFinding(TIME_INDEX, INCOMPLETE, Severity.WARNING, detail)
 
     def _entry(self, number: int) -> str:

@@ -42,7 +42,7 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 
-# Of each kind so many findings are told one by one; all are counted.
+# This many findings of each kind are listed; all are counted.
 LISTED_COPIES = 1000
 
 

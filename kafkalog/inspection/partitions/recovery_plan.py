@@ -79,8 +79,8 @@ def _missing_offsets(log: PartitionLog, plan: RecoveryPlan) -> int | None:
     """Offsets that the log had by checkpoints or indexes and does not have once the broker runs."""
     if plan.log_end_offset is None:
         return None
-    told = with_indexes(recorded_end(log), plan.log_end_offset)
-    return max(told.offset - plan.log_end_offset, 0)
+    recorded = with_indexes(recorded_end(log), plan.log_end_offset)
+    return max(recorded.offset - plan.log_end_offset, 0)
 
 
 def _total(rows: list[ByteRange], column: str) -> int:

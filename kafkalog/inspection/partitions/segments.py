@@ -88,7 +88,7 @@ def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
 
 
 class _Texts:
-    """The partition's small text files, told of with the active segment."""
+    """The partition's small text files, which are in the active segment's row."""
 
     def __init__(self, directory: str) -> None:
         self._findings: list[IndexFinding] = []

@@ -57,19 +57,19 @@ def recorded_end(log: PartitionLog) -> RecordedEnd:
     )
 
 
-def with_indexes(told: RecordedEnd, log_end: int) -> RecordedEnd:
+def with_indexes(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
     """Return the end that the indexes of the last segment name, where that is later and the log
     ends at `log_end`, at the segment's base: without a batch in it, an entry is of a lost one. The
     same of indexes that are there without their log."""
-    if told.last_log is None:
-        return told
-    last_offset = last_indexed_offset(told.last_log, log_end)
+    if recorded.last_log is None:
+        return recorded
+    last_offset = last_indexed_offset(recorded.last_log, log_end)
     if last_offset is None:
-        orphaned = os.path.join(os.path.dirname(told.last_log), f"{log_end:020d}.log")
+        orphaned = os.path.join(os.path.dirname(recorded.last_log), f"{log_end:020d}.log")
         last_offset = last_indexed_offset(orphaned, log_end)
-    if last_offset is None or last_offset < told.offset:
-        return replace(told, last_log=None)
-    return RecordedEnd(last_offset + 1, told.is_trimmed, is_by_indexes=True)
+    if last_offset is None or last_offset < recorded.offset:
+        return replace(recorded, last_log=None)
+    return RecordedEnd(last_offset + 1, recorded.is_trimmed, is_by_indexes=True)
 
 
 def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:

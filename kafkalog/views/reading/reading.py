@@ -185,14 +185,14 @@ def _records(
 
 
 def _report_missing_end(
-    told: RecordedEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
+    end: RecordedEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
 ) -> None:
     """After a clean stop the records up to the recorded end were there. Rule: docs/format.md
     F76."""
-    if told is None or not told.is_clean:
+    if end is None or not end.is_clean:
         return
-    told = with_indexes(told, log_end)
-    missing = missing_end(log_end, file_size, replace(told, offset=min(told.offset, asked_end)))
+    end = with_indexes(end, log_end)
+    missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, asked_end)))
     if missing is not None and missing.severity == Severity.ERROR:
         damage.report(missing)
 

@@ -27,11 +27,11 @@ class _Sized(Protocol):
 def reported_work(line: str, context: Mapping[str, str] | None = None) -> Iterator[dict[str, str]]:
     """Log what has been read in the meantime, with what is put into the yielded context."""
     before = read_counts.copy()
-    told = dict(context or {})
+    fields = dict(context or {})
     try:
-        yield told
+        yield fields
     finally:
-        _logger.info(line, extra={"context": {**told, **read_counts.since(before)}})
+        _logger.info(line, extra={"context": {**fields, **read_counts.since(before)}})
 
 
 def plan_context(
