@@ -28,7 +28,7 @@ from kafkalog.schemas import table_fields
 
 _PARTITION = ("topic", "partition")
 _MEMBER = ("member_id", "instance_id", "client_id", "client_host")
-# Parts of a lag that nobody will read any more, or cannot be read here.
+# Parts of a lag that are lost, or cannot be read here.
 _LOST = ("below_log_start", "damaged")
 # What a lag can be made of, in words.
 _PARTS = (
@@ -47,8 +47,8 @@ _IS_OFFSETS_TOPIC = "topic = '__consumer_offsets'"
 
 @dataclass(frozen=True)
 class ZookeeperSources:
-    """What analysis.zookeeper_groups tells of one cluster: groups, the partitions that consumers
-    own, topics and leaders."""
+    """One cluster's tables of analysis.zookeeper.zookeeper_groups: groups, the partitions that
+    consumers own, topics and leaders."""
 
     groups: DataFrame
     owned: DataFrame
@@ -58,10 +58,10 @@ class ZookeeperSources:
 
 @dataclass(frozen=True)
 class LagSources:
-    """What lag is told from: views `offset_commits` and `group_metadata`, view `messages` of
+    """The sources of lag: views `offset_commits` and `group_metadata`, view `messages` of
     `__cluster_metadata` or None, `topics` with cluster_id, topic, topic_id and is_deleted, and from
     when on the commits of each internal_partition are complete, complete_from_ms. Commits in
-    ZooKeeper are among them, with what `zookeeper` tells of their groups."""
+    ZooKeeper are among them, with their groups in `zookeeper`."""
 
     commits: DataFrame
     group_metadata: DataFrame
@@ -79,9 +79,9 @@ def lag_of_groups(
     at_ms: int,
     retention_ms: int,
 ) -> DataFrame:
-    """The rows of table `consumer_lag`, of all that is there or `as_of` a moment, ages being those
-    at `at_ms`. `count` adds accounts of lag to rows with topic, partition, committed_offset and
-    at_ms, as kafkalog.spark.jobs.lag.lag_reading.with_lag does.
+    """Return the rows of table `consumer_lag`, now or `as_of` a past time, with ages as of `at_ms`.
+    `count` adds accounts of lag to rows with topic, partition, committed_offset and at_ms, as
+    kafkalog.spark.jobs.lag.lag_reading.with_lag does.
 
     Keeps what is used several times in memory.
     """
@@ -119,7 +119,7 @@ def lag_of_groups(
 def _topics_and_leaders(
     sources: LagSources, as_of: int | None
 ) -> tuple[DataFrame, DataFrame | None]:
-    """The topics that anything tells of, and the leaders of partitions if anything does."""
+    """Return the topics from all sources, and the leaders of partitions if any source has them."""
     topics, leaders = sources.topics, None
     if sources.metadata is not None:
         in_force = records_in_force(sources.metadata, as_of).persist()
@@ -133,11 +133,11 @@ def _topics_and_leaders(
 
 
 def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataFrame:
-    """A row for each commit, with the member that has its partition, and for each partition that a
-    member has and nothing is committed for.
+    """Return a row for each commit, with the member that has its partition, and for each assigned
+    partition without a commit.
 
-    `commits` is what commits_in_effect gives, `assignments` what member_partitions does. Of several
-    members that claim a partition, as happens where one has died, the last by its id is named.
+    `commits` are rows of commits_in_effect, `assignments` rows of member_partitions. If several
+    members claim a partition, because one of them has died, the last by id is named.
     """
     members = (
         assignments.where("topic IS NOT NULL")
@@ -152,9 +152,9 @@ def commits_and_assignments(commits: DataFrame, assignments: DataFrame) -> DataF
 
 
 def with_input_path(rows: DataFrame, places: DataFrame) -> DataFrame:
-    """Rows of commits_and_assignments with the input_path that the group was found under where
-    nothing is committed: by its input a row is replaced when the job runs again. `places` has the
-    input_path of groups, several for one perhaps."""
+    """Return rows of commits_and_assignments with the input_path of the group where nothing is
+    committed: a job that runs again replaces rows by their input. `places` has the input_path of
+    groups, perhaps several for one."""
     one = places.groupBy(*GROUP_KEY).agg(F.max("input_path").alias("group_path"))
     found = joined_by_group(rows, one)
     path = F.coalesce("input_path", "group_path")
@@ -162,10 +162,11 @@ def with_input_path(rows: DataFrame, places: DataFrame) -> DataFrame:
 
 
 def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None) -> DataFrame:
-    """The rows of table `consumer_lag`: schemas/tables/consumer_lag.json.
+    """Return the rows of table `consumer_lag`: schemas/tables/consumer_lag.json.
 
-    `counted` are rows of commits_and_assignments with at_ms, accounts and statuses; `known` is what
-    analysis.groups gives; `leaders` what partition_leaders does, None where nothing tells.
+    `counted` are rows of commits_and_assignments with at_ms, accounts and statuses; `known` are
+    rows of analysis.lag.groups; `leaders` are rows of partition_leaders, None if no source has
+    them.
     """
     described = known.select(
         *GROUP_KEY,
@@ -211,11 +212,11 @@ def lag_times(at_ms: Column) -> dict[str, Column]:
 
 
 def lag_totals(lag: DataFrame) -> DataFrame:
-    """One row: groups and partitions; of those whose commit counts how many are behind, the records
-    left to read, in one partition at most, and the greatest lag in time; how many commits are
-    stale, have expired, and of how many the lag is not known; in how many partitions a log's end
-    at a past moment is told by producers' clocks or by what was consumed, and in how many offsets
-    were deleted unread, or are hidden by damage."""
+    """Return one row: groups and partitions; of those whose commit counts, how many lag, the
+    records left to read, the most in one partition, and the greatest lag in time; how many commits
+    are stale or expired, and for how many the lag is not known; in how many partitions producers'
+    clocks or committed offsets decide a log's end at a past time, in how many offsets were deleted
+    unread, and in how many damage hides some."""
     counts = F.col("commit_status").isin(*COUNTED)
     is_behind = counts & (F.col("readable_records") > 0)
     return lag.agg(
@@ -235,7 +236,7 @@ def lag_totals(lag: DataFrame) -> DataFrame:
 
 
 def most_behind(lag: DataFrame) -> DataFrame:
-    """The rows with most to read first, in the columns for a terminal."""
+    """Return the rows with most to read first, in the columns for a terminal."""
     words = [F.when(F.col(name) > 0, F.format_string(f"%,d {text}", name)) for name, text in _PARTS]
     return lag.orderBy(
         F.col("readable_records").desc_nulls_last(), "group_id", "topic", "partition"

@@ -23,15 +23,15 @@ _CURRENT = "CurrentMemberAssignment"
 
 
 def group_generations(records: DataFrame) -> DataFrame:
-    """A row for each generation of a group and for each deletion of one:
+    """Return a row for each generation of a group and for each deletion of one:
     schemas/tables/group_generations.json."""
     classic = _classic(records.where("group_type = 'classic'"))
     return classic.unionByName(_with_epochs(records.where("group_type != 'classic'")))
 
 
 def _table(rows: DataFrame, **columns: Column) -> DataFrame:
-    """The rows with these columns; what compares two generations is null where there are not
-    two."""
+    """Return the rows with these columns; columns that compare two generations are null if there is
+    only one."""
     is_compared = F.col("epoch").isNotNull() & F.col("epoch_before").isNotNull()
     compared = ("members_joined", "members_left", "partitions_moved")
     columns |= {name: F.when(is_compared, columns[name]) for name in compared}
@@ -49,7 +49,7 @@ def _up_to_here() -> WindowSpec:
 
 
 def _classic(records: DataFrame) -> DataFrame:
-    """A record of a classic group has all of a generation."""
+    """Return the generations of classic groups: a record has all of one."""
     owned = F.flatten(F.transform("members", lambda member: _owned(member["assigned"], member)))
     rows = records.withColumns(
         {
@@ -71,7 +71,7 @@ def _classic(records: DataFrame) -> DataFrame:
 
 
 def _owned(assigned: Column, member: Column) -> Column:
-    """A member's partitions one by one, of topics by name or by id."""
+    """Return a member's partitions one by one, of topics by name or by id."""
     return F.flatten(
         F.transform(
             assigned,
@@ -88,19 +88,20 @@ def _owned(assigned: Column, member: Column) -> Column:
 
 
 def _difference(before: str, after: str) -> Column:
-    """The partitions that are with a member before or after, but not both."""
+    """Return the partitions that a member has before or after, but not both."""
     changed = F.concat(F.array_except(before, after), F.array_except(after, before))
     return F.transform(changed, lambda each: F.struct(each["topic"], each["partition"]))
 
 
 def _distinct(lists: Column) -> Column:
-    """How many there are in all lists; null if one is null."""
+    """Return how many elements all lists have, null if one is null."""
     return F.when(F.flatten(lists).isNotNull(), F.size(F.array_distinct(F.flatten(lists))))
 
 
 def _with_epochs(records: DataFrame) -> DataFrame:
-    """Of consumer, share and streams groups a record has the epoch alone, and others before it say
-    what it changes. A member's change belongs to the first epoch that is recorded behind it."""
+    """Return the generations of consumer, share and streams groups: a record has only the epoch,
+    and records before it contain what it changes. A member's change belongs to the first epoch that
+    is recorded after it."""
     part = F.regexp_replace("record_name", "^(Consumer|Share|Streams)Group", "")
     rows = records.withColumn("part", part).withColumns(
         {
@@ -119,12 +120,12 @@ def _with_epochs(records: DataFrame) -> DataFrame:
     found = _joined(found, _assignments(rows), "life", "epoch")
     found = _joined(found, _settled(rows), "in_generation", "epoch")
     count = F.sum(F.coalesce("more", F.lit(0))).over(_up_to_here()).cast("int")
-    nobody = F.array().cast(_IDS)
+    no_members = F.array().cast(_IDS)
     return _table(
         found.withColumn("count", count),
         members=F.when(~F.col("is_tombstone"), F.col("count")),
-        members_joined=F.coalesce("joined", nobody),
-        members_left=F.coalesce("left", nobody),
+        members_joined=F.coalesce("joined", no_members),
+        members_left=F.coalesce("left", no_members),
         partitions_moved=F.when(F.col("group_type") != "streams", F.col("moved")),
         state=F.when(F.col("is_tombstone"), "Dead")
         .when(F.col("epoch").isNull(), None)  # a record that cannot be read
@@ -139,13 +140,13 @@ def _offset_of(part: str) -> Column:
 
 
 def _next(part: str) -> Column:
-    """The offset of the next such record."""
+    """Return the offset of the next such record."""
     ahead = _in_order().rowsBetween(Window.currentRow, Window.unboundedFollowing)
     return F.min(_offset_of(part)).over(ahead)
 
 
 def _joined(rows: DataFrame, other: DataFrame, *keys: str) -> DataFrame:
-    """With the columns of `other` where it has such a row."""
+    """Return the rows with the columns of `other` where it has a row of the same keys."""
     names = (*_GROUP, *keys)
     # Aliases, for both come from the same records: Spark would compare a column with itself.
     same = [F.col(f"rows.{name}").eqNullSafe(F.col(f"other.{name}")) for name in names]
@@ -155,15 +156,15 @@ def _joined(rows: DataFrame, other: DataFrame, *keys: str) -> DataFrame:
 
 
 def _member_changes(rows: DataFrame) -> DataFrame:
-    """By generation who came, who went, and by how many members there are more."""
+    """Return for each generation who joined, who left, and how the number of members changed."""
     of_member = Window.partitionBy(*_GROUP, "member_id").orderBy("generation_at")
-    is_there = ~F.col("gone")
-    was_there = F.coalesce(~F.lag("gone").over(of_member), F.lit(False))
+    is_there = ~F.col("has_left")
+    was_there = F.coalesce(~F.lag("has_left").over(of_member), F.lit(False))
     changes = (
         rows.where((F.col("part") == _MEMBER) & F.col("generation_at").isNotNull())
         .groupBy(*_GROUP, "generation_at", "member_id")
         .agg(
-            F.max_by("is_tombstone", "record_offset").alias("gone"),
+            F.max_by("is_tombstone", "record_offset").alias("has_left"),
             F.bool_and("is_tombstone").alias("only_went"),
         )
         .withColumn("was_there", was_there)
@@ -179,8 +180,8 @@ def _member_changes(rows: DataFrame) -> DataFrame:
 
 
 def _assignments(rows: DataFrame) -> DataFrame:
-    """By epoch how many partitions were given to another member than in the assignment before;
-    null for the first that is recorded."""
+    """Return for each epoch how many partitions moved to another member than in the assignment
+    before; null for the first that is recorded."""
     of_member = Window.partitionBy(*_GROUP, "member_id").orderBy("record_offset")
     none = F.array().cast(_OWNED)
     after = F.coalesce(_owned(F.col("assigned"), F.struct("member_id")).cast(_OWNED), none)
@@ -203,7 +204,8 @@ def _assignments(rows: DataFrame) -> DataFrame:
 
 
 def _settled(rows: DataFrame) -> DataFrame:
-    """How many members had come to each epoch, with all their partitions, before the next one."""
+    """Return how many members had reached each epoch, with all their partitions, before the next
+    one."""
     is_there = (F.col("part") == _CURRENT) & ~F.col("is_tombstone")
     latest = (
         rows.where(is_there)

@@ -121,11 +121,11 @@ def _by_rows(
 
 
 def member_partitions(members: DataFrame, topic_ids: DataFrame) -> DataFrame:
-    """A row per member and partition that it has: the key of its group, topic, partition, topic_id,
-    member_id, instance_id, client_id, client_host.
+    """Return a row for each partition of a member: the key of its group, topic, partition,
+    topic_id, member_id, instance_id, client_id, client_host.
 
-    `members` is what group_members gives. `topic_ids` has topic and topic_id; a topic that it does
-    not name is null, its id remains.
+    `members` are rows of group_members. `topic_ids` has topic and topic_id; the topic of another id
+    is null.
     """
     who = ("member_id", "instance_id", "client_id", "client_host")
     assigned = members.select(*GROUP_KEY, *who, F.explode("assigned").alias("each"))
@@ -148,7 +148,7 @@ def member_partitions(members: DataFrame, topic_ids: DataFrame) -> DataFrame:
 
 
 def offset_storage() -> Column:
-    """Where the group of a row commits: only of ZooKeeper's there is no internal_partition."""
+    """Return where the group of a row commits: groups of ZooKeeper have no internal_partition."""
     return F.when(F.col("internal_partition").isNull(), "zookeeper").otherwise("kafka")
 
 
@@ -159,7 +159,7 @@ def joined_by_group(
     condition: Column | None = None,
     key: Sequence[str] = GROUP_KEY,
 ) -> DataFrame:
-    """Joined with the rows of the same group, or of the same `key`, which of the others is in
+    """Return the rows joined with those of the same group, or of the same `key`, whose key is in
     columns `of_...`; null is a cluster like others."""
     others = others.withColumnsRenamed({name: f"of_{name}" for name in key})
     same = F.lit(True) if condition is None else condition

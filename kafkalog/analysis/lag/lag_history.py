@@ -38,11 +38,11 @@ _COMMIT, _TICK, _END = "commit", "tick", "end"
 
 
 def lag_events(commits: DataFrame, moments: HistoryMoments, burrow: BurrowSettings) -> DataFrame:
-    """What is to be judged and asked, from rows of view `offset_commits`: a row per event, with
-    what the commit in effect says, its EventKind in `kind`, and
+    """Return the events to judge, from rows of view `offset_commits`: a row per event, with the
+    commit in effect, its EventKind in `kind`, and
 
-    - `event`: what it is in the table, null for what is not in it
-    - `moment_ms`: when it was; `question_ms`: the moment that the log is asked about
+    - `event`: what it is in the table, null if it is not in the table
+    - `moment_ms`: when it was; `question_ms`: the time at which the log is examined
     - `event_ms`: when the commit took effect
     - `group_commit_ms`: the time of the group's last commit, of any partition
     """
@@ -62,14 +62,14 @@ def lag_events(commits: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     found = rows.select("*", F.explode(_events(moments, burrow)).alias("found")).select(
         "*", "found.*"
     )
-    # A sample is older than the commit, of which it must not tell that the log had come so far.
+    # A sample is older than the commit: the log may not have reached its offset then.
     is_older = F.col("kind") == int(EventKind.SAMPLE)
     committed = F.when(~is_older, F.col("committed_offset"))
     return found.withColumn("committed_offset", committed).drop("found", "next_ms", "is_tombstone")
 
 
 def _events(moments: HistoryMoments, burrow: BurrowSettings) -> Column:
-    """The events of a commit, until the next one."""
+    """Return the events of a commit, until the next one."""
     by_commit, here = moments.every_ms is None, F.col("event_ms")
     deletion = F.array(_event(EventKind.DELETION, None, here))
     commit = F.array(_event(EventKind.COMMIT, _COMMIT if by_commit else None, here))
@@ -110,12 +110,12 @@ def _event(
 
 
 def _whole_seconds(time_ms: Column) -> Column:
-    """Burrow's clock."""
+    """Return the time by Burrow's clock."""
     return time_ms - time_ms % MS_PER_SECOND
 
 
 def _sample(moment: Column, burrow: BurrowSettings) -> Column:
-    """The oldest of the ends that Burrow holds: they never fall, so that it is the least."""
+    """Return the sample of the oldest end that Burrow holds: the lowest, for ends never fall."""
     held_ms = (burrow.intervals - 1) * burrow.offset_refresh_s * MS_PER_SECOND
     return _event(EventKind.SAMPLE, None, moment, moment - held_ms)
 
@@ -129,7 +129,7 @@ def _ticks(times: Column, event: str, burrow: BurrowSettings, *, is_now: bool = 
 
 
 def _times(since_ms: int, every_ms: int, until: Column) -> Column:
-    """The multiples of `every_ms` at which the commit was in effect, before the end."""
+    """Return the multiples of `every_ms` before the end at which the commit was in effect."""
     begin = F.greatest(F.col("event_ms"), F.lit(since_ms))
     first = (F.ceil(begin / every_ms) * every_ms).cast("long")
     last = F.least(F.coalesce("next_ms", until), until) - 1
@@ -138,8 +138,8 @@ def _times(since_ms: int, every_ms: int, until: Column) -> Column:
 
 
 def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettings) -> DataFrame:
-    """The rows of table `lag_history`, schemas/tables/lag_history.json, from events with accounts
-    and statuses."""
+    """Return the rows of table `lag_history`, schemas/tables/lag_history.json, from events with
+    accounts and statuses."""
     at_ms = F.col("moment_ms")
     silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
@@ -160,9 +160,9 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
 
 
 def newest_statuses(history: DataFrame) -> DataFrame:
-    """A row per group by the last rows of its partitions, the worst first: group_id, status (F338),
-    burrow_status (F332), partitions, those with an error, records left to read, the time of the
-    first of them, the last commit, and the reason of the partition that most is left of."""
+    """Return a row per group from the last rows of its partitions, the worst first: group_id,
+    status (F338), burrow_status (F332), partitions, those with an error, records left to read, the
+    time of the first of them, the last commit, and the reason of the worst partition."""
     is_error = F.col("status").isin([status.value for status in LAG_ERRORS])
     worst = F.max_by(
         F.struct("topic", "partition", "reason"),
@@ -192,8 +192,8 @@ def newest_statuses(history: DataFrame) -> DataFrame:
 
 
 def group_totals(statuses: DataFrame) -> DataFrame:
-    """One row about the groups of newest_statuses: groups; warned, those with a warning or an
-    error; waiting, those without that have records left to read."""
+    """Return one row about the groups of newest_statuses: groups; warned, those with a warning or
+    an error; waiting, the others with records left to read."""
     is_warned = ~F.col("status").isin(LagStatus.OK.value, LagStatus.UNKNOWN.value)
     return statuses.agg(
         F.count("*").alias("groups"),
@@ -214,5 +214,5 @@ def _worst(status: str, statuses: Sequence[Enum], rank: Column) -> Column:
 
 
 def status_totals(statuses: DataFrame) -> DataFrame:
-    """How many groups there are of each status, of the rows of newest_statuses."""
+    """Return how many groups have each status, from rows of newest_statuses."""
     return statuses.groupBy("status").agg(F.count("*").alias("groups"))

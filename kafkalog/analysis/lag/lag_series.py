@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 
 
 def commit_span(commits: DataFrame) -> DataFrame:
-    """One row about view `offset_commits`: commits in effect, first_ms and last_ms of them."""
+    """Return one row about view `offset_commits`: commits in effect, and their first_ms and
+    last_ms."""
     time = F.coalesce("effective_timestamp_ms", "commit_timestamp_ms", "record_timestamp_ms")
     return commits.where((F.col("effect") == "applied") & (time > 0)).agg(
         F.count("*").alias("commits"), F.min(time).alias("first_ms"), F.max(time).alias("last_ms")
@@ -17,12 +18,14 @@ def commit_span(commits: DataFrame) -> DataFrame:
 
 
 def lag_series(history: DataFrame, groups: Sequence[str]) -> DataFrame:
-    """A row per group and moment of table `lag_history`: group_id, at_ms, records that the group
-    had left to read in the partitions where that is known, unknown_partitions, those where it is
-    not, and the greatest time_lag_ms."""
-    asked = history.where(F.col("event").isin("tick", "end") & F.col("group_id").isin(list(groups)))
+    """Return a row per group and time of table `lag_history`: group_id, at_ms, the records that the
+    group had left to read in the partitions where that is known, unknown_partitions, the number of
+    the others, and the greatest time_lag_ms."""
+    chosen = history.where(
+        F.col("event").isin("tick", "end") & F.col("group_id").isin(list(groups))
+    )
     return (
-        asked.groupBy("group_id", "at_ms")
+        chosen.groupBy("group_id", "at_ms")
         .agg(
             F.sum("readable_records").alias("records"),
             F.count_if(F.col("readable_records").isNull()).alias("unknown_partitions"),
@@ -33,7 +36,7 @@ def lag_series(history: DataFrame, groups: Sequence[str]) -> DataFrame:
 
 
 def rebalances(generations: DataFrame, groups: Sequence[str], count: int) -> DataFrame:
-    """The last `count` generations of each of these groups, from table `group_generations`:
+    """Return the last `count` generations of each of these groups, from table `group_generations`:
     group_id, at_ms, generation, members, state."""
     newest = Window.partitionBy("group_id").orderBy(F.desc("record_offset"))
     return (

@@ -24,7 +24,7 @@ class EventKind(IntEnum):
     """Kinds of events, in the order of those of one moment.
 
     DELETION: a tombstone deletes the commit. SAMPLE: the oldest end of the partition that Burrow
-    would hold at the event behind it. COMMIT: a commit takes effect. TICK: a moment to be judged.
+    would hold at the next event. COMMIT: a commit takes effect. TICK: a moment to be judged.
     """
 
     DELETION = 0

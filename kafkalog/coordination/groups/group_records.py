@@ -33,7 +33,7 @@ GroupPartition = tuple[str, int]
 
 
 class GroupKey(NamedTuple):
-    """What a group is known by; there is no internal_partition of groups in ZooKeeper."""
+    """The key of a group; groups in ZooKeeper have no internal_partition."""
 
     cluster_id: str | None
     internal_partition: int | None
@@ -96,17 +96,17 @@ class LatestRecords:
             self._latest[key] = record
 
     def records(self) -> list[GroupRecord]:
-        """What is kept."""
+        """Return the records that are kept."""
         return list(self._latest.values())
 
 
 def group_key(row: GroupRecord) -> GroupKey:
-    """The group that a row is about."""
+    """Return the group that a row is about."""
     return GroupKey(row["cluster_id"], row["internal_partition"], row["group_id"])
 
 
 def group_members(latest: Iterable[GroupRecord]) -> list[GroupMember]:
-    """The members of all groups; those of classic groups are those of the last generation."""
+    """Return the members of all groups; for classic groups, of the last generation."""
     live = [record for record in latest if not record["is_tombstone"]]
     return [*_classic_members(live), *_other_members(live)]
 
@@ -130,8 +130,8 @@ def _classic_members(live: Iterable[GroupRecord]) -> Iterator[GroupMember]:
 
 
 def _other_members(live: Sequence[GroupRecord]) -> Iterator[GroupMember]:
-    """Of consumer, share and streams groups, from a record of who a member is and one of what it
-    has."""
+    """Yield the members of consumer, share and streams groups, from a record of who a member is and
+    one of its assignment."""
     has = {
         (group_key(record), record["member_id"]): record
         for record in live
@@ -170,8 +170,8 @@ def known_groups(
     committing: Collection[GroupKey],
     default_assignor: str = DEFAULT_ASSIGNOR,
 ) -> dict[GroupKey, Group]:
-    """The groups that there are records of, and those that are `committing`: a group that only
-    commits is known by nothing else. What has nothing but tombstones is Dead."""
+    """Return the groups that have records, and those that are `committing`: some groups only
+    commit. Groups that only have tombstones left are Dead."""
     records = list(latest)
     members: dict[GroupKey, list[GroupMember]] = defaultdict(list)
     for member in group_members(records):
@@ -252,8 +252,8 @@ def _largest(live: Iterable[GroupRecord], types: Collection[int], column: str) -
 
 
 def _assignor(kind: GroupRecord, members: Sequence[GroupMember], default: str) -> str | None:
-    """What most members ask for; of several the first by its name: which one a broker takes is
-    open."""
+    """Return the assignor that most members ask for, the first by name of several: which one a
+    broker takes is not specified."""
     if kind["group_type"] == "classic":
         protocol: str | None = kind["protocol"] if members else None
         return protocol
@@ -266,9 +266,9 @@ def _assignor(kind: GroupRecord, members: Sequence[GroupMember], default: str) -
 def assigned_partitions(
     members: Iterable[GroupMember], topic_names: Mapping[str, str]
 ) -> dict[tuple[GroupKey, GroupPartition], GroupMember]:
-    """Which member has a partition; topic ids become names by `topic_names`, and what those do not
-    name is left out. Of several members that claim one, as happens where one has died, the last by
-    its id is named."""
+    """Return the member that each partition is assigned to. `topic_names` has the names of topic
+    ids; partitions of other ids are left out. If several members claim a partition, because one of
+    them has died, the last by id is returned."""
     found: dict[tuple[GroupKey, GroupPartition], GroupMember] = {}
     for member in sorted(members, key=lambda member: member.member_id):
         for each in member.assigned or ():

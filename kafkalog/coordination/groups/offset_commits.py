@@ -39,21 +39,22 @@ class Decision(NamedTuple):
 
 
 class OffsetCommitReplay:
-    """Takes the records of a partition in their order and tells what becomes of each."""
+    """Takes the records of a partition in their order and decides the effect of each."""
 
     def __init__(self) -> None:
         # Of each key the offset of the record that took effect since any commit waits: who comes
-        # to wait later is behind all that took effect before.
+        # to wait later comes after all that took effect before.
         self._applied: dict[CommitKey, int] = {}
         self._pending: dict[int, dict[CommitKey, int]] = {}
 
     @property
     def is_waiting(self) -> bool:
-        """Whether any transaction is open: only then records outside of them matter to others."""
+        """Whether any transaction is open: only then do commits outside of transactions affect
+        others."""
         return bool(self._pending)
 
     def commit(self, key: CommitKey, record_offset: int) -> Decision:
-        """A commit outside of transactions."""
+        """Take a commit outside of transactions."""
         if self._pending:
             self._applied[key] = record_offset
         return Decision(record_offset, Effect.APPLIED, record_offset)
@@ -61,14 +62,16 @@ class OffsetCommitReplay:
     def transactional_commit(
         self, key: CommitKey, record_offset: int, producer_id: int
     ) -> Decision | None:
-        """A commit that waits for its transaction's marker; what it takes the place of."""
+        """Take a commit that waits for its transaction's marker, and return the decision about the
+        commit that it replaces."""
         pending = self._pending.setdefault(producer_id, {})
         replaced = pending.get(key)
         pending[key] = record_offset
         return None if replaced is None else Decision(replaced, Effect.REPLACED, None)
 
     def tombstone(self, key: CommitKey, record_offset: int) -> Iterator[Decision]:
-        """A deletion, in a transaction or not: of what is in effect, and of all that waits."""
+        """Take a deletion, in a transaction or not: it deletes the commit in effect and all that
+        wait."""
         self._applied.pop(key, None)
         for pending in self._pending.values():
             waiting = pending.pop(key, None)
@@ -77,7 +80,7 @@ class OffsetCommitReplay:
         yield Decision(record_offset, Effect.APPLIED, record_offset)
 
     def marker(self, producer_id: int, offset: int, *, is_commit: bool) -> Iterator[Decision]:
-        """The end of a producer's transaction."""
+        """Take the end of a producer's transaction."""
         for key, record_offset in self._pending.pop(producer_id, {}).items():
             if not is_commit:
                 yield Decision(record_offset, Effect.ABORTED, None)
@@ -90,7 +93,7 @@ class OffsetCommitReplay:
             self._applied.clear()
 
     def still_open(self) -> Iterator[Decision]:
-        """At the end: the commits whose transactions have not ended."""
+        """Yield the commits whose transactions have not ended at the end of the log."""
         for pending in self._pending.values():
             for record_offset in pending.values():
                 yield Decision(record_offset, Effect.OPEN, None)

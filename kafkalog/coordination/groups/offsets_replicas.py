@@ -22,8 +22,8 @@ class OffsetsReplicas:
     given: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     def fault(self, partition: int | None) -> str | None:
-        """Why commits in a partition, None for one that is not known, can be missing from the
-        input; None if they cannot. A cluster without the topic has no commits."""
+        """Return why commits in a partition can be missing from the input, None if they cannot.
+        `partition` is None if it is not known. A cluster without the topic has no commits."""
         if not self.has_topic:
             return None
         if partition is None:
@@ -34,7 +34,7 @@ class OffsetsReplicas:
         return f"{_TOPIC}-{partition} of {counted_brokers(missing)} is missing" if missing else None
 
     def missing_brokers(self) -> frozenset[int]:
-        """Brokers of which the input lacks a replica."""
+        """Return the brokers that lack a replica in the input."""
         return _NO_BROKERS.union(*map(self._missing_of, self.named))
 
     def _missing_of(self, partition: int) -> frozenset[int]:
@@ -42,6 +42,6 @@ class OffsetsReplicas:
 
 
 def counted_brokers(brokers: Iterable[int]) -> str:
-    """The brokers in words, one at least."""
+    """Return one or more brokers in words."""
     ids = sorted(brokers)
     return f"broker{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids))}"

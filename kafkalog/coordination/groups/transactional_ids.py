@@ -44,13 +44,13 @@ class TransactionalIds:
             known.producer_ids.add(record["producer_id"])
 
     def states(self) -> list[State]:
-        """Of each id that was not removed the last record, by the ids."""
+        """Return the last record of each id that was not removed, sorted by id."""
         last = [self._ids[key].last for key in sorted(self._ids, key=lambda key: key[1])]
         return [record for record in last if not record["is_tombstone"]]
 
     def by_producer(self) -> dict[tuple[str | None, int], State]:
-        """By cluster and producer id the last record about the transactional id that has, or had,
-        it: where two claim one, the later record counts."""
+        """Return, by cluster and producer id, the last record about the transactional id that has
+        or had it; if two ids claim one, the later record."""
         found: dict[tuple[str | None, int], State] = {}
         for (cluster_id, _), known in self._ids.items():
             for producer_id in known.producer_ids:

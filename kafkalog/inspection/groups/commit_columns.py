@@ -75,7 +75,7 @@ class Commits:
         self.is_special: BoolArray = is_control | (~self.is_plain & (kind != 0))
 
     def key(self, row: int) -> CommitKey:
-        """What a plain record commits an offset for."""
+        """Return what a plain record commits an offset for."""
         numbers = self.numbers[row]
         group, topic = (
             self.key_data[numbers[begin] : numbers[begin] + numbers[begin + 1]].tobytes().decode()
@@ -84,7 +84,7 @@ class Commits:
         return CommitKey(group, topic, int(numbers[PARTITION]))
 
     def is_tombstone(self, row: int) -> bool:
-        """Whether a plain record deletes a commit."""
+        """Return whether a plain record deletes a commit."""
         return bool(self.numbers[row, COMMIT_KIND] == TOMBSTONE)
 
 
@@ -108,7 +108,7 @@ class CommitColumns:
         }
 
     def batch(self, commits: Commits) -> pa.RecordBatch:
-        """The plain records, in their order."""
+        """Return the plain records, in their order."""
         rows = np.flatnonzero(commits.is_plain)
         columns = {name: constant.of(len(rows)) for name, constant in self._constants.items()}
         for field in self._schema:
@@ -129,7 +129,7 @@ _Builder = Callable[[Commits, LongArray], pa.Array]
 
 
 def _carried(name: str) -> _Builder:
-    """A column of view `records`."""
+    """Return a builder that takes a column of view `records`."""
 
     def build(commits: Commits, rows: LongArray) -> pa.Array:
         column = commits.records.column(name)
@@ -180,7 +180,7 @@ def _texts(
 
 
 def _topic_ids(commits: Commits, rows: LongArray) -> pa.Array:
-    """As Kafka prints them: base64 for URLs, 22 characters (F193)."""
+    """Return topic ids as Kafka prints them: base64 for URLs, 22 characters (F193)."""
     places = commits.numbers[rows, TOPIC_ID]
     nulls = (commits.numbers[rows, COMMIT_KIND] == TOMBSTONE) | (places == NO_VALUE)
     ends = np.zeros(len(rows) + 1, dtype=np.int32)

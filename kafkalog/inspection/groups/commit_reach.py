@@ -1,4 +1,4 @@
-"""How far the commits in the input tell what was, and in words."""
+"""From when on the commits in the input are complete, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kafkalog.words import counted, time_text
 
 
 class LogCompleteness(Protocol):
-    """From when on a partition of `__consumer_offsets` has all that counted; of ZooKeeper's commits
-    there is no internal_partition."""
+    """From when on a partition of `__consumer_offsets` has all commits that counted. ZooKeeper's
+    commits have no internal_partition."""
 
     @property
     def internal_partition(self) -> int | None: ...
@@ -22,9 +22,8 @@ class LogCompleteness(Protocol):
 
 
 class CommitReach(NamedTuple):
-    """Of one store of commits: from when on those of all groups are there, None for at all times;
-    how many damaged places hide some; which partitions of `__consumer_offsets` the input lacks, as
-    far as it shows."""
+    """From when on a store has the commits of all groups, None for at all times; how many damaged
+    places hide some; which partitions of `__consumer_offsets` the input is known to lack."""
 
     is_zookeeper: bool
     complete_from_ms: int | None
@@ -33,7 +32,7 @@ class CommitReach(NamedTuple):
 
 
 def commit_reaches(logs: Sequence[LogCompleteness]) -> list[CommitReach]:
-    """Of each store that there are logs of."""
+    """Return the reach of each store that has logs."""
     numbers = {log.internal_partition for log in logs if log.internal_partition is not None}
     missing = sorted(set(range(max(numbers, default=-1) + 1)) - numbers)
     in_kafka = [log for log in logs if log.internal_partition is not None]
@@ -55,16 +54,17 @@ def _reach(
 
 
 def reach_words(reaches: Sequence[CommitReach], moment: int | None) -> str:
-    """The same as lines, for an answer about a moment, None for what is there now."""
+    """Return the reach in lines of text, for an answer about a past time, or about now if it is
+    None."""
     return "\n".join(line for reach in reaches for line in _lines(reach, moment))
 
 
 def expired_words(expired: int) -> str:
-    """What it means that so many commits that count are older than a broker keeps them."""
+    """Return a sentence about commits that count although a broker would have dropped them."""
     return (
-        f"{counted(expired, 'commit')} would be dropped by a running broker by now, for nobody has "
-        "used them for offsets.retention.minutes (--offsets-retention); they count here: of a copy "
-        "made earlier give --as-of the time of the copy"
+        f"a running broker would have dropped {counted(expired, 'commit')} by now, unused for "
+        "offsets.retention.minutes (--offsets-retention); they count here: for an older copy give "
+        "the time of the copy with --as-of"
     )
 
 
@@ -73,13 +73,13 @@ def _lines(reach: CommitReach, moment: int | None) -> Iterator[str]:
     yield f"{commits}: {_completeness(reach, moment)}"
     if reach.damaged_ranges and reach.is_zookeeper:
         yield (
-            f"{commits}: {reach.damaged_ranges} damaged places in its files hide some perhaps: see "
+            f"{commits}: {reach.damaged_ranges} damaged places in its files may hide some: see "
             'view faults of format("zookeeper")'
         )
     elif reach.damaged_ranges:
         yield (
             f"{commits}: {reach.damaged_ranges} damaged places in {CONSUMER_OFFSETS} hide some, "
-            "and with them whole groups perhaps: see jobs/validate_checksums.py"
+            "perhaps whole groups: see jobs/validate_checksums.py"
         )
     if reach.missing:
         numbers = ", ".join(map(str, reach.missing))

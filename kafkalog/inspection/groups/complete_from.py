@@ -23,7 +23,7 @@ from kafkalog.storage.partition_log import PartitionLog
 
 
 class CompleteFrom(NamedTuple):
-    """Below `offset` records may be gone, 0 for none; states are complete from `time_ms` on,
+    """Below `offset` records may be missing, 0 for none; states are complete from `time_ms` on,
     milliseconds since 1970, None for at all times. `damaged_ranges` is in how many places something
     is damaged, but for what a broker leaves at the end of a log."""
 
@@ -33,8 +33,8 @@ class CompleteFrom(NamedTuple):
 
 
 def complete_from(log: PartitionLog) -> CompleteFrom:
-    """By all batches of the log, with their checksums: what is damaged is gone as well. Raises
-    OSError where a file cannot be read."""
+    """Return from when on a log is complete, by all its batches and their checksums: damaged
+    batches are lost as well. Raises OSError where a file cannot be read."""
     if not log.segments:
         return CompleteFrom(0, None, 0)
     key = log.topic_partition
@@ -54,7 +54,7 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
     bound = by_checkpoint if gaps.end <= checkpoint <= gaps.log_end else by_segment
     time_ms = bound.time_ms()
     if gaps.end > bound.offset or time_ms is None:
-        # What is gone was there when its file was last written to.
+        # The missing records were there when their file was last written to.
         offset = max(gaps.end, bound.offset)
         last_written_ms = max(modified_ms(segment.path) for segment in log.segments)
         return CompleteFrom(offset, last_written_ms, damaged)
@@ -62,8 +62,8 @@ def complete_from(log: PartitionLog) -> CompleteFrom:
 
 
 def first_timestamp_ms(log: PartitionLog) -> int | None:
-    """The earliest time that a sound batch has, milliseconds since 1970: before it nothing is known
-    by this log. None where no batch has any. Raises OSError."""
+    """Return the earliest timestamp of an intact batch, in milliseconds since 1970, None if no
+    batch has one: the log shows nothing before. Raises OSError."""
     earliest: list[int] = []
     for headers in LogHeaders(log).tables(range(len(log.segments))):
         table = headers.table
@@ -74,8 +74,8 @@ def first_timestamp_ms(log: PartitionLog) -> int | None:
 
 
 class _Gaps:
-    """Takes the batches of a log in their order, and finds where the last offset is gone: `end` is
-    the one behind it, 0 if none is."""
+    """Takes the batches of a log in their order, and finds the last missing offset: `end` is the
+    next one, 0 if none is missing."""
 
     def __init__(self, cleaner_checkpoint: int) -> None:
         self._cleaner_checkpoint = cleaner_checkpoint
@@ -98,7 +98,7 @@ class _Gaps:
         return is_whole
 
     def _is_short(self, batches: LongArray) -> BoolArray:
-        """Which batches have lost a record."""
+        """Return which batches have lost a record."""
         last, counts = batches[:, LAST_OFFSET], batches[:, RECORDS_COUNT]
         span = last - first_offsets(batches) + 1
         # Compressed messages of the old formats do not say how many they are.
@@ -115,7 +115,7 @@ class _Bound:
     def __init__(self, offset: int) -> None:
         self.offset = offset
         self._newest_below_ms = NO_VALUE
-        self._first_behind_ms = NO_VALUE
+        self._first_after_ms = NO_VALUE
         self._has_last_below = False
 
     def take(self, batches: LongArray, is_whole: BoolArray) -> None:
@@ -128,12 +128,12 @@ class _Bound:
             self._newest_below_ms = max(self._newest_below_ms, int(times[below].max()))
             is_next = int(batches[last, LAST_OFFSET]) + 1 >= self.offset
             self._has_last_below = bool(is_whole[last]) and is_next
-        behind = times[is_sound & ~below & (times >= 0)]
-        if self._first_behind_ms == NO_VALUE and len(behind):
-            self._first_behind_ms = int(behind[0])
+        after = times[is_sound & ~below & (times >= 0)]
+        if self._first_after_ms == NO_VALUE and len(after):
+            self._first_after_ms = int(after[0])
 
     def time_ms(self) -> int | None:
-        """A time that nothing written below the offset is later than, None if nothing tells: a
-        delete that was the last of it may be gone without a trace."""
-        time_ms = self._newest_below_ms if self._has_last_below else self._first_behind_ms
+        """Return a time that no record below the offset is later than, None if it is not known: a
+        delete that was the last record below may have vanished without a trace."""
+        time_ms = self._newest_below_ms if self._has_last_below else self._first_after_ms
         return None if time_ms == NO_VALUE else time_ms

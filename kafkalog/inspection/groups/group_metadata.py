@@ -48,7 +48,7 @@ _Values = Mapping[str, Any]
 
 
 def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
-    """The rows of group metadata among records of `__consumer_offsets`, given RECORD_COLUMNS."""
+    """Yield the rows of group metadata among records of `__consumer_offsets`."""
     for place, record in _internal_records(CONSUMER_OFFSETS, _without_commits(records)):
         number = record.record_type
         if number is not None and number >= _COMMITS_END:
@@ -64,7 +64,7 @@ def group_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
 
 
 def _without_commits(records: pa.RecordBatch) -> pa.RecordBatch:
-    """The records whose key begins with another type, without a look at the commits, which are
+    """Return the records whose key begins with another type, without reading the commits, which are
     nearly all."""
     data, begins, has_key = binaries(records.column("key"))
     rows = np.flatnonzero(has_key & (np.diff(begins) >= _TYPE_BYTES))
@@ -73,7 +73,7 @@ def _without_commits(records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def transaction_state_rows(records: pa.RecordBatch) -> Iterator[TableRow]:
-    """The rows of records of `__transaction_state`, given RECORD_COLUMNS."""
+    """Yield the rows of records of `__transaction_state`."""
     for place, record in _internal_records(TRANSACTION_STATE, records):
         key, value = record.key or {}, record.value or {}
         yield {
@@ -141,7 +141,7 @@ def _group_columns(key: _Values, value: _Values) -> dict[str, object]:
 def _partitions(
     found: list[_Values] | None, numbers: str = "partitions"
 ) -> list[dict[str, object]] | None:
-    """Topics, by name or by id, and their partitions."""
+    """Return topics, by name or by id, with their partitions."""
     if found is None:
         return None
     return [
@@ -175,7 +175,7 @@ def _member(member: _Values, *, is_consumers: bool) -> dict[str, object]:
 
 
 def _protocol(read: Callable[[bytes], _Values], data: bytes) -> _Values:
-    """What a consumer wrote, nothing where it cannot be read: brokers do not look into it."""
+    """Return what a consumer wrote, nothing if it cannot be read: brokers do not check it."""
     try:
         return read(data)
     except CorruptDataError:

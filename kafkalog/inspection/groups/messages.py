@@ -34,7 +34,7 @@ _OF_THE_RECORD = {
     "is_control": IS_CONTROL,
 }
 _READ = ("key", "value", IS_CONTROL)
-# JSON can be many times as long as the bytes: so many rows, or so many characters, at a time.
+# Limits of a batch: JSON can be many times as long as the bytes.
 _MOST_ROWS = 8192
 _MOST_CHARACTERS = 8 * 1024 * 1024
 
@@ -73,7 +73,7 @@ class MessageColumns:
         self.record_columns = (*_READ, *sorted(carried - set(_READ)))
 
     def batches(self, records: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """The rows of a record batch, in one or more: bounded in rows and characters."""
+        """Yield the rows of a record batch in batches with limits on rows and characters."""
         keys, values, is_control = (records.column(name).to_pylist() for name in _READ)
         begin = characters = 0
         rows: list[tuple[object, ...]] = []

@@ -79,7 +79,7 @@ class CommitRows:
         self._waiting: dict[int, dict[str, object]] = {}
 
     def batches(self, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What is decided by these records."""
+        """Yield the rows that these records decide."""
         for batch in records:
             commits = Commits(batch)
             if commits.is_plain.any():
@@ -87,7 +87,7 @@ class CommitRows:
             yield from self._batches_of(self._rows(commits))
 
     def last_batches(self) -> Iterator[pa.RecordBatch]:
-        """At the end of the log: the commits whose transactions are open."""
+        """Yield, at the end of the log, the commits whose transactions are open."""
         yield from self._batches_of(self._decided(self._replay.still_open(), None))
 
     def _batches_of(self, rows: Iterator[TableRow]) -> Iterator[pa.RecordBatch]:
@@ -95,8 +95,8 @@ class CommitRows:
             yield table_batch("offset_commits", some, self._constants, self._columns)
 
     def _rows(self, commits: Commits) -> Iterator[TableRow]:
-        """What is not plain or waited for a transaction's end. Plain records matter to it only
-        while any waits."""
+        """Yield the rows of records that are not plain, and of commits that waited for the end of a
+        transaction. Plain records affect others only while any waits."""
         done = 0
         places = np.flatnonzero(commits.is_special)
         chosen = fixed_width(places, pa.int64())
@@ -110,7 +110,7 @@ class CommitRows:
         yield from self._passed(commits, done, len(commits.is_plain))
 
     def _passed(self, commits: Commits, begin: int, end: int) -> Iterator[TableRow]:
-        """Waiting commits that the plain records between two places decide."""
+        """Yield the waiting commits that the plain records between two places decide."""
         if not self._replay.is_waiting:
             return
         for place in (begin + np.flatnonzero(commits.is_plain[begin:end])).tolist():
@@ -154,7 +154,7 @@ class CommitRows:
     def _decided(
         self, decisions: Iterable[Decision], timestamp_ms: int | None
     ) -> Iterator[TableRow]:
-        """The rows that the record with a timestamp decides."""
+        """Yield the rows that a record with this timestamp decides."""
         for decision in decisions:
             row = self._waiting.pop(decision.record_offset)
             row["effect"] = decision.effect.value

@@ -57,8 +57,8 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> AppendPoint:
     for log in replicas:
         if not log.log_dir.is_clean_shutdown:
             raise LogDirError(
-                f"{log.path}: the broker runs, or was not stopped cleanly, and nobody knows yet "
-                "where it will end; start it, stop it cleanly, and take the log from then"
+                f"{log.path}: the broker is running or was not stopped cleanly, so the end of the "
+                "log is not known yet; start it, stop it cleanly, and copy the log then"
             )
         facts = replica_facts(log)
         if not facts.ends_soundly:
@@ -66,17 +66,18 @@ def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> AppendPoint:
         epoch = facts.epochs[-1].epoch if facts.epochs else _FIRST_EPOCH
         ends.append(AppendPoint(facts.log_end, epoch, last_magic(log)))
     if len({end.offset for end in ends}) > 1:
-        told = ", ".join(
+        ends_by_log = ", ".join(
             f"{log.path} at {end.offset}" for log, end in zip(replicas, ends, strict=True)
         )
         raise LogDirError(
-            f"replicas end at different offsets, {told}: let them catch up before the brokers stop"
+            f"replicas end at different offsets, {ends_by_log}: let them catch up before you stop "
+            "the brokers"
         )
     return ends[0]._replace(leader_epoch=max(end.leader_epoch for end in ends))
 
 
 def last_magic(log: PartitionLog) -> int | None:
-    """The format of a log's last messages, None where it has none. Headers are read."""
+    """Return the format of a log's last messages, None if it has none. Reads headers only."""
     for segment in reversed(log.segments):
         with InputFile(segment.path) as file:
             chunks = SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks()

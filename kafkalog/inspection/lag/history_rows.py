@@ -48,7 +48,7 @@ class StatusRows:
         self._last_key: list[object] | None = None
 
     def judged(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of the next batch."""
+        """Return the rows of the next batch."""
         is_first, kind = self._is_first(batch), _numbers(batch, "kind")
         columns = self._burrow_columns(batch, is_first, kind)
         columns |= self._lag_columns(batch, is_first, kind)
@@ -58,7 +58,7 @@ class StatusRows:
         return batch.filter(fixed_width(is_asked, pa.bool_()))
 
     def _is_first(self, batch: pa.RecordBatch) -> BoolArray:
-        """Where the rows of a partition begin."""
+        """Return where the rows of a partition begin."""
         changes = np.zeros(batch.num_rows, dtype=np.bool_)
         for name in EVENT_KEY:
             column = _without_nulls(batch.column(name))

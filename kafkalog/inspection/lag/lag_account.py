@@ -32,7 +32,7 @@ class LagAccounts:
 
     `high_watermark_from` has numbers of `EndFrom`. Offsets and times are -1 where there is none,
     and where damage hides which it is.
-    `is_before_log` is True where the log begins later than what was asked for: what it was then is
+    `is_before_log` is True where the log begins later than the time in question: its state then is
     not known.
     """
 
@@ -68,14 +68,14 @@ def lag_accounts(
     read_committed: bool,
     now_ms: int,
 ) -> LagAccounts:
-    """What lies between committed offsets and the end of a partition's log, now or at the moment
-    that goes with each of them, in milliseconds, by when the log is known to have `reached` an
-    offset. Timestamps after `now_ms` come from wrong clocks.
+    """Return what lies between committed offsets and the end of a partition's log, now, or at a
+    past time for each of them: `at_ms`, by when the log is known to have `reached` an offset.
+    Timestamps after `now_ms` come from wrong clocks.
 
-    Reads batch headers, and of batches only those in which an asked offset lies, the first and the
-    last one that is asked for, those that decide where the log ended at a moment, and compressed
-    ones of the old formats; a segment that turns out to be damaged is read whole. Raises OSError
-    where a file cannot be read.
+    Reads batch headers. Decodes only the batches that hold one of these offsets, the first and the
+    last batch between them and the end, those that decide where the log ended at a time, and
+    compressed messages of the old formats. Reads a segment as a whole if it turns out to be
+    damaged. Raises OSError where a file cannot be read.
     """
     read_whole: frozenset[int] = frozenset()
     work = LagWork()
@@ -115,8 +115,10 @@ def _accounts(
     walk.decode_pieces(found, next_piece, consumed_piece)
     following, consumed = found.first[next_piece], found.last[consumed_piece]
     has_next = (next_piece >= 0) & (walk.damaged_between(starts, following[:, FIRST_OFFSET]) == 0)
-    behind = consumed[:, FINAL_OFFSET] + 1
-    has_consumed = (consumed_piece >= 0) & (walk.damaged_between(behind, consumed_ends) == 0)
+    after_consumed = consumed[:, FINAL_OFFSET] + 1
+    has_consumed = (consumed_piece >= 0) & (
+        walk.damaged_between(after_consumed, consumed_ends) == 0
+    )
 
     def of_next(values: LongArray) -> LongArray:
         return np.where(has_next, values, NO_VALUE)

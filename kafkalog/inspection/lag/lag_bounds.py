@@ -26,8 +26,8 @@ _BEFORE_ALL = np.iinfo(np.int64).min
 
 
 class EndFrom(IntEnum):
-    """What tells the high watermark: the checkpoint of a clean stop; the log's end; at a past
-    moment the timestamp of the first later record, by its type, or that more had been consumed by
+    """Where the high watermark comes from: the checkpoint of a clean stop; the log's end; at a past
+    time the timestamp of the first later record, by its type, or that more had been consumed by
     then."""
 
     CHECKPOINT = 0
@@ -57,9 +57,9 @@ def lag_bounds(
     *,
     read_committed: bool,
 ) -> LagBounds:
-    """The bounds for `count` questions. At a moment the log ended at the first record with a later
-    timestamp, but not below an offset that it is known to have reached; whether it was longer
-    before it lost its beginning is not told."""
+    """Return the bounds for `count` questions. At a past time the log ended at the first record
+    with a later timestamp, but not below an offset that it is known to have reached; whether it was
+    longer before it lost its beginning is not known."""
     log = walk.log
     start = log_bounds(log, EndRule.LOG_END).start_offset
     high_watermark, end_from = high_watermark_of(log, check_crcs=walk.ends_in_damage)
@@ -84,7 +84,7 @@ def lag_bounds(
 
 
 def high_watermark_of(log: PartitionLog, *, check_crcs: bool = False) -> tuple[int, EndFrom]:
-    """The high watermark of now, and what tells it. F311"""
+    """Return the present high watermark, and where it comes from. F311"""
     known = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     if known is not None:
         return known, EndFrom.CHECKPOINT
@@ -92,22 +92,23 @@ def high_watermark_of(log: PartitionLog, *, check_crcs: bool = False) -> tuple[i
 
 
 def reached_by(log: PartitionLog, committed_offsets: LongArray, at_ms: LongArray) -> LongArray:
-    """Of each moment the largest offset that was committed by then: the log had reached it. What is
-    above the high watermark of now is of another log that had its name, and tells nothing."""
+    """Return for each time the largest offset that was committed by then: the log had reached it.
+    Offsets above the present high watermark belong to another log that had this name."""
     end, _ = high_watermark_of(log)
     order = np.argsort(at_ms, kind="stable")
     of_this_log = np.where(committed_offsets <= end, committed_offsets, 0)
     largest = np.maximum.accumulate(of_this_log[order])
     # What was committed in the same millisecond was there as well.
-    behind = np.searchsorted(at_ms[order], at_ms, side="right") - 1
-    reached: LongArray = largest[behind]
+    last = np.searchsorted(at_ms[order], at_ms, side="right") - 1
+    reached: LongArray = largest[last]
     return reached
 
 
 def _ends_at(
     walk: LagWalk, at_ms: LongArray, start: int, high_watermark: int
 ) -> tuple[LongArray, LongArray, int]:
-    """The ends by the records' timestamps, and by which type; and where the first record is."""
+    """Return the ends by the records' timestamps, the types of these, and the first record's
+    offset."""
     # Of the time before all others the answer is the first record.
     moments, numbers = np.unique(np.append(at_ms, _BEFORE_ALL), return_inverse=True)
     with closing(walk.tables(start, high_watermark)) as tables:
@@ -124,9 +125,9 @@ def _ends_at(
 
 
 def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:
-    """The last stable offsets of a log that ended at these offsets: where the first transaction
-    begins whose marker, if it has one, lies behind. What was open where the log begins now is known
-    if its first segment has a snapshot."""
+    """Return the last stable offsets of a log that ended at these offsets: where the first
+    transaction begins whose marker, if any, comes later. Transactions that were open where the log
+    begins now are known if its first segment has a snapshot."""
     base_offset = log.segments[0].base_offset or 0 if log.segments else 0
     walk = TransactionWalk(log, base_offset, snapshot_entries(log, base_offset) or ())
     spans = [
@@ -137,7 +138,7 @@ def _stable_offsets(log: PartitionLog, ends: LongArray) -> LongArray:
     if not spans:
         return ends
     markers, firsts = np.array(sorted(spans), dtype=np.int64).T
-    # Those that begin behind the end are above it all the same.
+    # Transactions that begin after the end are above it all the same.
     lowest = np.minimum.accumulate(firsts[::-1])[::-1]
     lowest = np.append(lowest, LARGEST_OFFSET)
     stable: LongArray = np.minimum(ends, lowest[np.searchsorted(markers, ends)])

@@ -33,7 +33,7 @@ _LOG_START, _, _END_FROM, _ = _ABOUT_LOG = ACCOUNT_COLUMNS[:4]
 LAG_PARTS = ACCOUNT_COLUMNS[
     ACCOUNT_COLUMNS.index("readable_records") : ACCOUNT_COLUMNS.index("next_offset")
 ]
-# Those in which -1 stands for none.
+# Columns in which -1 means none.
 _OPTIONAL = ACCOUNT_COLUMNS[ACCOUNT_COLUMNS.index("next_offset") :]
 
 
@@ -116,7 +116,7 @@ def accounts_of_now(
 
 
 def _numbers(rows: pa.Table, name: str) -> LongArray:
-    """The numbers of a column, 0 for null."""
+    """Return the numbers of a column, 0 for null."""
     return np.concatenate([integers(chunk) for chunk in rows.column(name).fill_null(0).chunks])
 
 

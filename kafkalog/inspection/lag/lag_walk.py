@@ -45,8 +45,8 @@ class LagWork:
 
 
 class LagWalk:
-    """Walks a log, of which the segments with the numbers in `read_whole` are read whole. As long
-    as others turn out to be `doubtful`, answers can be wrong."""
+    """Walks a log, reading the segments with the numbers in `read_whole` as a whole. Answers can be
+    wrong as long as other segments turn out to be `doubtful`."""
 
     def __init__(
         self, log: PartitionLog, read_whole: frozenset[int], work: LagWork, now_ms: int
@@ -61,16 +61,16 @@ class LagWalk:
 
     @property
     def ends_in_damage(self) -> bool:
-        """Whether the last segment is one of those that are read whole."""
+        """Whether the last segment is one of those that are read as a whole."""
         return len(self._bases) - 1 in self._read_whole
 
     def tables(self, start_offset: int, end_offset: int) -> Generator[SegmentTable, None, None]:
-        """The batches from the segment on that an offset lies in."""
+        """Yield the batches from the segment on that holds an offset."""
         numbers = range(self._segment_of(start_offset), len(self._bases))
         yield from self._walked(LogHeaders(self.log, self._read_whole), numbers, end_offset)
 
     def decode(self, headers: SegmentTable, position: int, size: int) -> BatchRecords | None:
-        """The records of a batch of the table's file."""
+        """Return the records of a batch of the table's file."""
         data = headers.file.read(position, size)
         if is_message_set(data):
             self.work.decompressed_sets += 1
@@ -82,12 +82,12 @@ class LagWalk:
         return records
 
     def intervals(
-        self, log_start: int, asked: Sequence[LongArray], committed_end: int | None
+        self, log_start: int, wanted: Sequence[LongArray], committed_end: int | None
     ) -> OffsetIntervals:
-        """What lies between the log start and all asked offsets, and of what is before the first of
-        these the last readable record at least. With `committed_end`, up to which transactions have
-        ended, records of aborted ones are not readable."""
-        offsets = np.concatenate(asked)
+        """Return what lies between the log start and all given offsets; before the first of these,
+        at least the last readable record. With `committed_end`, the end of finished transactions,
+        records of aborted transactions are not readable."""
+        offsets = np.concatenate(wanted)
         intervals = OffsetIntervals(np.unique(np.append(offsets, log_start)), self.decode)
         if not len(offsets) or not self._bases:
             return intervals
@@ -108,7 +108,7 @@ class LagWalk:
         return intervals
 
     def damaged_between(self, starts: LongArray, ends: LongArray) -> LongArray:
-        """How many offsets of [start, end) damage hides, for each of them."""
+        """Return how many offsets of each [start, end) damage hides."""
         hidden = np.zeros(len(starts), dtype=np.int64)
         for span in self._damaged:
             hidden += np.maximum(np.minimum(ends, span.end) - np.maximum(starts, span.start), 0)
@@ -117,16 +117,16 @@ class LagWalk:
     def decode_pieces(
         self, intervals: OffsetIntervals, next_pieces: LongArray, last_pieces: LongArray
     ) -> None:
-        """Decode the batches that the first pieces of some intervals, and the last ones of others,
-        are of, each once. Negative numbers stand for no interval."""
-        asked = [
+        """Decode, each once, the batches that hold the first pieces of some intervals and the last
+        pieces of others. Negative numbers mean no interval."""
+        wanted = [
             (table, number)
             for table, numbers in ((intervals.first, next_pieces), (intervals.last, last_pieces))
             for number in np.unique(numbers[numbers >= 0]).tolist()
             if not table[number, IS_DECODED]
         ]
         by_place = sorted(
-            (table[number] for table, number in asked),
+            (table[number] for table, number in wanted),
             key=lambda piece: (piece[SEGMENT], piece[BATCH_POSITION]),
         )
         for segment, pieces in groupby(by_place, key=lambda piece: int(piece[SEGMENT])):
@@ -158,15 +158,15 @@ class LagWalk:
     def _walk(
         self,
         numbers: Iterable[int],
-        asked: OffsetSpan,
+        wanted: OffsetSpan,
         intervals: OffsetIntervals,
         counted: OffsetSpan,
         committed_end: int | None,
     ) -> list[OffsetSpan]:
-        """Add the batches of some segments; what damage hides of these."""
+        """Add the batches of some segments, and return the offsets that damage hides there."""
         walk = LogHeaders(self.log, self._read_whole)
-        with self._outcomes(asked, committed_end) as outcomes:
-            for headers in self._walked(walk, numbers, asked.end):
+        with self._outcomes(wanted, committed_end) as outcomes:
+            for headers in self._walked(walk, numbers, wanted.end):
                 table = headers.table
                 is_aborted = np.zeros(len(table), dtype=np.bool_)
                 if outcomes is not None and committed_end is not None:
@@ -176,11 +176,11 @@ class LagWalk:
 
     @contextmanager
     def _outcomes(
-        self, asked: OffsetSpan, committed_end: int | None
+        self, wanted: OffsetSpan, committed_end: int | None
     ) -> Iterator[TransactionOutcomes | None]:
         if committed_end is None:
             yield None
             return
         logs = [(self.log, LARGEST_OFFSET)]
-        with transaction_outcomes(logs, asked, committed_end, check_crcs=False) as outcomes:
+        with transaction_outcomes(logs, wanted, committed_end, check_crcs=False) as outcomes:
             yield outcomes

@@ -34,11 +34,11 @@ def end_offsets_at(
     decode: DecodeBatch,
     latest_ms: int,
 ) -> tuple[LongArray, LongArray]:
-    """For every moment, in milliseconds, in rising order, the first offset from `start_offset` on
-    whose record has a later timestamp, and that one's type; `end_offset` and -1 where there is none
-    below it.
+    """Return for each time, in milliseconds and ascending, the first offset from `start_offset` on
+    whose record has a later timestamp, and the type of that timestamp; `end_offset` and -1 where no
+    record below it has one.
 
-    `tables` are all batches from `start_offset` on. Timestamps after `latest_ms` tell nothing.
+    `tables` are all batches from `start_offset` on. Timestamps after `latest_ms` are ignored.
     """
     ends = np.full(len(moments), end_offset, dtype=np.int64)
     types = np.full(len(moments), NO_VALUE, dtype=np.int64)
@@ -58,8 +58,8 @@ def end_offsets_at(
             number += 1
             if records is None:
                 continue
-            tells = (records.offsets >= start_offset) & (records.timestamps_ms <= latest_ms)
-            so_far = np.maximum.accumulate(np.where(tells, records.timestamps_ms, _NEVER))
+            is_valid = (records.offsets >= start_offset) & (records.timestamps_ms <= latest_ms)
+            so_far = np.maximum.accumulate(np.where(is_valid, records.timestamps_ms, _NEVER))
             count = int(np.searchsorted(moments[answered:], so_far[-1], side="left"))
             places = np.searchsorted(so_far, moments[answered : answered + count], side="right")
             ends[answered : answered + count] = records.offsets[places]

@@ -145,7 +145,7 @@ def set_records(piece: LongArray, records: BatchRecords, first: int, last: int) 
 
 
 def _whole(rows: LongArray, segment: int) -> LongArray:
-    """Batches as pieces, by their headers."""
+    """Return batches as pieces, by their headers."""
     pieces = np.zeros((len(rows), _PIECE_WIDTH), dtype=np.int64)
     is_control = (rows[:, MAGIC] == 2) & (rows[:, ATTRIBUTES] & CONTROL_BIT != 0)
     pieces[:, PIECE_KIND] = np.where(is_control, RecordKind.CONTROL, RecordKind.READABLE)
@@ -158,8 +158,8 @@ def _whole(rows: LongArray, segment: int) -> LongArray:
     return pieces
 
 
-# Answers about runs of intervals: `starts` are the first intervals of the runs, `ends` those behind
-# the last.
+# Functions of runs of intervals: `starts` are the first intervals of the runs, `ends` the next ones
+# after the last.
 
 
 def sums(values: LongArray, starts: LongArray, ends: LongArray) -> LongArray:

@@ -1,5 +1,5 @@
-"""Lag and status of groups at many moments: logs are asked in one task each, windows of commits
-move over the events of a partition in another."""
+"""Lag and status of groups at many times: a task reads each log, and another moves windows of
+commits over the events of a partition."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def with_statuses(events: DataFrame, places: DataFrame, settings: LagHistorySett
     out at the end: their commits also show how far a log had grown."""
     kept = events.persist()
     is_deletion = F.col("kind") == int(EventKind.DELETION)
-    asked = kept.where(~is_deletion)
+    questions = kept.where(~is_deletion)
     account = partial(
         with_lag, places=places, read_committed=settings.read_committed, now_ms=settings.now_ms
     )
-    now = account(asked.where("is_now"))
-    then = account(asked.where("NOT is_now"), at="question_ms")
+    now = account(questions.where("is_now"))
+    then = account(questions.where("NOT is_now"), at="question_ms")
     deletions = kept.where(is_deletion)
     answered = then.unionByName(now).unionByName(deletions, allowMissingColumns=True)
     in_order = (

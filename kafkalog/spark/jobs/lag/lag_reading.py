@@ -20,8 +20,8 @@ _LOG_PATH = "log_path"
 
 
 def log_places(spark: SparkSession, logs: Sequence[PartitionLog]) -> DataFrame:
-    """Where the partitions are, of replicas the best: `topic`, `partition`, `log_path`,
-    `log_broker_id`."""
+    """Return where the partitions are, the best of several replicas: `topic`, `partition`,
+    `log_path`, `log_broker_id`."""
     rows = [(log.topic, log.partition, log.path, log.log_dir.broker_id) for log in best_logs(logs)]
     schema = "topic string, partition int, log_path string, log_broker_id int"
     return spark.createDataFrame(rows, schema)

@@ -1,4 +1,4 @@
-"""What is read of log directories to tell the lag of consumer groups."""
+"""The views of log directories that the lag of consumer groups is computed from."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kafkalog.storage.partition_log import PartitionLog
 @dataclass(frozen=True)
 class LagViews:
     """Views `offset_commits`, with what is committed to ZooKeeper, and `group_metadata`; `places`
-    of the partitions' logs; `topics`, with cluster_id, topic, topic_id and is_deleted, as
-    directories tell them; `complete_from`, how far back the commits are complete, kept in memory.
+    of the partitions' logs; `topics`, with cluster_id, topic, topic_id and is_deleted, by the
+    directories; `complete_from`, how far back the commits are complete, kept in memory.
     `metadata` is view `messages` of `__cluster_metadata`, `zookeeper` has the views of ZooKeeper's
     files: None where the input does not have them."""
 
@@ -53,8 +53,8 @@ def lag_views(
     mode: str,
     zookeeper: ZookeeperInput | None = None,
 ) -> LagViews:
-    """The views of all groups under the log directories and in ZooKeeper's. Raises LogDirError
-    where the former do not have the topic that commits are in and the latter are not given."""
+    """Return the views of all groups under the log directories and in ZooKeeper's. Raises
+    LogDirError if the former lack the topic with the commits and the latter are not given."""
     logs = find_partitions(log_dirs, strict=False)
     topics = {log.topic for log in logs}
     if zookeeper is None:
@@ -94,7 +94,7 @@ def _with_zookeeper(views: LagViews, zookeeper: ZookeeperLag) -> LagViews:
 
 
 def _with_snapshots(messages: DataFrame, logs: Sequence[PartitionLog], mode: str) -> DataFrame:
-    """The metadata, with what a snapshot says where the log has lost its beginning."""
+    """Return the metadata, with the records of a snapshot if the log has lost its beginning."""
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
     paths = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
     if not paths:

@@ -1,4 +1,4 @@
-"""What the lag jobs say on the terminal of what they have found."""
+"""What the lag jobs print about their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkalog.words import age_text, counted
 
 
 def lag_words(totals: Row) -> str:
-    """How many are behind, by how much, what nobody will read, and what is not known."""
+    """Return how many groups lag, by how much, what is lost, and what is not known."""
     head = f"{counted(totals.groups, 'group')}, {counted(totals.partitions, 'partition')}"
     behind = f"{totals.behind:,} behind, {counted(totals.records, 'record')} to read"
     if totals.time_lag_ms is not None:
@@ -23,17 +23,20 @@ def lag_words(totals: Row) -> str:
     if totals.expired:
         lines.append(expired_words(totals.expired))
     if totals.unknown:
-        lines.append(f"lag not known of {totals.unknown:,}: their logs, or as of then, not there")
+        lines.append(
+            f"lag unknown for {counted(totals.unknown, 'partition')}: no log in the input, or it "
+            "starts after --as-of"
+        )
     if totals.by_clocks:
         lines.append(
-            f"where the log ended then is told by clocks of producers in {totals.by_clocks:,}: "
-            "see high_watermark_from in docs/lag.md"
+            f"for {counted(totals.by_clocks, 'partition')} the end offset at that time is inferred "
+            "from producer timestamps: see high_watermark_from in docs/lag.md"
         )
     return "\n".join(lines)
 
 
 def lag_findings(totals: Row, reaches: Sequence[CommitReach], max_lag: int | None) -> list[str]:
-    """What --fail-on-findings fails on."""
+    """Return the findings that --fail-on-findings fails on."""
     found = []
     if max_lag is not None and (totals.most_records or 0) > max_lag:
         found.append(f"{totals.most_records:,} records to read in one partition")
@@ -45,7 +48,7 @@ def lag_findings(totals: Row, reaches: Sequence[CommitReach], max_lag: int | Non
 
 
 def status_words(totals: Mapping[str, int]) -> str:
-    """How many groups there are of each status at the end."""
+    """Return how many groups have each status at the end."""
     names = (name for name in ("OK", "UNKNOWN", "WARN", "ERR") if name in totals)
     found = ", ".join(f"{totals[name]:,} {name}" for name in names) or "none"
     return f"{counted(sum(totals.values()), 'group')} at the end: {found}"

@@ -1,4 +1,4 @@
-"""What is read of ZooKeeper's files to tell the lag of groups that commit there."""
+"""The views of ZooKeeper's files that the lag of groups that commit there is computed from."""
 
 from __future__ import annotations
 
@@ -37,14 +37,15 @@ class ZookeeperInput:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What column input_path can say."""
+        """The values that column input_path can have."""
         return tuple(data_dir.path for data_dir in self.data_dirs)
 
 
 def zookeeper_input(
     patterns: Sequence[str], mode: str, chroot: str | None = None
 ) -> ZookeeperInput:
-    """What paths and globs name. Raises LogDirError for what holds no file of ZooKeeper's."""
+    """Return the files that paths and globs name. Raises LogDirError for a path without files of
+    ZooKeeper's."""
     data_dirs = tuple(find_data_dirs(patterns))
     paths = tuple(path for pattern in patterns for path in matching_paths(pattern))
     return ZookeeperInput(paths, data_dirs, mode, chroot)
@@ -89,31 +90,32 @@ class ZookeeperLag:
         return reader.option("mode", self._given.mode).load(list(self._given.paths))
 
     def view(self, name: str, at_ms: int | None = None) -> DataFrame:
-        """The cluster's rows of a view with column chroot, as of a time if one is given."""
+        """Return the cluster's rows of a view with column chroot, as of a time if one is given."""
         rows = self._view(name) if at_ms is None else self._view(name, timestampAsOf=at_ms)
         return self._own(rows.where(F.col("chroot") == self.cluster.chroot))
 
     def commits(self) -> DataFrame:
-        """The cluster's rows of view `offset_commits`."""
+        """Return the cluster's rows of view `offset_commits`."""
         return self._own(self._view("offset_commits", znode=f"{self.cluster.chroot}/consumers"))
 
     def _own(self, rows: DataFrame) -> DataFrame:
         return self.with_cluster_id(rows.where(F.col("input_path") == self.cluster.input_path))
 
     def paths(self) -> DataFrame:
-        """The paths of all znodes that the cluster's data directory has, other clusters' too."""
+        """Return the paths of all znodes in the cluster's data directory, those of other clusters
+        too."""
         znodes = self._view("znodes", columns="input_path,path")
         return znodes.where(F.col("input_path") == self.cluster.input_path).select("path")
 
     def with_cluster_id(self, rows: DataFrame) -> DataFrame:
-        """The rows, with the id of the cluster where they have none: old brokers do not write it
+        """Return the rows with the cluster's id where they have none: old brokers do not write it
         into their log directories."""
         known = F.coalesce(F.col("cluster_id"), F.lit(self.cluster_id).cast("string"))
         return rows.withColumn("cluster_id", known)
 
     def complete_from(self) -> DataFrame:
-        """How far back commits are told, and how many damaged places hide some: a row in the
-        columns of commits_complete_from, without internal_partition."""
+        """Return how far back commits are known, and how many damaged places hide some: a row in
+        the columns of commits_complete_from, without internal_partition."""
         data_dirs = self._given.data_dirs
         (data_dir,) = (each for each in data_dirs if each.path == self.cluster.input_path)
         cluster_id = self.cluster_id
