@@ -12,26 +12,27 @@ from string import Formatter
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _END_OF_1970_MS = 365 * 24 * 3_600_000
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-# The units of a length of time, and up to how many hours it has no days.
-DURATION_UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
-HOURS_ALONE = 47
+UNITS_MS = {"ms": 1, "s": 1000, "min": 60_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+DURATIONS_ALLOWED = "a number and ms, s, m, h or d, such as 500ms, 30s, 15m, 2h or 1d"
+# Up to this many hours a duration is written without days.
+_HOURS_ALONE = 47
 _MOST_NAMES = 20
-# What a time that a user gives can be, behind an example.
+# The times that a user can give, after an example.
 TIMES_ALLOWED = "UTC where no zone is given, or milliseconds since 1970"
 
 
 def counted(count: int, noun: str) -> str:
-    """A number and its noun, for sentences."""
+    """Return a number and its noun, for sentences."""
     return f"{count:,} {noun if count == 1 else plural(noun)}"
 
 
 def plural(noun: str) -> str:
-    """Of regular nouns."""
+    """Return the plural of a regular noun."""
     return noun + ("es" if noun.endswith("ch") else "s")
 
 
 def printable(text: str) -> str:
-    """The text with escapes for what a terminal would act on, and for bytes that are no text: names
+    """Return the text with escapes for characters that a terminal would act on: names
     of groups and of files can be anything."""
     if text.isprintable():
         return text
@@ -41,12 +42,12 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of lines, whose ends stay."""
+    """Return a text of lines with the same escapes; line ends stay."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def size_text(size: int) -> str:
-    """A number of bytes, three digits or so of it: `15 B`, `1.5 KiB`, `128 MiB`."""
+    """Return a number of bytes with about three digits: `15 B`, `1.5 KiB`, `128 MiB`."""
     if size < 1024:
         return f"{size} B"
     number, unit = size / 1024, 0
@@ -56,43 +57,49 @@ def size_text(size: int) -> str:
 
 
 def duration_text(length_ms: int) -> str:
-    """A length of time by its largest unit that is there twice, of days the hours too: `15 ms`,
-    `90 s`, `36 h`, `2 d 3 h`. `kafkalog.analysis.sentences` says the same in a column."""
+    """Return a duration in the largest unit that fits twice: `15 ms`, `90 s`, `36 h`, `2 d 3 h`."""
     sign, length_ms = "-" if length_ms < 0 else "", abs(length_ms)
-    for name, unit_ms in DURATION_UNITS:
+    for name in ("h", "min", "s"):
+        unit_ms = UNITS_MS[name]
         if length_ms >= 2 * unit_ms:
             count = (length_ms + unit_ms // 2) // unit_ms
-            if name == "h" and count > HOURS_ALONE:
+            if name == "h" and count > _HOURS_ALONE:
                 days, hours = divmod(count, 24)
                 return f"{sign}{days:,} d {hours} h" if hours else f"{sign}{days:,} d"
             return f"{sign}{count} {name}"
     return f"{sign}{length_ms:,} ms"
 
 
+def given_duration_ms(text: str) -> int | None:
+    """Return the milliseconds of a duration such as 30s, 5m or 1d; None if the text is not one."""
+    found = re.fullmatch(r"([0-9]{1,12})\s*([a-z]+)", text.strip().lower())
+    unit_ms = UNITS_MS.get(found[2]) if found else None
+    return int(found[1]) * unit_ms if found and unit_ms else None
+
+
 def age_text(age_ms: int) -> str:
-    """How long ago something was, as `duration_text` has it; less than nothing is in the future.
-    `kafkalog.analysis.sentences` says the same in a column."""
+    """Return how long ago something was; a negative age is in the future."""
     return duration_text(age_ms) if age_ms >= 0 else f"{duration_text(-age_ms)} in the future"
 
 
 def names_that_are_there(wanted: Collection[str], present: Collection[str]) -> str:
-    """For whoever named what is not there: names that look like it, and the first of all."""
+    """Return suggestions for names that do not exist: similar names, and the first of all."""
     near = {name: None for each in sorted(wanted) for name in get_close_matches(each, present, n=2)}
     guess = f"did you mean {', '.join(near)}? There are " if near else ""
     return guess + (first_names(sorted(present), _MOST_NAMES) or "none")
 
 
 def first_names(names: Sequence[str], most: int) -> str:
-    """The first names, so many at most, and how many more there are."""
+    """Return at most `most` names, and how many more there are."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 @lru_cache
 def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
-    """What a sentence with places for numbers is made of: text, the number behind it, None behind
-    the last text, and how the number is written. `{0}` is written as it is, `{1:ms}` as a length of
-    time, and `{2:record}` counts a noun."""
+    """Return the parts of a sentence with places for numbers: text, the number that follows it
+    (None after the last text), and its format. `{0}` is the plain number, `{1:ms}` a duration, and
+    `{2:record}` counts a noun."""
     return tuple(
         (text, None if place is None else int(place), written or "")
         for text, place, written, _ in Formatter().parse(words)
@@ -100,7 +107,7 @@ def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
 
 
 def sentence(words: str, numbers: Sequence[int]) -> str:
-    """The words, in the form of `sentence_parts`, with numbers in their places."""
+    """Return the words, in the form of `sentence_parts`, with numbers in their places."""
     said = []
     for text, place, written in sentence_parts(words):
         said.append(text)
@@ -116,8 +123,8 @@ def _number_text(number: int, written: str) -> str:
 
 
 def time_text(time_ms: int | None) -> str:
-    """A time in ISO 8601, UTC: `2026-11-21T12:00:00.000Z`; the number itself where no calendar
-    reaches, nothing for None."""
+    """Return a time in ISO 8601, UTC: `2026-11-21T12:00:00.000Z`; the number itself outside
+    the calendar, nothing for None."""
     if time_ms is None:
         return ""
     try:
@@ -128,7 +135,7 @@ def time_text(time_ms: int | None) -> str:
 
 
 def given_time_ms(text: str, tell: Callable[[str], object]) -> int:
-    """The same as `time_ms`; where the time looks like seconds, `tell` hears that."""
+    """Return what `time_ms` returns, and report a time that looks like seconds to `tell`."""
     doubt = time_doubt(text)
     if doubt is not None:
         tell(doubt)
@@ -136,8 +143,8 @@ def given_time_ms(text: str, tell: Callable[[str], object]) -> int:
 
 
 def time_doubt(text: str) -> str | None:
-    """What is odd about a time that a user gives as a number: that it is in 1970, while as seconds
-    it would be a time of Kafka's."""
+    """Return a warning about a number that is a time in 1970, but read as seconds a time at which
+    Kafka existed; None for other times."""
     if not re.fullmatch(r"[0-9]{10,11}", text) or int(text) >= _END_OF_1970_MS:
         return None
     number = int(text)
@@ -148,9 +155,9 @@ def time_doubt(text: str) -> str | None:
 
 
 def time_ms(text: str) -> int:
-    """A time that a user gives, in milliseconds: such a number, or ISO 8601, UTC by default.
+    """Return the milliseconds of a time given as such a number or in ISO 8601, UTC by default.
 
-    Raises ValueError that says what is allowed.
+    Raises ValueError with what is allowed.
     """
     if re.fullmatch(r"[0-9]{1,18}", text):
         return int(text)
@@ -158,5 +165,5 @@ def time_ms(text: str) -> int:
         time = datetime.fromisoformat(text)
     except ValueError:
         allowed = "milliseconds since 1970, or a time such as 2026-11-21T12:00:00Z"
-        raise ValueError(f"{text!r} is no time: {allowed}") from None
+        raise ValueError(f"{text!r} is not a time: {allowed}") from None
     return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -1,44 +1,50 @@
 """What KRaft's metadata says of topics and of who leads partitions, from the rows of topic
 `__cluster_metadata` in view `messages`, of its log and of snapshots. Rules: docs/format.md F323,
-F329.
+F329; which records are in force: F195.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame, Window
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from kafkalog.messages import metadata_transactions as of_values
+from kafkalog.messages.metadata_transactions import TRANSACTION_RECORDS
+
 METADATA_TOPIC = "__cluster_metadata"
-_BEGIN, _END, _ABORT = (f"{name}TransactionRecord" for name in ("Begin", "End", "Abort"))
 _TOPICS = ("TopicRecord", "RemoveTopicRecord")
 _PARTITIONS = ("PartitionRecord", "PartitionChangeRecord")
 
 
+class _Record(NamedTuple):
+    name: str
+    row: int
+    is_control: bool = False  # none of the types that are read here is
+
+
 def records_in_force(messages: DataFrame, at_ms: int | None = None) -> DataFrame:
-    """The records about topics and partitions that count, of those written up to `at_ms`: not what
-    stands in a transaction that was aborted or has not ended (F195). Column `place` has their
-    order: what a snapshot says comes before the log's offset up to which it speaks.
+    """Return the records about topics and partitions that are in force, of those written up to
+    `at_ms`. Column `place` has their order: what a snapshot says comes before the log's offset up
+    to which it speaks.
     """
     records = messages.where(F.col("topic") == METADATA_TOPIC).where(
-        F.col("record_name").isin(*_TOPICS, *_PARTITIONS, _BEGIN, _END, _ABORT)
+        F.col("record_name").isin(*_TOPICS, *_PARTITIONS, *TRANSACTION_RECORDS)
     )
     if at_ms is not None:
         records = records.where(F.col("timestamp_ms") <= at_ms)
-    ordered = Window.partitionBy("cluster_id", "input_path", _snapshot_end()).orderBy("offset")
-    bracket = F.when(F.col("record_name").isin(_BEGIN, _END, _ABORT), F.col("record_name"))
-    before = F.last(bracket, ignorenulls=True).over(ordered)
-    behind = F.first(bracket, ignorenulls=True).over(
-        ordered.rowsBetween(Window.currentRow, Window.unboundedFollowing)
+    read = records.select(
+        *("cluster_id", "input_path", "offset", "record_name", "value"),
+        _snapshot_end().alias("snapshot_end"),
     )
-    marked = records.withColumn("before", before).withColumn("behind", behind)
-    is_open = F.coalesce(F.col("before") == _BEGIN, F.lit(False))
-    has_ended = F.coalesce(F.col("behind") == _END, F.lit(False))
-    in_force = marked.where(~is_open | has_ended).where(bracket.isNull())
-    return in_force.select(
+    by_file = read.groupBy("cluster_id", "input_path", "snapshot_end")
+    return by_file.applyInArrow(_rows_in_force, read.schema).select(
         "cluster_id",
         F.struct(
-            F.coalesce(_snapshot_end(), F.col("offset")).alias("log_offset"),
-            _snapshot_end().isNull().alias("is_in_log"),
+            F.coalesce("snapshot_end", "offset").alias("log_offset"),
+            F.col("snapshot_end").isNull().alias("is_in_log"),
             "offset",
         ).alias("place"),
         "record_name",
@@ -49,9 +55,17 @@ def records_in_force(messages: DataFrame, at_ms: int | None = None) -> DataFrame
     )
 
 
+def _rows_in_force(rows: pa.Table) -> pa.Table:
+    """Return the rows of a log, or of a snapshot, that are in force."""
+    in_order = rows.sort_by("offset")
+    names = in_order["record_name"].to_pylist()
+    found = of_values.records_in_force(_Record(name, row) for row, name in enumerate(names))
+    return in_order.take(pa.array([record.row for record in found], pa.int64()))
+
+
 def metadata_topics(in_force: DataFrame) -> DataFrame:
-    """A row per topic id: cluster_id, topic, topic_id, is_deleted; the topic is null where the
-    record that named it is gone."""
+    """Return a row per topic id: cluster_id, topic, topic_id, is_deleted. The topic is null where
+    the record that named it was removed."""
     about = in_force.where(F.col("record_name").isin(*_TOPICS))
     return (
         about.groupBy("cluster_id", "topic_id")
@@ -64,8 +78,9 @@ def metadata_topics(in_force: DataFrame) -> DataFrame:
 
 
 def partition_leaders(in_force: DataFrame) -> DataFrame:
-    """A row per partition of a topic that was not deleted: cluster_id, topic, topic_id, partition
-    and leader, the broker that led it last: one that stops leaves it without a leader (-1)."""
+    """Return a row per partition of a topic that was not deleted: cluster_id, topic, topic_id,
+    partition and leader, the broker that led it last. A broker that stops leaves its partitions
+    without a leader (-1)."""
     # A change that leaves the leader as it is does not name it.
     led = in_force.where(F.col("record_name").isin(*_PARTITIONS) & (F.col("leader") >= 0))
     leaders = led.groupBy(
@@ -81,7 +96,7 @@ def partition_leaders(in_force: DataFrame) -> DataFrame:
 
 
 def _snapshot_end() -> Column:
-    """The offset in the log up to which a row's snapshot speaks, null for a row of the log."""
+    """Return the offset up to which a row's snapshot speaks, null for a row of the log."""
     found = F.regexp_extract("file", r"([0-9]{20})-[0-9]{10}\.checkpoint$", 1)
     return F.when(found != "", found.cast("long"))
 

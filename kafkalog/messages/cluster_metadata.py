@@ -1,7 +1,5 @@
 """Topics and partition leaders from KRaft's metadata, as plain values. Rules: docs/format.md F195,
 F323 and F329.
-
-`kafkalog.analysis.cluster_metadata` does the same for DataFrames.
 """
 
 from __future__ import annotations

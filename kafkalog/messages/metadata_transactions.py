@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-
-from kafkalog.messages.internal_records import InternalRecord
+from typing import Protocol, TypeVar
 
 _BEGIN = "BeginTransactionRecord"
 _END = "EndTransactionRecord"
 _ABORT = "AbortTransactionRecord"
+TRANSACTION_RECORDS = (_BEGIN, _END, _ABORT)
 
 
-def records_in_force(records: Iterable[InternalRecord]) -> Iterator[InternalRecord]:
+class MetadataRecord(Protocol):
+    """A record of `__cluster_metadata`, by its type's name."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def is_control(self) -> bool: ...
+
+
+_Record = TypeVar("_Record", bound=MetadataRecord)
+
+
+def records_in_force(records: Iterable[_Record]) -> Iterator[_Record]:
     """Yield the records without those of metadata transactions that were aborted or have not ended.
 
     Begin, end and abort themselves say nothing of the metadata and are left out. `records` are in
     the order of the log, from its start or from a snapshot's on.
     """
-    pending: list[InternalRecord] | None = None
+    pending: list[_Record] | None = None
     for record in records:
         if record.name == _BEGIN and not record.is_control:
             pending = []

@@ -144,7 +144,7 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
     is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
-    expired = sentence(BurrowRule.EXPIRED.words, silent_ms, F.lit(expire_ms))
+    expired = sentence(BurrowRule.EXPIRED.words, F.when(is_expired, silent_ms), F.lit(expire_ms))
     rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
         {
             "at_ms": at_ms,

@@ -10,19 +10,9 @@ from typing import TypeVar
 
 from kafkalog.errors import OptionError
 from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
+from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms
 
 _Choice = TypeVar("_Choice", bound=Enum)
-
-_SECOND, _MINUTE = 1000, 60 * 1000
-_MILLISECONDS = {
-    "": 1,
-    "ms": 1,
-    "s": _SECOND,
-    "m": _MINUTE,
-    "min": _MINUTE,
-    "h": 60 * _MINUTE,
-    "d": 24 * 60 * _MINUTE,
-}
 
 
 class OptionValues:
@@ -83,11 +73,11 @@ class OptionValues:
         value = self._values.get(name)
         if value is None:
             return default
-        found = re.fullmatch(r"([0-9]{1,12})\s*([a-z]*)", value.strip().lower())
-        unit = None if found is None else _MILLISECONDS.get(found[2])
-        if found is None or unit is None:
-            raise OptionError(name, value, "a duration such as 500ms, 30s, 15m, 2h or 1d")
-        return int(found[1]) * unit
+        # Spark's options take a number alone for milliseconds.
+        length_ms = given_duration_ms(value + "ms" if value.strip().isdecimal() else value)
+        if length_ms is None:
+            raise OptionError(name, value, DURATIONS_ALLOWED)
+        return length_ms
 
     def choice(self, name: str, *, default: _Choice) -> _Choice:
         """Return the value of an option that is one of a few words, in any case."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,11 +27,11 @@ from kafkalog.views.options.click_options import (
     until_time_option,
 )
 from kafkalog.views.options.options import Isolation
+from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms
 
 if TYPE_CHECKING:
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, LagHistorySettings
 
-_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _BURROW = BurrowSettings()
 _LAG = LagSettings()
 _MOST_INTERVALS = 10_000
@@ -135,18 +134,17 @@ class HistoryRequest:
 
 
 class Duration(click.ParamType[int]):
-    """A length of time such as 30s, 5m, 2h or 1d, in milliseconds."""
+    """A duration such as 30s, 5m, 2h or 1d, in milliseconds."""
 
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d)", value)
-        if found is None or int(found[1]) == 0:
-            allowed = "a number and ms, s, m, h or d, such as 5m"
-            self.fail(f"{value!r} is not a duration: {allowed}", param, ctx)
-        return int(found[1]) * _UNITS_MS[found[2]]
+        length_ms = given_duration_ms(value)
+        if not length_ms:
+            self.fail(f"{value!r} is not a duration: {DURATIONS_ALLOWED}", param, ctx)
+        return length_ms
 
 
 def _group_options() -> tuple[Decorator, ...]:
