@@ -1,4 +1,4 @@
-"""Keys and values as columns: text, JSON, Avro, Protobuf, behind Confluent's schema ids or not.
+"""Keys and values as columns: text, JSON, Avro or Protobuf, with or without Confluent's schema ids.
 
 A payload that is not what it is said to be gives null and a reason, never a part of a value.
 Rules: docs/format.md F285, F286.
@@ -37,7 +37,7 @@ def with_decoded_columns(frame: DataFrame, choices: Mapping[str, FormatChoice]) 
 
 
 def with_decoded(frame: DataFrame, column: str, payload_format: PayloadFormat) -> DataFrame:
-    """The frame with `<column>_decoded` and `<column>_error`, behind them `<column>_schema_id` if
+    """The frame with `<column>_decoded` and `<column>_error`, followed by `<column>_schema_id` if
     the format is one of Confluent's.
 
     Of a null payload all are null. A decoded value may be null by itself (JSON has null, Avro as

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.schemas import table_fields
 
-# What view `records` is asked for.
+# The columns that are read of view `records`.
 INGESTED_COLUMNS = (
     "topic",
     "partition",

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, LongType, StructField
 
-# Columns that end in _ms and are no moment but how long something took or may take.
+# Columns that end in _ms and are durations, not times.
 DURATIONS_MS = (
     "duration_ms",
     "freshness_ms",
@@ -32,7 +32,7 @@ _UNPRINTABLE = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]"
 def readable(frame: DataFrame) -> DataFrame:
     """The frame with binary columns as text and moments in milliseconds as timestamps.
 
-    Bytes that are no UTF-8 text are written `0x` and hexadecimal; null stays null, empty stays
+    Bytes that are not UTF-8 text are written `0x` and hexadecimal; null stays null, empty stays
     empty (F620). A moment outside of the years 1 to 9999 is null (F621). Columns keep their names,
     but for `_ms` at the end of those that become timestamps, unless that name is taken. Nested
     columns stay as they are.

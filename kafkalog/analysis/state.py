@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kafkalog.schemas import table_fields
 
-# What view `records` is asked for.
+# The columns that are read of view `records`.
 STATE_RECORD_COLUMNS = (
     "topic",
     "partition",
@@ -25,7 +25,7 @@ _KEY = ("topic", "partition", "key")
 
 
 def latest_by_key(records: DataFrame) -> DataFrame:
-    """Of each key the record with the highest offset, tombstones among them; null is no key.
+    """Of each key the record with the highest offset, tombstones included; null is not a key.
 
     Columns: those of `STATE_RECORD_COLUMNS`.
     """

@@ -23,7 +23,7 @@ _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 Text = bytes | memoryview
 
-# So much text a process holds before its turn; then it waits.
+# The most text that a process holds before its turn; then it waits.
 _MOST_HELD_BYTES = 32 * 1024 * 1024
 _BYTES_PER_PROCESS = 16 * 1024 * 1024
 
@@ -40,8 +40,8 @@ def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def processes_for(total_bytes: int, asked: int | None) -> int:
-    """How many processes are to read so many bytes: those asked for, else one per 16 MiB or part of
-    it, on as many cores as there are. To start one takes as long as to read some MiB."""
+    """Return how many processes read this many bytes: those requested, else one per 16 MiB or part
+    of it, on as many cores as there are. To start one takes as long as to read some MiB."""
     if asked is not None:
         return asked
     useful = -(-total_bytes // _BYTES_PER_PROCESS)
@@ -59,7 +59,7 @@ def in_order(
 
     Processes are forks of this one: function and items need not be pickled, results are. An item
     is begun as soon as a process is free, and runs ahead of its turn by a few results only.
-    `on_done` is told each item when it is through, for progress. An error that the function raises
+    `on_done` is called with each finished item, for progress. An error that the function raises
     is raised here in its turn. Whoever stops early, by closing the iterator or by an exception,
     ends the processes. Raises WorkerEndedError where a process was killed.
     """
@@ -94,12 +94,12 @@ def written_in_order(
     processes: int,
     on_done: Callable[[_Item], None] = lambda item: None,
 ) -> Generator[_Result, None, None]:
-    """The same of a function that yields texts with results: the texts go to the output, in the
-    order of the items, and only the results come here, each once its text is written.
+    """Yield the results of a function that yields texts with results: the texts go to the output,
+    in the order of the items, and a result comes here once its text is written.
 
     A process holds up to 32 MiB of text until it is its turn. It writes to the output's file
     descriptor; where there is none, this process does it all. A text has to be valid only until
-    the next one is asked for. Raises what writing raises, too.
+    the next one is made. Raises what writing raises, too.
     """
     descriptor = _descriptor(output)
     if _is_alone(items, processes) or descriptor is None:

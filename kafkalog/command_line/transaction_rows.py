@@ -43,9 +43,9 @@ _STATE_COLUMNS = (
     *("cluster_id", "internal_partition", "record_offset", "is_tombstone", "transactional_id"),
     *("state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "started_ms"),
 )
-# So many absent partitions are named.
+# The most absent partitions that are named.
 _MOST_ABSENT = 5
-_NOT_KNOWN = "what no coordinator here knows is not called hanging"
+_NOT_KNOWN = "transactions unknown to the coordinators here are not called hanging"
 
 TransactionRow = dict[str, Any]
 

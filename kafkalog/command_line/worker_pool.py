@@ -15,9 +15,9 @@ from kafkalog.errors import KafkaLogError, OutOfMemoryError
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
-# So many results of an item that is not yet its turn are kept; then its process waits.
+# The most results kept of an item before its turn; then its process waits.
 _MOST_WAITING = 32
-# So many items for each process are begun ahead of the one whose turn it is.
+# The most items per process that are begun ahead of the one whose turn it is.
 _MOST_AHEAD = 2
 # A result, or an error, or that nothing more comes of the item.
 _Told = tuple[_Result | None, Exception | None, bool]
@@ -29,7 +29,7 @@ class WorkerEndedError(KafkaLogError):
 
 
 class Turn:
-    """In a process: when all is told of the items before the one that it is at."""
+    """In a process: whether all results of the items before its own are sent."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -43,7 +43,7 @@ class Turn:
         return self._has_come
 
     def wait(self) -> None:
-        """Until it is. Raises EOFError where the first process is gone."""
+        """Wait for the turn. Raises EOFError if the first process has ended."""
         if not self._has_come:
             self._connection.recv()
         self._has_come = True
@@ -53,8 +53,8 @@ Work = Callable[[_Item, Turn], Iterable[_Result]]
 
 
 class WorkerPool(Generic[_Item, _Result]):
-    """Forks of this process, which run `work`. With `gives_turns` each is told once of every item
-    that it is its turn, and `work` has to wait for that."""
+    """Forks of this process, which run `work`. With `gives_turns` each gets one message per item
+    when its turn comes, and `work` has to wait for that."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class WorkerPool(Generic[_Item, _Result]):
         try:
             told = connection.recv()
         except (EOFError, ConnectionResetError):
-            told = None, self._ended(connection), False  # what is told before it comes first
+            told = None, self._ended(connection), False  # what was sent before comes first
         _, error, is_last = told
         self._waiting[self._working[connection]].append(told)
         if is_last or error is not None:
@@ -178,7 +178,7 @@ def _live(
             for told in _told(work(items[connection.recv()], Turn(connection))):
                 connection.send(told)
     except (EOFError, BrokenPipeError):
-        return  # the first process is gone
+        return  # the first process has ended
 
 
 def _told(results: Iterable[_Result]) -> Iterator[_Told[_Result]]:

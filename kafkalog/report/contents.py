@@ -1,4 +1,4 @@
-"""What a report tells, as small collected rows; what each has is said where they are made, in
+"""The content of a report, as small collected rows; their columns are described in
 kafkalog/analysis."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class KeysSection:
 
 @dataclass(frozen=True, slots=True)
 class DamageSection:
-    """The first rows of damage_map, with so many cells, and of first_ranges for them; one row of
+    """The first rows of damage_map, its number of cells, and of first_ranges for them; one row of
     what all partitions come to."""
 
     cells: int

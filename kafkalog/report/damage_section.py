@@ -94,8 +94,8 @@ def _summary(damage: DamageSection) -> str:
         f"{counted(totals.errors, 'damaged range')} in "
         f"{counted(totals.damaged_partitions, 'partition')} of {totals.partitions:,}, "
         f"{size_text(totals.faulty_bytes)} of {size_text(totals.bytes)}. A strip is a partition, "
-        "its segments from left to right. A mark stands where the range is, and is never "
-        "thinner than can be seen: how many bytes it has is told below it."
+        "its segments from left to right. A mark is where the range is, and is never "
+        "thinner than can be seen: its size is given below."
     )
 
 

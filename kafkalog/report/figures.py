@@ -23,8 +23,8 @@ _SPARE_HEIGHT = 96
 
 
 class Series(NamedTuple):
-    """Values of one name, in the order of the figure's places; what the mouse is told of each. The
-    name stands in the legend, but "" where the figure's title says it all."""
+    """Values of one name, in the order of the figure's places; the text under the mouse for each.
+    The name is in the legend, but "" where the figure's title says it all."""
 
     name: str
     values: Sequence[float | None]
@@ -35,7 +35,7 @@ class Series(NamedTuple):
 def horizontal_bars(
     labels: Sequence[str], series: Sequence[Series], title: str, most: float | None = None
 ) -> Figure:
-    """Bars beside their labels, from the top down, the parts of a bar one behind the other; `most`
+    """Bars beside their labels, from the top down, the parts of a bar side by side; `most`
     is where the axis ends, by itself for None."""
     data = [
         {
@@ -148,7 +148,7 @@ def areas_over_time(times_ms: Sequence[int], series: Sequence[Series], title: st
 
 
 class Marks(NamedTuple):
-    """Moments that a line has marks at, and what the mouse is told of each."""
+    """Moments that a line has marks at, and the text under the mouse for each."""
 
     name: str
     times_ms: Sequence[int]

@@ -15,7 +15,7 @@ _OUTCOMES = ("committed", "aborted", "open", "hanging")
 _REASONS = {
     "recent": "open, and no longer than it may be",
     "known": "open, and its coordinator knows it",
-    "unknown": "open; the input does not tell what its coordinator knows",
+    "unknown": "open; the input does not show what its coordinator knows",
     "no_transactional_id": "hanging: its coordinator has no such producer",
     "not_in_transaction": "hanging: its coordinator knows nothing of it here",
 }

@@ -17,7 +17,7 @@ from kafkalog.words import counted
 
 _LISTED_KEYS = 3
 _HIDDEN = (
-    "Keys are shown as hashes with a secret that nobody has kept, for keys can be secrets: the "
+    "Keys are shown as hashes with a discarded secret, because keys can be secrets: the "
     "same hash is the same key on this page only. ",
     element("code", "--show-keys"),
     " shows the keys.",
@@ -51,7 +51,7 @@ def key_section(keys: KeysSection) -> Section:
 
 
 def _hasher() -> Callable[[str], str]:
-    """Hashes that nobody can try keys on: without the secret they say nothing of the key."""
+    """Hashes against which keys cannot be tried: the secret is discarded."""
     secret = secrets.token_bytes(32)
     return lambda item: blake2b(item.encode(), key=secret, digest_size=4).hexdigest()
 

@@ -18,7 +18,7 @@ class Markup(str):
 
 def element(tag: str, *children: str, **attributes: str | None) -> Markup:
     """An element. Children are escaped unless they are Markup, values of attributes always; an
-    attribute's name may end in "_", and stands without value for "", not at all for None."""
+    attribute's name may end in "_", and is written without a value for "", not at all for None."""
     given = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for name, value in attributes.items()
@@ -28,7 +28,7 @@ def element(tag: str, *children: str, **attributes: str | None) -> Markup:
 
 
 def joined(parts: Iterable[str]) -> Markup:
-    """Parts one behind the other."""
+    """Return the parts joined; those that are not Markup are escaped."""
     return Markup("".join(part if isinstance(part, Markup) else escape(part) for part in parts))
 
 

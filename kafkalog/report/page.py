@@ -65,7 +65,7 @@ def _title(report: Report) -> str:
 
 
 def _head(report: Report, nonce: str) -> Markup:
-    # Nothing may be fetched, and no script may run but the page's own: whatever stands in names.
+    # Nothing may be fetched, and only the page's own script may run, whatever names contain.
     policy = (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -119,7 +119,7 @@ def _in_words(report: Report) -> Markup:
     if found:
         parts.append(element("ul", *(element("li", each) for each in found), class_="findings"))
     else:
-        words = "Nothing is damaged, held back or left behind."
+        words = "Nothing is damaged, held back or left over."
         parts.append(element("p", words, class_="well"))
     parts.append(element("ul", *(element("li", each) for each in more), class_="remarks"))
     return section("words", "In words", *parts)

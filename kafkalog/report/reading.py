@@ -47,7 +47,7 @@ from kafkalog.report.time_grid import grid_over
 from kafkalog.spark.jobs.transaction_judgement import judged_transactions
 from kafkalog.spark.topic_views import transaction_views
 
-# What a page has room for; others are told in sums.
+# What a page has room for; the rest is shown as sums.
 TOPICS = 12
 PARTITIONS = 24
 RANGES = 5

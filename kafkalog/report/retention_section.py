@@ -30,11 +30,11 @@ _WORDS = {
     "unknown": "not known",
 }
 _BLOCKED = (
-    "Timestamps in the future keep segments of these topics, and all behind them, until they and "
+    "Timestamps in the future keep segments of these topics, and all after them, until they and "
     "the retention time have passed:"
 )
 _UNKNOWN = (
-    "log directories do not tell the limits of these topics; ",
+    "log directories do not have the limits of these topics; ",
     *(element("code", "--server-properties"), " and ", element("code", "--topic-config")),
     " give them.",
 )

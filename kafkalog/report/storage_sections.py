@@ -33,7 +33,7 @@ from kafkalog.report.plot import (
 from kafkalog.report.time_grid import stretch_words
 from kafkalog.words import counted, size_text
 
-# So many topics have colours of their own; more could not be told apart.
+# This many topics have their own colours; more would look alike.
 _COLOURED = 6
 
 
@@ -56,7 +56,7 @@ def storage_section(storage: StorageSection, batches: BatchesSection) -> Section
         if left_out := _outside(batches.by_time, batches.grid):
             parts.append(paragraph(left_out))
     parts.append(_topic_table(topics, batches))
-    words = "Records that stand in the files count, also those below the log start."
+    words = "All records in the files count, also those below the log start."
     parts.append(paragraph(words))
     if others:
         parts.append(
@@ -68,7 +68,7 @@ def storage_section(storage: StorageSection, batches: BatchesSection) -> Section
             paragraph(
                 f"Not counted: {counted(unserved.segments, 'log file')} with "
                 f"{size_text(unserved.bytes)} that no broker serves any more, removed and not yet "
-                "deleted, or left behind."
+                "deleted, or left over."
             )
         )
     return Section(section("storage", "Storage", beside(*plots), *parts), figures)

@@ -13,7 +13,7 @@ STRETCHES = (
 # A week has 168 hours.
 _MOST_STRETCHES = 192
 # How far from where nearly all batches are one can be, in widths of where they are: what is further
-# away is a clock gone wrong, and would leave no room for the rest.
+# away is a wrong clock, and would leave no room for the rest.
 _FENCE = 1
 
 
@@ -31,7 +31,7 @@ def grid_over(least_ms: int, low_ms: int, high_ms: int, greatest_ms: int) -> Tim
 
 
 def stretch_words(every_ms: int) -> str:
-    """Such as `10 minutes`, to stand behind "per"."""
+    """Return text such as `10 minutes`, to follow "per"."""
     for length, name in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"), (_SECOND, "second")):
         if every_ms % length == 0:
             count = every_ms // length

@@ -183,7 +183,7 @@ def test_csv_has_a_header_and_nothing_for_none() -> None:
         ),
         (("--group", "report"), "did you mean reports? There are "),
         (("--group", "reports", "--all-groups"), "--all-groups cannot be used with --group"),
-        (("--as-of", "noon"), "'noon' is no time"),
+        (("--as-of", "noon"), "'noon' is not a time"),
         (("--list", "--verbose"), "--verbose cannot be used with --list"),
     ],
     ids=str,

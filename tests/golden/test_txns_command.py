@@ -201,7 +201,8 @@ def test_a_log_directory_without_its_clusters_name_makes_nothing_hang(
     code, out, err = run(*paths)
     assert code == 0
     assert out.splitlines()[-1].endswith("3 open, 0 hanging; 3 partitions held back")
-    assert "meta.properties: what no coordinator here knows is not called hanging" in err
+    words = "meta.properties: transactions unknown to the coordinators here are not called hanging"
+    assert words in err
     assert {row["transactional_id"] for row in rows(*paths)} <= open_ids | {None}
 
 

@@ -96,4 +96,4 @@ def test_what_is_no_time_is_a_wrong_argument(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, "--as-of", "tomorrow") == ExitCode.WRONG_ARGUMENTS
-    assert "Invalid value for '--as-of': 'tomorrow' is no time" in capsys.readouterr().err
+    assert "Invalid value for '--as-of': 'tomorrow' is not a time" in capsys.readouterr().err

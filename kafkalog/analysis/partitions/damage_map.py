@@ -84,7 +84,7 @@ def _tells() -> Column:
 
 
 def _shown_kind() -> Column:
-    """A tail that a broker was writing or has allocated is no damage."""
+    """A tail that a broker was writing or has allocated is not damage."""
     is_tail = (F.col("verdict") == "trailing") & (
         F.coalesce(F.col("severity"), F.lit("")) != "error"
     )

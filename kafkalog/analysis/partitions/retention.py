@@ -14,8 +14,8 @@ def retention_plan(segments: DataFrame) -> DataFrame:
 
 
 def topic_totals(plan: DataFrame) -> DataFrame:
-    """A row per topic: segments and bytes, those that go, those of which nobody can tell, and the
-    partitions of which retention is blocked by a timestamp in the future."""
+    """Return a row per topic: segments and bytes, those deleted, those undecided, and the
+    partitions whose retention a timestamp in the future blocks."""
     is_blocked = F.col("reason") == "future_timestamp"
     topics = plan.groupBy("topic").agg(
         F.count("*").alias("segments"),

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kafkalog.analysis.partitions.storage_totals import shown_topic
 
 _DAY_MS = 86_400_000
-# In their order in time; the last two are no times.
+# In order of time; the last two are not times.
 WITHIN = (("day", _DAY_MS), ("week", 7 * _DAY_MS), ("month", 30 * _DAY_MS))
 WHEN = ("now", *(name for name, _ in WITHIN), "later", "stays", "unknown")
 
@@ -45,8 +45,8 @@ def _when() -> Column:
 
 
 def blocked_topics(plan: DataFrame) -> DataFrame:
-    """The topics of which a timestamp in the future blocks retention: topic, partitions, and that
-    timestamp."""
+    """Return the topics whose retention a timestamp in the future blocks: topic, partitions, and
+    that timestamp."""
     blocked = plan.where("reason = 'future_timestamp'").groupBy("topic")
     return blocked.agg(
         F.count("*").alias("partitions"), F.max("largest_timestamp_ms").alias("timestamp_ms")

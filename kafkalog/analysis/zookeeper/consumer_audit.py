@@ -42,7 +42,7 @@ def _is_of(member: EnsembleCluster) -> Column:
 
 
 def ownerships(audit: DataFrame) -> DataFrame:
-    """The rows of table partition_ownership, without what logs tell."""
+    """Return the rows of table partition_ownership, without the findings from logs."""
     rows = _of_table(audit, "partition_ownership")
     return rows.drop("log_start_offset", "high_watermark")
 
@@ -98,7 +98,7 @@ def consumer_findings(audit: DataFrame, judged: DataFrame) -> DataFrame:
 
 
 def finding_counts(found: DataFrame) -> DataFrame:
-    """How often each finding is there: finding, count, and the first of them in words."""
+    """Return how often each finding occurs: finding, count, and the first of them in words."""
     about = F.concat_ws(" ", "group_id", "topic", F.col("partition").cast("string"), "detail")
     return found.groupBy("finding").agg(
         F.count("*").alias("count"), F.min(about).alias("for_example")

@@ -75,7 +75,7 @@ def offset_pairs(
     in_kafka = commits.where("committed_offset IS NOT NULL").select(
         *_KEY, F.col("committed_offset").alias("kafka_offset"), "commit_timestamp_ms"
     )
-    # What 0.7 left is of another kind, and stands beside Kafka's offset of that partition.
+    # Offsets of 0.7 are byte positions: they do not replace Kafka's offset of the partition.
     same = F.col("is_of_today")
     for name in _KEY:
         same = same & F.col(name).eqNullSafe(F.col(f"zookeeper_{name}"))

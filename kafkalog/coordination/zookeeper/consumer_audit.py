@@ -29,7 +29,7 @@ from kafkalog.coordination.zookeeper.partition_assignment import (
     sorted_partitions,
 )
 
-# Streams times topics of a group beyond which nobody's assignment is computed.
+# Streams times topics of a group beyond which no assignment is computed.
 MOST_ASSIGNED_STREAMS = 2_000_000
 # What the comparison of all consumers with all topics, or partitions, may take.
 MOST_COMPARISONS = 20_000_000
@@ -55,7 +55,7 @@ class ConsumerFinding(NamedTuple):
 
 class PartitionAudit(NamedTuple):
     """A partition that a group consumes, owns or has an offset for. `assigned` is the stream that
-    it is assigned to, None for nobody; `is_computed` is False where that is not known."""
+    it is assigned to, None for no consumer; `is_computed` is False where that is not known."""
 
     place: ConsumedPartition
     owner: FoundOwner | None
@@ -188,17 +188,18 @@ def _owner_findings(
 ) -> Iterator[tuple[str, str]]:
     if owner is None:
         if assigned is not None:
-            yield "partition_without_owner", f"nobody has claimed what {assigned} is assigned"
+            yield "partition_without_owner", f"no consumer has claimed what {assigned} is assigned"
         return
     if owner.fault is not None:
         yield "owner_unreadable", owner.fault
         return
     if sessions is not None and owner.session_id not in sessions:
-        yield "owner_without_session", f"session {owner.session_id:#x} of {owner.owner} is gone"
+        yield "owner_without_session", f"session {owner.session_id:#x} of {owner.owner} has ended"
     if owner.consumer_id not in group.consumers:
         yield "owner_not_registered", f"{owner.consumer_id} is not among the group's consumers"
     elif is_computed and owner.owner != assigned:
-        yield "owner_not_assigned", f"{owner.owner} owns what {assigned or 'nobody'} is assigned"
+        thread = assigned or "no consumer"
+        yield "owner_not_assigned", f"{owner.owner} owns what {thread} is assigned"
 
 
 def _offset_findings(
@@ -245,7 +246,7 @@ def _idle_consumers(group_id: str, assignment: GroupAssignment) -> Iterator[Cons
     busy = {thread.consumer_id for thread in assignment.assigned.values()}
     for consumer_id, topics in assignment.streams.items():
         if consumer_id not in busy:
-            named = ", ".join(sorted(topics)[:_NAMED_TOPICS]) or "a topic that is there"
+            named = ", ".join(sorted(topics)[:_NAMED_TOPICS]) or "an existing topic"
             more = len(topics) - _NAMED_TOPICS
             detail = f"assigned nothing of {named}" + (f" and {more} more" if more > 0 else "")
             yield ConsumerFinding(

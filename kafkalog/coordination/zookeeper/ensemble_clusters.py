@@ -71,7 +71,7 @@ def cluster_of_log_dirs(
     if not allow_unknown:
         raise OptionError(
             "--zookeeper",
-            "a cluster that cannot be told to be that of the log directories, for one has no id",
+            "a cluster with the same id as the log directories; one of them has no id",
             "with --allow-unknown-cluster, if you know that it is",
         )
     return _only(unknown)

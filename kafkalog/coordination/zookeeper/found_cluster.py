@@ -1,4 +1,4 @@
-"""A cluster and its old consumers as the znodes below its root tell of them, to be audited."""
+"""A cluster and its old consumers as the znodes below its root describe them, for an audit."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class FoundConsumer(NamedTuple):
 
 
 class FoundOwner(NamedTuple):
-    """A claim of a partition; `consumer_id` is None where the data is no owner, and `fault` says
-    why."""
+    """A claim of a partition; `consumer_id` is None where the data does not name an owner, and
+    `fault` says why."""
 
     owner: str | None
     consumer_id: str | None
@@ -57,7 +57,7 @@ class FoundOwner(NamedTuple):
 
 
 class FoundOffset(NamedTuple):
-    """A committed offset; it is None where the data is no number, and `fault` says why."""
+    """A committed offset; it is None where the data is not a number, and `fault` says why."""
 
     offset: int | None
     fault: str | None
@@ -97,7 +97,7 @@ def found_consumer(data: bytes | None, session_id: int) -> FoundConsumer:
 
 
 def add_znode(cluster: FoundCluster, znode: FoundZnode) -> None:
-    """Add what one znode tells, in whatever order they come."""
+    """Add what one znode says; znodes come in any order."""
     group, topic = _GROUP.names(znode.path), _TOPIC.names(znode.path)
     if group:
         cluster.groups.setdefault(group["group_id"], FoundGroup())

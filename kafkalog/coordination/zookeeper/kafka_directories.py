@@ -173,7 +173,7 @@ def _owner(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:
 
 def _place(names: _Names) -> None:
     if broker_partition(names["broker_partition"]) is None:
-        malformed(f"the name is no partition: {names['broker_partition'][:100]!r}")
+        malformed(f"the name is not a partition: {names['broker_partition'][:100]!r}")
 
 
 def _cluster(parser: cluster.ClusterParser) -> _Reader:
@@ -191,7 +191,7 @@ def _with_data(parser: cluster.ClusterParser) -> _Reader:
 
 
 def _shown(parser: cluster.ClusterParser) -> _Reader:
-    """The same with the data as text beside what is read from it."""
+    """Read a znode, and keep its data as text."""
     read = _with_data(parser)
 
     def read_shown(names: _Names, data: bytes | None) -> Iterator[ZnodeRow]:

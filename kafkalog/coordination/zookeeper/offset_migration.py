@@ -141,7 +141,7 @@ def group_verdict(
     objections += sorted({pair.kafka_fault for pair in pairs if pair.kafka_fault is not None})
     unreadable = found.count(StoreComparison.UNREADABLE)
     if unreadable:
-        objections.append(f"{_counted(unreadable, 'partition')} whose znode tells no offset")
+        objections.append(f"{_counted(unreadable, 'partition')} whose znode has no offset")
     return GroupVerdict(phase, _PHASE_WORDS[phase], _NEXT_STEPS[phase], tuple(objections))
 
 

@@ -16,7 +16,7 @@ from kafkalog.coordination.zookeeper.topic_filters import Subscription
 from kafkalog.coordination.zookeeper.znode_paths import PathTemplate
 
 CREATE, SET_DATA, DELETE, SESSION_END = "create", "set_data", "delete", "session_end"
-# What ended while no transaction that is left tells of it.
+# An ownership that ended without a transaction that is still logged.
 NOT_LOGGED = "not_logged"
 _ENDS = (DELETE, SESSION_END, NOT_LOGGED)
 _CONSUMER = PathTemplate("/consumers/[group_id]/ids/[consumer_id]")
@@ -29,7 +29,7 @@ _OLDEST_TOPIC = PathTemplate("/brokers/topics/[topic]/[broker_id]")
 class ZnodeChange(NamedTuple):
     """One change of a znode; `path` is that below the cluster's root. `change` is CREATE, SET_DATA,
     DELETE or SESSION_END, the end of the session of an ephemeral one, or NOT_LOGGED where it is not
-    there any more. Of what no transaction tells, `zxid` and `time_ms` are None."""
+    there any more. Without a logged transaction, `zxid` and `time_ms` are None."""
 
     path: str
     change: str
@@ -40,7 +40,7 @@ class ZnodeChange(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """When something happened, None where no transaction that is left tells of it."""
+    """When something happened; None without a transaction that is still logged."""
 
     zxid: int | None
     time_ms: int | None
@@ -56,7 +56,7 @@ class Trigger(NamedTuple):
 
 class Ownership(NamedTuple):
     """One consumer's time with a partition, from its claim to its release (None while it lasts);
-    `release` is `released`, `session_end` or `not_logged`. `unowned_ms` is how long nobody had it
+    `release` is `released`, `session_end` or `not_logged`. `unowned_ms` is how long it had no owner
     before."""
 
     group_id: str

@@ -57,7 +57,7 @@ Assignor = Callable[[Streams, Mapping[str, Sequence[BrokerPartition]]], Assignme
 
 def sorted_partitions(partitions: Iterable[BrokerPartition]) -> list[BrokerPartition]:
     """Without doubles, in the order in which they are dealt out: by number from 0.8 on, by name
-    before, so that those of a broker stand together and `0-10` stands before `0-2`."""
+    before, so that those of a broker are adjacent and `0-10` comes before `0-2`."""
 
     def rank(partition: BrokerPartition) -> tuple[str, int]:
         if partition.broker_id is None:
@@ -78,7 +78,7 @@ def sorted_threads(streams: Streams, topic: str) -> list[ThreadId]:
 
 
 def ranges(partitions: int, consumers: int) -> list[range]:
-    """Which of so many sorted partitions each of the sorted consumers gets: N or N + 1 in a row,
+    """Yield which of the sorted partitions each of the sorted consumers gets: N or N + 1 in a row,
     the first ones the larger share, so that none is left over. No consumers, no ranges."""
     if consumers == 0:
         return []
@@ -90,7 +90,7 @@ def ranges(partitions: int, consumers: int) -> list[range]:
 def range_assignment(
     streams: Streams, partitions: Mapping[str, Sequence[BrokerPartition]]
 ) -> Assignment:
-    """Each topic by itself, in ranges. Topics without consumers are assigned to nobody."""
+    """Each topic by itself, in ranges. Topics without consumers stay unassigned."""
     assigned: Assignment = {}
     for topic in _consumed_topics(streams):
         threads = sorted_threads(streams, topic)
@@ -107,7 +107,7 @@ def bracketed_name(place: ConsumedPartition) -> str:
 
 
 def dashed_name(place: ConsumedPartition) -> str:
-    """The same from Kafka 0.11 on."""
+    """Assign as `roundrobin` does from Kafka 0.11 on."""
     return f"{place.topic}-{place.partition.name}"
 
 

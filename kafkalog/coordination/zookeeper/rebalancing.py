@@ -1,4 +1,4 @@
-"""What a consumer of a group does when it rebalances: the nine steps as pure functions.
+"""The nine steps of a consumer that rebalances, as pure functions.
 
 Rules: docs/zookeeper.md F457 to F462.
 """
@@ -41,9 +41,9 @@ class Rebalance(NamedTuple):
 def rebalance(
     registry: GroupRegistry, consumer_id: str, assignor: Assignor = range_assignment
 ) -> Rebalance:
-    """One attempt of one consumer.
+    """Return one attempt of one consumer.
 
-    Steps 1 to 7 assign (the assignment of all is the same whoever computes it), step 8 releases
+    Steps 1 to 7 assign (every consumer computes the same assignment), step 8 releases
     all that the consumer has, step 9 claims all that it is assigned, or nothing.
     """
     assigned = {
@@ -63,7 +63,7 @@ def rebalance(
 
 
 def owners_after(owners: Owners, change: Rebalance) -> dict[ConsumedPartition, ThreadId]:
-    """The owner registry when an attempt is made."""
+    """Return the owner registry after an attempt."""
     released = set(change.releases)
     kept = {place: owner for place, owner in owners.items() if place not in released}
     return {**kept, **change.claims}
@@ -74,10 +74,10 @@ def rebalanced_owners(
     order: Iterable[str] | None = None,
     assignor: Assignor = range_assignment,
 ) -> dict[ConsumedPartition, ThreadId]:
-    """The owner registry when all consumers of the group have rebalanced, in whatever order.
+    """Return the owner registry after all consumers of the group have rebalanced, in any order.
 
-    Whoever has to wait tries again when the others have had their turn. Owners that are registered
-    no more keep what they have until their sessions end: those who wait for them get nothing.
+    A consumer that has to wait tries again after the others. Owners that are no longer registered
+    keep what they have until their sessions end: consumers that wait for them get nothing.
     """
     owners = dict(registry.owners)
     waiting = list(registry.streams if order is None else order)

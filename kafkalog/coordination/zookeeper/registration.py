@@ -1,5 +1,5 @@
 """What brokers and consumers register in ZooKeeper, what consumers watch, and which groups a
-change sets off. Rules: docs/zookeeper.md F436 to F438 and F450 to F456.
+change makes rebalance. Rules: docs/zookeeper.md F436 to F438 and F450 to F456.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Step(NamedTuple):
 
 
 class Cause(Enum):
-    """What a watch that sets off a rebalance has seen."""
+    """The change that a watch saw before a rebalance."""
 
     MEMBER_JOINED = "member_joined"
     MEMBER_LEFT = "member_left"
@@ -57,15 +57,15 @@ Groups = Mapping[str, Mapping[str, Subscription]]
 
 
 def consumer_ids_path(group_id: str) -> str:
-    """The directory that the consumers of a group register in."""
+    """Return the directory in which the consumers of a group register."""
     return f"/consumers/{group_id}/ids"
 
 
 def registration_steps(
     group_id: str, consumer_id: str, subscription: Subscription
 ) -> Iterator[Step]:
-    """What a consumer does when it starts, in order: the five steps of the documents, and among
-    them the watch on each topic that it names, which they leave out."""
+    """Yield what a consumer does when it starts, in order: the five steps of the documents, and
+    the watch on each topic that it names, which they leave out."""
     ids = consumer_ids_path(group_id)
     yield Step(Action.CREATE, f"{ids}/{consumer_id}")
     yield Step(Action.WATCH_CHILDREN, ids)
@@ -78,8 +78,8 @@ def registration_steps(
 
 
 def groups_set_off(change: RegistryChange, groups: Groups) -> set[str]:
-    """The groups that rebalance because of a change: of a member its own, of a broker all, of a
-    topic those that have it by a filter, of its partitions those that consume it."""
+    """Return the groups that rebalance because of a change: of a member its own, of a broker all,
+    of a topic those that have it by a filter, of its partitions those that consume it."""
     if change.cause in (Cause.MEMBER_JOINED, Cause.MEMBER_LEFT):
         return {group_id for group_id in groups if group_id == change.group_id}
     if change.cause in (Cause.BROKER_JOINED, Cause.BROKER_LEFT):
@@ -96,7 +96,7 @@ def groups_set_off(change: RegistryChange, groups: Groups) -> set[str]:
 
 
 def _consumes(subscription: Subscription, topic: str) -> bool:
-    """Whether it is known that a topic is consumed."""
+    """Return whether a topic is known to be consumed."""
     try:
         return subscription.streams_of(topic) > 0
     except UnsupportedFormatError:

@@ -39,7 +39,7 @@ def read_json(data: bytes | None) -> Any:
     text = znode_text(data)
     try:
         value = json.loads(text)
-        if "\\u" in text:  # half a pair of these is no character
+        if "\\u" in text:  # half of such a pair is not a character
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         position = error.pos if isinstance(error, json.JSONDecodeError) else 0
@@ -63,7 +63,7 @@ def read_long(data: bytes | None) -> int:
 
 
 def read_int(data: bytes | None) -> int:
-    """The same of 32 bits."""
+    """Return the value of a 32-bit integer field."""
     return _int(read_long(data), "data")
 
 
@@ -101,7 +101,7 @@ def text_list(values: JsonObject, name: str) -> tuple[str, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        malformed(f"field {name} is no list of texts: {_shown(value)}")
+        malformed(f"field {name} is not a list of texts: {_shown(value)}")
     return tuple(value)
 
 
@@ -111,7 +111,7 @@ def text_map(values: JsonObject, name: str) -> dict[str, str] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
-        malformed(f"field {name} is no map of texts: {_shown(value)}")
+        malformed(f"field {name} is not a map of texts: {_shown(value)}")
     return value
 
 
@@ -119,7 +119,7 @@ def object_field(values: JsonObject, name: str) -> JsonObject:
     """A field that is an object; missing is empty."""
     value = values.get(name, {})
     if not isinstance(value, dict):
-        malformed(f"field {name} is no object: {_shown(value)}")
+        malformed(f"field {name} is not an object: {_shown(value)}")
     return value
 
 
@@ -127,14 +127,14 @@ def object_list(values: JsonObject, name: str) -> list[JsonObject]:
     """A field that is a list of objects; missing is empty."""
     value = values.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        malformed(f"field {name} is no list of objects: {_shown(value)}")
+        malformed(f"field {name} is not a list of objects: {_shown(value)}")
     return value
 
 
 def broker_ids(value: object, name: str) -> tuple[int, ...]:
     """A list of broker ids."""
     if not isinstance(value, list):
-        malformed(f"field {name} is no list: {_shown(value)}")
+        malformed(f"field {name} is not a list: {_shown(value)}")
     return tuple(_int(each, name) for each in value)
 
 
@@ -147,7 +147,7 @@ def timestamp_field(values: JsonObject) -> int | None:
     if value is None or value == -1:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        malformed(f"field timestamp is no time: {_shown(value)}")
+        malformed(f"field timestamp is not a time: {_shown(value)}")
     return value
 
 

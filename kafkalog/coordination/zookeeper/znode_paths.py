@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-# What tells a cluster's root, and all that a cluster can have at its root.
+# What identifies a cluster's root, and everything that can be at its root.
 _ROOT_MARKS = ("/brokers/ids", "/brokers/topics", "/consumers")
 _TOP_LEVEL = frozenset(
     (
@@ -82,7 +82,7 @@ def is_root_mark(path: str) -> bool:
 def cluster_roots(paths: Iterable[str]) -> list[str]:
     """The roots of the clusters among the paths of a tree, sorted; "" is the ensemble's own.
 
-    A topic or a group may be called `consumers`: what lies in a directory of a cluster is no root.
+    A topic or a group may be called `consumers`: a directory inside a cluster is not a root.
     """
     candidates = {
         path[: -len(mark)] for path in paths for mark in _ROOT_MARKS if path.endswith(mark)

@@ -57,7 +57,7 @@ def offset_commands(
     paths.
 
     `set` names the version that was read, so that an offset that has moved since stays as it is;
-    `create` fails by itself where something is there by now. What the shell cannot be told, because
+    `create` fails by itself where something is there by now. What the shell does not take, because
     a name has both kinds of quotes or a line break, and what can be no znode, is a line that begins
     with `#`.
     """

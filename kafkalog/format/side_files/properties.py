@@ -24,10 +24,10 @@ class Properties:
 
 
 def read_properties(text: str) -> Properties:
-    """The keys and values of a file; a line without a separator is left out.
+    """Return the keys and values of a file, without lines that have no separator.
 
-    As in Java, a separator is `=`, `:` or white space, and a line that ends in a backslash goes on
-    in the next.
+    As in Java, a separator is `=`, `:` or white space, and a line that ends in a backslash
+    continues in the next.
     """
     values: dict[str, str] = {}
     comments: list[str] = []
@@ -42,13 +42,13 @@ def read_properties(text: str) -> Properties:
 
 
 def write_properties(values: Mapping[str, str], comments: Sequence[str] = ()) -> str:
-    """The text of a file as Java writes it, keys in the order given."""
+    """Return the text of a file as Java writes it, keys in the order given."""
     lines = [f"{_escaped_key(key)}={_escaped(value)}" for key, value in values.items()]
     return "".join(f"{line}\n" for line in (*comments, *lines))
 
 
 def _whole_lines(text: str) -> Iterator[str]:
-    """The lines, those that go on in the next joined."""
+    """Yield the lines, continued ones joined."""
     parts: list[str] = []
     for line in text.splitlines():
         is_comment = not parts and line.lstrip().startswith(("#", "!"))

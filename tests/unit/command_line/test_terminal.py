@@ -126,5 +126,5 @@ def test_times_that_users_give(text: str, expected_ms: int) -> None:
 
 
 def test_what_is_no_time_is_refused_with_what_is() -> None:
-    with pytest.raises(ValueError, match=r"'soon' is no time: milliseconds since 1970, or"):
+    with pytest.raises(ValueError, match=r"'soon' is not a time: milliseconds since 1970, or"):
         time_ms("soon")

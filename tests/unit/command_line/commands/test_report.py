@@ -65,7 +65,7 @@ def test_an_argument_that_is_none_is_told_with_the_usage_of_what_was_typed(
     result = CliRunner().invoke(kafkalog, ["report", "/logs", "--as-of", "nonsense"])
     assert result.exit_code == ExitCode.WRONG_ARGUMENTS
     assert "Usage: kafkalog report " in result.stderr
-    assert "'--as-of': 'nonsense' is no time: milliseconds since 1970, or a time" in result.stderr
+    assert "'--as-of': 'nonsense' is not a time: milliseconds since 1970" in result.stderr
     assert started == []
 
 

@@ -60,13 +60,13 @@ def test_nothing_is_found_where_all_is_as_it_should_be() -> None:
 def test_a_partition_that_nobody_owns() -> None:
     # F449
     assert found(without(f"{G}/owners/t/1")) == [
-        ("partition_without_owner", "nobody has claimed what b-0 is assigned")
+        ("partition_without_owner", "no consumer has claimed what b-0 is assigned")
     ]
 
 
 def test_an_owner_whose_session_is_gone() -> None:
     # F449
-    assert ("owner_without_session", "session 0x1000 of a-0 is gone") in found(SOUND, ())
+    assert ("owner_without_session", "session 0x1000 of a-0 has ended") in found(SOUND, ())
     assert found(SOUND, None) == []
 
 
@@ -103,7 +103,7 @@ def test_a_consumer_without_partitions() -> None:
     assert audit(tree).findings[0].consumer_id == "c"
     nowhere = {**SOUND, f"{G}/ids/c": consumer("x")}
     assert found(nowhere) == [
-        ("consumer_without_partitions", "assigned nothing of a topic that is there")
+        ("consumer_without_partitions", "assigned nothing of an existing topic")
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_consumer_without_partitions() -> None:
         ("t/0-1", "1", ("offset_for_missing_partition", "t has no 0-1")),
         ("t/1", "1e3", ("offset_not_decimal", "no decimal number of 64 bits: '1e3'")),
         ("t/1", "-1", ("offset_negative", "offset -1")),
-        ("t/x", "1", ("name_unreadable", f"{G}/offsets/t/x: the name is no partition: 'x'")),
+        ("t/x", "1", ("name_unreadable", f"{G}/offsets/t/x: the name is not a partition: 'x'")),
     ],
 )
 def test_offsets_that_are_none(path: str, data: str, expected: tuple[str, str]) -> None:
@@ -165,7 +165,7 @@ def test_partitions_of_brokers_in_kafka_0_7() -> None:
         f"{G}/offsets/t/2-0": "0",
     }
     assert found(tree) == [
-        ("partition_without_owner", "nobody has claimed what b-0 is assigned"),
+        ("partition_without_owner", "no consumer has claimed what b-0 is assigned"),
         ("offset_for_missing_partition", "t has no 2-0"),
     ]
     partitions = audit(tree).partitions

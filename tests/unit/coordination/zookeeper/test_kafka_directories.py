@@ -266,7 +266,7 @@ def test_tasks_and_notifications_have_a_row_for_each_partition() -> None:
         ("/consumers/g/offsets/t/0", "12x", "no decimal number of 64 bits: '12x'"),
         ("/consumers/g/offsets/t/0", "9" * 19, None),
         ("/consumers/g/offsets/t/0", "٣", None),
-        ("/consumers/g/offsets/t/x", "1", "the name is no partition: 'x'"),
+        ("/consumers/g/offsets/t/x", "1", "the name is not a partition: 'x'"),
         ("/consumers/g/owners/t/0", "nobody", None),
         ("/controller_epoch", "2147483648", None),
         ("/brokers/ids/0", '{"port":1,"rack":"\\ud800"}', None),

@@ -140,7 +140,7 @@ def test_two_storages_at_once_and_znodes_without_offsets_speak_against_any_step(
     assert objections(pair(5, 0, 7, 2), pair(7, 2, 5, 0)) == (
         "consumers of both storages are at work",
     )
-    assert objections(EQUAL, GARBLED) == ("1 partition whose znode tells no offset",)
+    assert objections(EQUAL, GARBLED) == ("1 partition whose znode has no offset",)
     assert objections(ONLY_KAFKA, members=Members(in_kafka=3)) == ()
 
 

@@ -72,7 +72,7 @@ def test_a_znode_that_tells_no_offset_is_refused_with_its_group_judged() -> None
     assert [row["to_kafka"] for row in found] == ["move", "unreadable"]
     assert {row["phase"] for row in found} == {"zookeeper"}
     assert {tuple(row["objections"]) for row in found} == {
-        ("1 partition whose znode tells no offset",)
+        ("1 partition whose znode has no offset",)
     }
 
 
