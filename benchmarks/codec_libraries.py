@@ -1,6 +1,6 @@
 """The libraries that could decompress Kafka's payloads, each as a function from bytes to bytes.
 
-A library is looked for when it is asked for; one that is not installed is left out by name.
+A library is loaded on request; one that is not installed is left out by name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _blocks(decompress_block: Callable[[memoryview], BytesLike]) -> Decompress:
 
 
 def _arrow_snappy_block(block: memoryview) -> BytesLike:
-    # The block begins with its decompressed size, which Arrow wants to be told.
+    # The block begins with its decompressed size, which Arrow requires.
     size = shift = 0
     for byte in block:
         size |= (byte & 0x7F) << shift

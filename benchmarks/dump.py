@@ -7,8 +7,8 @@ the JVM and that of Python are in it. Output goes to /dev/null: a file of gigaby
 disk, and who reads a pipe takes a core of the two that are measured. Before anything is timed, both
 print to a file once, and have to print as many records.
 
-Beside the time that passes, that of the processors is told, which other processes on the machine
-change less.
+Processor time is reported as well as elapsed time, because other processes on the machine change it
+less.
 """
 
 from __future__ import annotations

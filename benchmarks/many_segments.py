@@ -96,7 +96,8 @@ def _row(
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of those that it has started: what else runs counts less."""
+    """Return the times of this process and of those that it has started: other processes count
+    less."""
     found = os.times()
     return found.user + found.system + found.children_user + found.children_system
 

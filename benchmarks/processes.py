@@ -19,9 +19,9 @@ _PROC = Path("/proc")
 
 
 class Measured(NamedTuple):
-    """Of one process and all that it started: what it counted, the seconds that passed and that
-    its processors were busy without those of its start, and the most memory at one time, shared
-    pages counted by their shares."""
+    """One process and all that it started: what it counted, the seconds that passed and that its
+    processors were busy without those of its start, and the most memory at one time, shared pages
+    counted by their shares."""
 
     count: int
     seconds: float
@@ -38,7 +38,7 @@ def measured_process(command: Sequence[str], submit: str) -> Measured:
 
 
 def part_output(command: Sequence[str], submit: str) -> tuple[Any, int]:
-    """The same with whatever JSON the last line is."""
+    """Return the result together with the JSON in the last line."""
     environment = {
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
@@ -101,7 +101,7 @@ def _memory(pid: int) -> int:
 
 
 def busy_seconds() -> float:
-    """Of all processes of this session that are still there, their ended children included."""
+    """Sum over all running processes of this session, their ended children included."""
     own = os.getsid(0)
     return sum(map(process_seconds, _processes_of(own)))
 

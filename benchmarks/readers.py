@@ -18,7 +18,7 @@ from kafkalog.storage.files.files import InputFile
 
 FULL = ("key", "value", "offset", "timestamp")
 NARROW = ("offset", "timestamp")
-# Those that need the payload read or decompressed, or come from elsewhere, are no header's.
+# Columns that need the payload read or decompressed, or come from elsewhere, are not in a header.
 _NOT_IN_HEADER = {"topic", "partition", "file", "computed_crc", "is_valid", "fault"}
 _NOT_IN_HEADER.add("uncompressed_size")
 HEADER = tuple(

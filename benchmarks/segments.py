@@ -78,7 +78,7 @@ def frame(data: memoryview) -> list[Batch]:
 def write_repeated(segment: Segment, size: int, file: BinaryIO) -> None:
     """Write the segment again and again, offsets going on, up to `size` bytes.
 
-    The base offset is no part of what a batch's checksum covers, so that each stays right.
+    A batch's checksum does not cover the base offset, so each stays right.
     """
     copy = bytearray(segment.data.data)
     step = segment.batches[-1].last_offset + 1 - segment.batches[0].base_offset

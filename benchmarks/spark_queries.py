@@ -28,8 +28,8 @@ Runs = dict[str, Callable[[], None]]
 
 @dataclass(slots=True)
 class Timed:
-    """Of one contender by round: seconds that passed, that this session's processors were busy,
-    and that the broker's were."""
+    """One contender by round: elapsed seconds, and processor seconds of this session and of the
+    broker."""
 
     seconds: list[float] = field(default_factory=list)
     busy_seconds: list[float] = field(default_factory=list)
@@ -112,7 +112,7 @@ class Contest:
 
     def _time_window(self) -> Runs:
         """All columns of the records of a hundredth of the time: where the DataFrame of Kafka's
-        source is filtered, kafkalog is told the times."""
+        source is filtered, kafkalog gets the times."""
         first_ms, until_ms = self._window()
         timestamp = F.col("timestamp")
         bounds = [F.timestamp_millis(F.lit(bound)) for bound in (first_ms, until_ms)]
@@ -205,7 +205,7 @@ def _to_nowhere(frame: DataFrame) -> None:
 
 
 def _fingerprint(frame: DataFrame) -> tuple[int, ...]:
-    """The same for the same rows, in whatever order."""
+    """Return a value that is equal for the same rows in any order."""
     columns = [F.hash(F.col(name)).cast("long") for name in frame.columns]
     ((*found,),) = frame.agg(F.count("*"), *(F.sum(column) for column in columns)).collect()
     return tuple(found)

@@ -52,7 +52,7 @@ _COMPARISONS = {
     c.NARROW: (Comparison("× faster than full", c.FULL, c.NARROW, NARROW_TARGET),),
     c.NARROW_UNCHECKED: _NARROW_UNCHECKED,
     c.HEADERS: (Comparison("× faster than full", c.FULL, c.HEADERS, HEADERS_TARGET),),
-    # Targets are for reading from memory; what reading from a file costs stands beside.
+    # Targets are for reading from memory; the cost of reading from a file is shown beside it.
     c.HEADERS_FILE: (
         Comparison("× faster than full, both from the file", c.FULL_FILE, c.HEADERS_FILE),
     ),

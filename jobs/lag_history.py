@@ -27,7 +27,7 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
     """Show the lag and the status of consumer groups at every commit, or at regular moments, as far
     back as the offsets topic goes, and the generations of groups. Findings are groups that have a
     partition with an error at the end, and damage that hides commits. For an earlier copy give its
-    time as --until-time: a group that stopped with it is no error."""
+    time as --until-time: a group that stopped with it is not an error."""
     from pyspark.sql import functions as F
 
     from kafkalog.analysis.lag.group_generations import group_generations

@@ -25,7 +25,7 @@ _USUAL_RECORD = 1, b"\x20\0\0\0\x08", b"\x0c", b"\0"
 
 @dataclass(frozen=True, slots=True)
 class TransactionMarker:
-    """`type` is ABORT or COMMIT; any other is no transaction's end."""
+    """`type` is ABORT or COMMIT; no other type ends a transaction."""
 
     type: int
     coordinator_epoch: int

@@ -24,7 +24,8 @@ def standalone_avro_schema(text: str, references: Sequence[str]) -> str:
     """Return the schema with the types from `references` inserted where it first uses them.
 
     Each reference comes after those that it uses itself. Raises SchemaError if no reference defines
-    a name, or if a text is not a schema or nested too deeply."""
+    a name, or if a text is not a schema or nested too deeply.
+    """
     definitions: dict[str, Any] = {}
     try:
         for reference in references:

@@ -30,7 +30,8 @@ class RecordType:
     """A type of record: its number, its name, and the messages in key and value.
 
     With `has_version_in_front` the version of a control record's value precedes the message;
-    otherwise it is the message's first field."""
+    otherwise it is the message's first field.
+    """
 
     number: int
     name: str

@@ -18,7 +18,8 @@ _FAULT = "malformed"
 class SchemaPrefix:
     """The prefix of a payload, or the value of its header: a schema's id or its GUID.
 
-    `size` is the number of its bytes, including Protobuf's message indexes."""
+    `size` is the number of its bytes, including Protobuf's message indexes.
+    """
 
     schema_id: int | None
     guid: UUID | None
@@ -30,7 +31,8 @@ def read_schema_prefix(data: bytes, *, with_message_indexes: bool = False) -> Sc
     """Read the prefix of a payload, or the whole value of a header that names a schema.
 
     Set `with_message_indexes` for Protobuf. Raises CorruptDataError if the bytes are not such a
-    prefix."""
+    prefix.
+    """
     if not data:
         raise _corrupt("empty, without a schema id", 0)
     if data[0] not in tuple(Magic):

@@ -46,7 +46,8 @@ class InternalRecord:
     elsewhere; `value_version` that of the value. `key` and `value` are None if they are missing or
     cannot be read: then `reason` (a label such as UNKNOWN_TYPE) and `detail` say why. A key of an
     unknown format is None without a reason. `definition` has the messages of the type, if the type
-    is known. With `may_hold_secrets` the bytes can contain secrets."""
+    is known. With `may_hold_secrets` the bytes can contain secrets.
+    """
 
     is_control: bool
     is_tombstone: bool

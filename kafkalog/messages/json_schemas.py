@@ -1,7 +1,8 @@
 """JSON Schema as a Spark type, in Spark's JSON form. Rule: docs/format.md F292.
 
 A schema without a Spark type (a choice of several, no type at all) becomes text: the JSON
-unchanged, so that nothing is lost."""
+unchanged, so that nothing is lost.
+"""
 
 from __future__ import annotations
 

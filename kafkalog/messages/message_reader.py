@@ -38,7 +38,8 @@ def read_message(
 
     Missing tagged fields have their defaults; unknown ones are skipped. Raises CorruptDataError
     (`truncated` or `malformed`, with the position in `data`), SchemaError if the message has no
-    such version."""
+    such version.
+    """
     if version not in message.versions:
         raise SchemaError(f"{message.name} has versions {message.versions}, not {version}")
     values, position = _message_reader(message, version)(data, position)

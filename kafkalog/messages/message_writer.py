@@ -27,7 +27,8 @@ def write_message(message: Message, version: int, values: Values) -> bytes:
     """Return the bytes of a message. Fields that `values` does not name have their defaults.
 
     Raises SchemaError if the message has no such version, or if a value does not belong to a field
-    of the version, or does not fit its field."""
+    of the version, or does not fit its field.
+    """
     if version not in message.versions:
         raise SchemaError(f"{message.name} has versions {message.versions}, not {version}")
     write = _Writer(version, is_flexible=version in message.flexible)

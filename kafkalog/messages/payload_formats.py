@@ -67,7 +67,8 @@ class ConfluentFormat:
     """Payloads after Confluent's prefix, each read with the schema that its id names.
 
     There is at least one use, and all return values of one type. `refused` has the ids whose schema
-    cannot be used, with the reason; all others are unknown."""
+    cannot be used, with the reason; all others are unknown.
+    """
 
     uses: Sequence[SchemaUse]
     refused: Mapping[int, str]

@@ -72,7 +72,8 @@ class SchemaField:
     """A field of a message or struct.
 
     `type` is one of Kafka's types or the struct's name, `struct` its fields; with `is_array` the
-    field is an array of these. A field with a `tag` is a tagged field in all its versions."""
+    field is an array of these. A field with a `tag` is a tagged field in all its versions.
+    """
 
     name: str
     type: str

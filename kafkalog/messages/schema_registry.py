@@ -54,7 +54,8 @@ _Version = tuple[str, int]
 class SchemaRegistry:
     """The registry's state: schemas by id (default context) and by subject and version.
 
-    `unreadable` has the offsets of records that the registry did not write."""
+    `unreadable` has the offsets of records that the registry did not write.
+    """
 
     by_id: Mapping[int, RegisteredSchema]
     by_version: Mapping[_Version, RegisteredSchema]

@@ -51,7 +51,8 @@ class PartitionLog:
     `topic` and `partition` are None for a file in a directory of another name. `is_live` is False
     for a directory that a broker would not serve, and for files given one by one; `is_named` is
     True for a path that was given itself rather than found in a log directory. `tiered_topic_id` is
-    the topic's id if segments are in tiered storage, else None."""
+    the topic's id if segments are in tiered storage, else None.
+    """
 
     topic: str | None
     partition: int | None
@@ -99,7 +100,8 @@ class PartitionLog:
     def is_trimmed(self) -> bool:
         """Whether a clean stop has left nothing in the indexes but their entries.
 
-        Brokers do not close the log of the cluster's metadata in this way, nor a deleted one."""
+        Brokers do not close the log of the cluster's metadata in this way, nor a deleted one.
+        """
         return self.log_dir.is_clean_shutdown and self.is_live and self.topic != CLUSTER_METADATA
 
 

@@ -1,7 +1,8 @@
 """Tiny log directories for the tests of kafkalog's users: docs/testing.md.
 
 It needs no Spark, and writes real segments with indexes, producer snapshots and checkpoints, as a
-broker leaves them after a clean stop."""
+broker leaves them after a clean stop.
+"""
 
 from __future__ import annotations
 

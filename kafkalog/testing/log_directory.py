@@ -33,7 +33,8 @@ class LogDirectory:
     """The contents of a broker's log directory, kept in memory until `write`.
 
     `path` is a directory that does not exist, or is empty. `offsets_topic_partitions` is the
-    broker's setting offsets.topic.num.partitions."""
+    broker's setting offsets.topic.num.partitions.
+    """
 
     def __init__(
         self,
@@ -102,7 +103,8 @@ class LogDirectory:
         path.
 
         Later calls write the directory again with what was added since. Raises LogDirError if the
-        directory holds anything that this object has not written."""
+        directory holds anything that this object has not written.
+        """
         self._clear()
         os.makedirs(self.path)
         logs = list(self._logs())

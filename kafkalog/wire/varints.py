@@ -1,7 +1,8 @@
 """Kafka's variable-length integers: Protobuf's base-128 groups over a zig-zag mapping.
 
 Integers of flexible messages are unsigned and not mapped. Readers take `(data, position)` and
-return `(value, size)`. Rules: docs/format.md F20 and F185."""
+return `(value, size)`. Rules: docs/format.md F20 and F185.
+"""
 
 from __future__ import annotations
 

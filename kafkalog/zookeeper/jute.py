@@ -21,7 +21,8 @@ _Item = TypeVar("_Item")
 class JuteReader:
     """Reads values from the front of a buffer, whose first byte is at `start` in its file.
 
-    Every method raises CorruptDataError if the buffer ends too early."""
+    Every method raises CorruptDataError if the buffer ends too early.
+    """
 
     def __init__(self, data: bytes, start: int = 0) -> None:
         self.data = data

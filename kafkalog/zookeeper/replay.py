@@ -36,7 +36,8 @@ def tree_at(data_dir: DataDir, until: int | None, report: OnFinding) -> TreeAt:
     `report`, which may raise; if it returns, an older snapshot replaces a damaged one, and the tree
     is the one before the first transaction that is damaged or missing.
 
-    Raises DataLossError if there is neither a snapshot to begin with nor the first log."""
+    Raises DataLossError if there is neither a snapshot to begin with nor the first log.
+    """
     touched = Touched()
     base = _base(data_dir, until, touched, report)
     for finding in base.findings:

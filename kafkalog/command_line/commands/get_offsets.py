@@ -129,7 +129,7 @@ def get_offsets(
     found.sort(key=lambda replicas: replicas.best.name)
     processes = processes_for(bytes_in([replicas.best for replicas in found]), processes)
     answers = in_order(lambda replicas: _answer(replicas, question), found, processes=processes)
-    rows = _told(answers)
+    rows = _reported(answers)
     if table_format != "text":
         write_table(_COLUMNS, rows, table_format)
         return
@@ -168,8 +168,8 @@ def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
     yield row, None if lost is None else str(lost)
 
 
-def _told(answers: Iterable[_Answer]) -> Iterator[_Row]:
-    """The rows; what is lost is told on stderr."""
+def _reported(answers: Iterable[_Answer]) -> Iterator[_Row]:
+    """Yield the rows, and report on stderr what is lost."""
     for row, lost in answers:
         if lost is not None:
             tell(lost)
@@ -178,7 +178,7 @@ def _told(answers: Iterable[_Answer]) -> Iterator[_Row]:
 
 
 def _question(text: str) -> tuple[_Question, bool]:
-    """What is asked of a partition, and whether of its tiered storage."""
+    """Return the question about a partition, and whether it is about tiered storage."""
     from kafkalog.inspection.logs import log_offsets
 
     def of_best(function: Callable[[PartitionLog], int]) -> _Question:

@@ -65,7 +65,7 @@ Examples:
 @click.option(
     "--new-topic-id",
     metavar="ID",
-    help="With one --topic: write this id into partition.metadata, if the topic was created anew.",
+    help="With one --topic: write this id into partition.metadata, if the topic was recreated.",
 )
 @fail_on_findings_option(default=True)
 @table_format_option

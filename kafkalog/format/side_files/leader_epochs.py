@@ -36,8 +36,8 @@ def write_leader_epochs(entries: Sequence[EpochStart]) -> str:
 
 
 def with_epoch(entries: Sequence[EpochStart], added: EpochStart) -> list[EpochStart]:
-    """The entries once a leader of the added epoch has written at the added offset: those it
-    contradicts are gone."""
+    """Return the entries after a leader of the added epoch has written at the added offset, without
+    those that it contradicts."""
     if (
         entries
         and entries[-1].epoch == added.epoch

@@ -68,7 +68,8 @@ def differences(
     explain.
 
     The last record of a key may be missing only if it was a tombstone, if the log begins after it,
-    or if the key has a later record; a later tombstone may have been removed."""
+    or if the key has a later record; a later tombstone may have been removed.
+    """
     for key, old in before.last_records.items():
         new = after.last_records.get(key)
         if old.offset < after.start_offset or (new is not None and new.offset > old.offset):

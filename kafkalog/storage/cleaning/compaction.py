@@ -29,7 +29,8 @@ class CleaningRound:
     on. The batch that ends at `high_watermark`, exclusive, stays. `producers` and `aborted` cover
     the whole log. `legacy_delete_horizon_ms` concerns tombstones of formats 0 and 1: the time at
     which the last segment below `first_dirty_offset` was last written, less `delete_retention_ms`;
-    0 without such a segment."""
+    0 without such a segment.
+    """
 
     first_dirty_offset: int
     first_uncleanable_offset: int

@@ -1,6 +1,7 @@
 """Rewrite a partition's sound log, compacted up to where its transactions have ended.
 
-Rules: docs/format.md F252 and F253; the remainder of each batch, F242 to F251."""
+Rules: docs/format.md F252 and F253; the remainder of each batch, F242 to F251.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The transactions and producers of a whole log from its batches, markers included.
 
-Rules: docs/format.md F110 to F112, and F248 for what the cleaner uses of them."""
+Rules: docs/format.md F110 to F112, and F248 for what the cleaner uses of them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +46,8 @@ def log_transactions(batches: Iterable[bytes]) -> LogTransactions:
 
     Aborted transactions without remaining records are not reported. Raises BrokerStartError if a
     batch contradicts an open transaction, and CorruptDataError for a control batch that cannot be
-    read."""
+    read.
+    """
     state = ProducerState()
     aborted: list[AbortedTransaction] = []
     for batch in batches:

@@ -1,7 +1,8 @@
 """How to open and read files: credentials, and settings that spare a broker on the same machine.
 
 Kept per process, because paths are plain strings everywhere: a Spark process plans one read or runs
-one task at a time, and sets this first."""
+one task at a time, and sets this first.
+"""
 
 from __future__ import annotations
 

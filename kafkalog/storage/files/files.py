@@ -27,7 +27,8 @@ def list_directory(path: str) -> list[Entry]:
     """Return the entries of a directory, sorted by name, without files that vanish meanwhile and
     without what is neither a regular file nor a directory.
 
-    Raises FileNotFoundError if there is no such directory."""
+    Raises FileNotFoundError if there is no such directory.
+    """
     if is_remote(path):
         from kafkalog.storage.files import remote_files
 
@@ -188,7 +189,8 @@ class InputFile:
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes from `position`, fewer than `size` only at the end of the file.
 
-        Raises CorruptDataError if some of them cannot be read."""
+        Raises CorruptDataError if some of them cannot be read.
+        """
         data = self.read_around(position, size)
         end = position + len(data)
         if self.unreadable.overlap(position, end):

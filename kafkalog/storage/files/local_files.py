@@ -214,7 +214,8 @@ class _CacheKeeper:
 
     Cached pages of a broker or its consumers stay, except those between uncached ones of a probed
     piece; pages that they request between our read and the drop are read from disk again. A read
-    that does not wait shows what is cached; mincore works for the owner only."""
+    that does not wait shows what is cached; mincore works for the owner only.
+    """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -258,7 +259,8 @@ class _CacheKeeper:
 
         The kernel begins to read missing pages, and if a disk answers at once (in virtual machines)
         they are there a moment later: the pages that this thread made disks read are subtracted at
-        the end."""
+        the end.
+        """
         before = _pages_from_disks()
         try:
             count = os.preadv(self._descriptor, [target], position, os.RWF_NOWAIT)

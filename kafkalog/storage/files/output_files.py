@@ -66,7 +66,8 @@ def refuse_existing_directory(option: str, path: str) -> None:
 def new_directory(path: str) -> None:
     """Create a new directory and its parents.
 
-    Raises LogDirError if it exists, or would be in or below a broker's log directory."""
+    Raises LogDirError if it exists, or would be in or below a broker's log directory.
+    """
     parent = os.path.dirname(os.path.realpath(path))
     names: tuple[str, ...] = _BROKER_FILES
     while parent != os.path.dirname(parent):
@@ -130,7 +131,8 @@ def whole_file(path: str, flush: Flush = os.fsync, *, at_once: bool = False) -> 
     one; if writing fails, that one stays and nothing else is left.
 
     With `at_once` it replaces `path` while it is still empty, so that readers can watch it grow. A
-    link at `path` is replaced, never followed."""
+    link at `path` is replaced, never followed.
+    """
     scratch = unfinished_path(path, ".tmp")
     replaced = _status(path)
     mode = 0o666 if replaced is None else stat.S_IMODE(replaced.st_mode) & 0o777
@@ -182,7 +184,8 @@ def given_file(option: str, path: str, *, at_once: bool = False) -> Iterator[Bin
     not a regular file, such as /dev/null, /dev/stdout or a pipe, is written directly.
 
     Raises OptionError if the path's directory does not exist or writing is not allowed, and
-    StoppedError for a signal that ends the process, so that nothing unfinished is left."""
+    StoppedError for a signal that ends the process, so that nothing unfinished is left.
+    """
     if is_written_directly(path):
         with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC), "wb") as file:
             yield file

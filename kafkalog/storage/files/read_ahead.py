@@ -2,7 +2,8 @@
 
 A request costs its latency before the first byte, so reading through a short distance is cheaper
 than a new request. A sequential reader gets more with each request, and the next one is under way
-while it works."""
+while it works.
+"""
 
 from __future__ import annotations
 

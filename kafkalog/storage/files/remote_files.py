@@ -69,7 +69,8 @@ def list_tree(uri: str, *, recursive: bool = True) -> dict[str, list[Entry]]:
     """Return the entries of a directory and of each one below it, sorted by name, from one listing,
     which takes a request for each thousand objects of a store.
 
-    Raises FileNotFoundError if there is no such directory."""
+    Raises FileNotFoundError if there is no such directory.
+    """
     system, root = _opened(uri)
     with _request(uri, "listing it"):
         infos = system.get_file_info(fs.FileSelector(root, recursive=recursive))

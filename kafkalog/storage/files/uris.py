@@ -2,7 +2,8 @@
 
 A path is a string everywhere: a local path, or `scheme://authority/path`, which `posixpath` and
 `os.path` join and split like any other. A URI is used unchanged: nothing is percent-decoded,
-because neither Hadoop nor object stores do it."""
+because neither Hadoop nor object stores do it.
+"""
 
 from __future__ import annotations
 

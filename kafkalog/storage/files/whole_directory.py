@@ -37,7 +37,8 @@ def whole_directory(path: str, flush: Flush) -> Iterator[str]:
 
     A run that fails or is stopped leaves nothing. The next one that writes to `path` removes what a
     killed process has left, unless it is still being written. Raises LogDirError as new_directory
-    does."""
+    does.
+    """
     if is_remote(path):
         raise LogDirError(f"{path}: a directory of this machine is written, not one of a store")
     target = os.path.abspath(path)

@@ -25,7 +25,8 @@ def nearby_log_dirs(
     """Describe a path without logs: an empty directory, or one with log directories one or two
     levels below; if there are none and the path is one of several, those beside it.
 
-    Lists at most 200 directories; what cannot be listed is skipped."""
+    Lists at most 200 directories; what cannot be listed is skipped.
+    """
     if not _entries(directories, path):
         return "an empty directory"
     below = _found(directories, path, is_log_dir, _LEVELS)

@@ -35,7 +35,8 @@ def refuse_inside(
 ) -> None:
     """Raise OptionError for an output path that is one of the directories or is inside one.
 
-    A broker does not start with a directory in its log directory that is not a partition's."""
+    A broker does not start with a directory in its log directory that is not a partition's.
+    """
     for directory in directories:
         if is_inside(path, directory):
             raise OptionError(option, path, f"a {what} outside of {directory}")

@@ -52,7 +52,8 @@ class FoundSegment:
     """The log file of a segment and its indexes by their kinds; there may be no log file.
 
     `next_base_offset` is that of the next segment of the same status, None without one or if it has
-    no meaning."""
+    no meaning.
+    """
 
     name: SegmentFileName
     files: Mapping[str, Entry]

@@ -96,7 +96,8 @@ def counting_segments(segments: Iterable[TieredSegment]) -> tuple[TieredSegment,
 
     Where two overlap, the one whose last record is of the later leader epoch counts from its base
     offset on: a leader keeps what belongs to the log of earlier leaders. What is above it and of an
-    earlier epoch was truncated, or is a duplicate."""
+    earlier epoch was truncated, or is a duplicate.
+    """
     chosen: list[TieredSegment] = []
     # The largest of those that begin together is looked at first.
     order = sorted(segments, key=lambda each: (each.last_epoch, each.base_offset, each.size))

@@ -41,7 +41,7 @@ class FromTimestamp:
 
 @dataclass(frozen=True, slots=True)
 class SpecificTimestamps:
-    """The same with a timestamp for every partition."""
+    """As FromTimestamp, with a timestamp for each partition."""
 
     timestamps_ms: dict[TopicPartition, int]
 

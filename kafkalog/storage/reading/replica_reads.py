@@ -31,8 +31,8 @@ class Filling:
     """Where to look for offsets that are missing in a segment up to `end_offset`, best first.
 
     The segment itself counts up to `own_end`. `fills_gaps` is False where the cleaner leaves gaps:
-    then only damage is filled, and what is missing at the end. `end_is_known` is True where the
-    end of the segment's offsets is no guess: damage after it has lost none.
+    then only damage is filled, and what is missing at the end. `end_is_known` is True where the end
+    of the segment's offsets is certain: damage after it has lost none.
     """
 
     others: tuple[OtherSegment, ...]

@@ -1,6 +1,5 @@
 """What a broker makes of a segment's file when it loads a log: how far it reads batches, what it
-checks of them, and the indexes it builds anew. Rules: docs/format.md F113 to F116.
-"""
+checks of them, and the indexes it rebuilds. Rules: docs/format.md F113 to F116."""
 
 from __future__ import annotations
 

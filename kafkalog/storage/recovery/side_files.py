@@ -1,4 +1,4 @@
-"""The files beside a log made anew from the log alone, as a broker's recovery makes them.
+"""The files beside a log, rebuilt from the log alone as by a broker's recovery.
 
 Rules: docs/format.md F114, F115 and F138.
 """

@@ -30,7 +30,8 @@ class LogWriter:
     """Appends batches to a new partition directory; a context manager that closes it.
 
     `now_ms` returns the time, `flush` forces what was written through a file descriptor to disk.
-    The log begins at `start_offset`."""
+    The log begins at `start_offset`.
+    """
 
     def __init__(
         self,

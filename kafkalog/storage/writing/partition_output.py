@@ -71,7 +71,8 @@ class PartitionOutput:
 
     `log_dir` is its target; `write_id` and `attempt_id`, hexadecimal and 32 characters together,
     tell the writes and their attempts apart. Raises LogDirError if the partition exists, or
-    `log_dir` is a broker's."""
+    `log_dir` is a broker's.
+    """
 
     def __init__(
         self,
@@ -123,7 +124,8 @@ def commit_logs(log_dir: str, logs: Sequence[WrittenLog], flush: Flush = os.fsyn
     and end.
 
     Raises, before any change, RowError if a partition was written twice, and LogDirError if one
-    exists or was written to another machine's disk."""
+    exists or was written to another machine's disk.
+    """
     _refuse_unfit(log_dir, logs)
     os.makedirs(log_dir, exist_ok=True)
     ends = {log.key: log.end_offset for log in logs}

@@ -130,7 +130,7 @@ class IngestRun:
     """What a run is to do. `positions`: what the table holds after it.
 
     `replaces`: what its rows take the place of, nothing where they are only added. `replaced` are
-    the partitions that are written anew as a whole.
+    the partitions that are rewritten as a whole.
     """
 
     replaces: Replaces

@@ -176,7 +176,7 @@ def _packed(reads: list[SegmentRead], options: ReadOptions) -> list[tuple[Read, 
 
 
 def chosen_logs(options: ReadOptions, found: list[PartitionLog]) -> list[PartitionLog]:
-    """Of what was found the logs that the options and the view ask for. Raises OptionError."""
+    """Return the logs that the options and the view select. Raises OptionError."""
     known: Collection[str] = topic_families()
     if options.view is not View.MESSAGES:
         if options.view not in _TOPIC_OF:
@@ -262,7 +262,7 @@ def _copies_before(
 
 
 def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
-    """Of every partition the best replica's segments, with the others' at hand."""
+    """Return the best replica's segments of every partition, together with the others'."""
     for found, offsets, committed in best_ranges(logs, options):
         _report_if_lost(found.best, offsets, options)
         yield from replica_reads(found, offsets, committed)
@@ -271,8 +271,8 @@ def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[Segm
 def best_ranges(
     logs: Sequence[PartitionLog], options: ReadOptions
 ) -> Iterator[tuple[ReplicaSet, OffsetRange, CommittedRead | None]]:
-    """Of every partition the replicas, what view `records` reads of them, and how where only
-    committed records are wanted."""
+    """Return the replicas of every partition, the offsets that view `records` reads of them, and
+    the transactions to leave out if only committed records are read."""
     replicas = replica_sets(logs)
     best = [found.best for found in replicas]
     _report_missing_high_watermarks(options.offsets.end_rule, best)

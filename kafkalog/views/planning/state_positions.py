@@ -16,7 +16,7 @@ from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.partition_log import SegmentFile
 
 _WRITER = "kafkalog reconstruct_state"
-_ANEW = "--full-refresh builds the state anew from what is there"
+_ANEW = "--full-refresh rebuilds the state from the logs that are there"
 _ELSEWHERE = "another --output-dir keeps both"
 
 
@@ -202,10 +202,9 @@ class StateRun:
     """What a run is to do.
 
     `ends`: the next offset of every partition that is there. `starts`: from where to read those
-    that have something new. `replaced`: whose rows
-    the result takes the place of, None where it is merged into what is there. `raised_log_starts`:
-    where the log start has gone up, so that rows below it are no state any more. `positions`: what
-    the table holds afterwards.
+    that have something new. `replaced`: whose rows the result takes the place of, None where it is
+    merged into what is there. `raised_log_starts`: where the log start has risen, so that rows
+    below it are no longer state. `positions`: what the table holds afterwards.
     """
 
     ends: Mapping[TopicPartition, int]
@@ -226,7 +225,7 @@ class StateRun:
 def full_run(
     recorded: StatePositions | None, settings: StateSettings, sources: Sequence[StateSource]
 ) -> StateRun:
-    """A run that builds the state of the sources anew.
+    """A run that rebuilds the state of the sources.
 
     Raises StatePositionError where the table also holds what would not go with it.
     """
@@ -326,7 +325,7 @@ def is_other(recorded: str | None, found: str | None) -> bool:
 
 
 def _refuse_strangers(positions: StatePositions, source: StateSource) -> None:
-    """Raise StatePositionError for a partition of another cluster, or of a topic made anew."""
+    """Raise StatePositionError for a partition of another cluster, or of a recreated topic."""
     if is_other(positions.cluster_id, source.cluster_id):
         raise StatePositionError(
             f"the table holds state of cluster {positions.cluster_id}, {source.input_path} is of "

@@ -165,10 +165,10 @@ def parsed_offsets(offset: Mapping[str, Any]) -> StreamOffsets:
 def new_ends(
     starts: StreamOffsets, found: Mapping[TopicPartition, PartitionEnd], *, fail_on_data_loss: bool
 ) -> StreamOffsets:
-    """Up to where to read of each partition that is there; what is gone is left out.
+    """Return the offset up to which to read each existing partition; missing ones are left out.
 
-    Raises DataLossError, or logs, where a partition is gone, ends before its start, or is not the
-    one that was read so far; or where a new one does not begin at offset 0 (F523).
+    Raises DataLossError, or logs, if a partition is missing, ends before its start, or is not the
+    one that was read so far; or if a new one does not begin at offset 0 (F523).
     """
     for topic, partition in sorted(starts.keys() - found.keys()):
         report_data_loss(

@@ -137,7 +137,7 @@ def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--full-refresh",
             is_flag=True,
-            help="Write the partitions that are read anew, from their first records on.",
+            help="Rewrite the partitions that are read, from their first records on.",
         ),
         click.option(
             "--starting-offsets-out",

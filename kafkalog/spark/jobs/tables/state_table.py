@@ -33,7 +33,7 @@ def planned_state_run(
 ) -> StateRun:
     """Return what the job has to read for a table that may exist. Raises StatePositionError.
 
-    Only Delta tables keep positions; others are written anew.
+    Only Delta tables keep positions; others are rewritten.
     """
     settings = request.settings
     recorded = recorded_state_positions(spark, job.output_dir, settings) if job.is_delta else None

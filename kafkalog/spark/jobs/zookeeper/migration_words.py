@@ -60,7 +60,7 @@ def move_words(
     if totals.expired and "to_kafka" in directions:
         yield (
             f"{counted(totals.expired, 'offset')} would expire as soon as brokers look: their "
-            "znodes are older than --offsets-retention; --commit-time now lets it begin anew"
+            "znodes are older than --offsets-retention; --commit-time now restarts it"
         )
 
 

@@ -72,7 +72,7 @@ def _judging(judgement: Judgement, schema: StructType) -> Callable[[pa.Table], p
 
 
 def judged_rows(rows: Sequence[_Row], judgement: Judgement) -> list[_Row]:
-    """The same for the rows of one group, one at least."""
+    """Judge the rows of one group, at least one."""
     members = Members(rows[0]["zookeeper_members"], rows[0]["kafka_members"])
     kafka_fault = judgement.replicas.fault(rows[0]["offsets_partition"])
     pairs = [_pair(row, kafka_fault) for row in rows]
