@@ -79,7 +79,7 @@ def with_commit_status(
     """Return the commits with expires_ms, when the broker drops the commit, null for never, and
     commit_status, the first of these that holds.
 
-    - no_commit: there is no committed offset
+    - no_commit: it has no committed offset
     - other_partition: the group belongs to another partition of the offsets topic
     - unknown_topic: the input has no such topic
     - deleted_topic: the input shows that the topic was deleted

@@ -53,7 +53,7 @@ class GroupFacts(NamedTuple):
 
 def subscribed_by_all(subscriptions: Iterable[Collection[str] | None]) -> frozenset[str] | None:
     """Return the topics that a group's members subscribe to, None if those of a member are not
-    known, or if there is no member."""
+    known, or without members."""
     topics: set[str] = set()
     has_members = False
     for subscription in subscriptions:

@@ -70,7 +70,7 @@ def _is_ascii(data: ByteArray, begin: int, end: int) -> bool:
 def _place_text(
     data: ByteArray, position: int, end: int, numbers: LongArray, row: int, column: int
 ) -> int:
-    """Note a string with its length in two bytes; return the position behind it, -1 if unsure."""
+    """Note a string with its length in two bytes; return the position after it, -1 if unsure."""
     if position < 0 or position + 2 > end:
         return NO_VALUE
     size = signed_16(data, position)
@@ -87,7 +87,7 @@ def _place_compact_text(
     data: ByteArray, position: int, end: int, numbers: LongArray, row: int, column: int
 ) -> int:
     """Note a string with its length plus one before it, a varint of one or two bytes; return the
-    position behind it, -1 if unsure."""
+    position after it, -1 if unsure."""
     if position >= end:
         return NO_VALUE
     size = int(data[position])

@@ -27,7 +27,7 @@ _FIRST_EPOCH = 0
 
 class AppendPoint(NamedTuple):
     """Where a partition's log ends, the epoch of its last leader, and the format of its last
-    messages, None where it has none; `is_new` where there is no log."""
+    messages, None where it has none; `is_new` without a log."""
 
     offset: int
     leader_epoch: int

@@ -63,12 +63,12 @@ class StatusRows:
         for name in EVENT_KEY:
             column = _without_nulls(batch.column(name))
             changes[1:] |= _flags(pc.not_equal(column.slice(1), column.slice(0, len(column) - 1)))
-        keys = [
+        first_key, last_key = (
             [batch.column(name)[row].as_py() for name in EVENT_KEY]
             for row in (0, batch.num_rows - 1)
-        ]
-        changes[0] = keys[0] != self._last_key
-        self._last_key = keys[1]
+        )
+        changes[0] = first_key != self._last_key
+        self._last_key = last_key
         return changes
 
     def _burrow_columns(

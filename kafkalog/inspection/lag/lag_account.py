@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from kafkalog.inspection.lag.offset_intervals import (
     FIRST_OFFSET,
     FIRST_TYPE,
     PIECE_COUNT,
+    OffsetIntervals,
     RecordKind,
     first_in,
     largest,
@@ -90,6 +92,29 @@ def lag_accounts(
         read_whole |= walk.doubtful
 
 
+class _Ranges(NamedTuple):
+    """The offsets [starts, ends) that are left to read, and where the consumed offsets end."""
+
+    starts: LongArray
+    ends: LongArray
+    consumed_ends: LongArray
+
+    def places(self, found: OffsetIntervals) -> list[LongArray]:
+        """Return the intervals that begin at each of these offsets."""
+        return [np.searchsorted(found.boundaries, offsets, side="right") for offsets in self]
+
+
+class _Records(NamedTuple):
+    """The first record that is left to read, and the time of the last that was consumed; -1 where
+    there is none, and where damage hides which it is."""
+
+    next_offset: LongArray
+    next_timestamp_ms: LongArray
+    timestamp_type: LongArray
+    newest_timestamp_ms: LongArray
+    consumed_timestamp_ms: LongArray
+
+
 def _accounts(
     walk: LagWalk, committed: LongArray, bounds: LagBounds, *, read_committed: bool
 ) -> LagAccounts:
@@ -97,32 +122,12 @@ def _accounts(
     starts = np.maximum(committed, start)
     ends = np.maximum(np.minimum(high_watermark, bounds.last_stable_offset), starts)
     # What a reader of committed records has consumed ends at the last stable offset as well.
-    consumed_ends = np.minimum(starts, bounds.last_stable_offset)
+    ranges = _Ranges(starts, ends, np.minimum(starts, bounds.last_stable_offset))
     committed_end = int(bounds.last_stable_offset.max(initial=0)) if read_committed else None
-    found = walk.intervals(start, (starts, ends, consumed_ends), committed_end)
-    first, last, consumed_last = (
-        np.searchsorted(found.boundaries, offsets, side="right")
-        for offsets in (starts, ends, consumed_ends)
-    )
+    found = walk.intervals(start, ranges, committed_end)
+    first, last, _ = ranges.places(found)
     readable, control, aborted = (sums(found.counts[kind], first, last) for kind in RecordKind)
     damaged = walk.damaged_between(starts, ends)
-    is_held = found.first[:, PIECE_COUNT] > 0
-    next_piece = first_in(is_held, first, last)
-    log_begin = np.full(len(first), np.searchsorted(found.boundaries, start, side="right"))
-    consumed_piece = np.where(
-        committed > start, last_in(is_held, log_begin, consumed_last), NO_VALUE
-    )
-    walk.decode_pieces(found, next_piece, consumed_piece)
-    following, consumed = found.first[next_piece], found.last[consumed_piece]
-    has_next = (next_piece >= 0) & (walk.damaged_between(starts, following[:, FIRST_OFFSET]) == 0)
-    after_consumed = consumed[:, FINAL_OFFSET] + 1
-    has_consumed = (consumed_piece >= 0) & (
-        walk.damaged_between(after_consumed, consumed_ends) == 0
-    )
-
-    def of_next(values: LongArray) -> LongArray:
-        return np.where(has_next, values, NO_VALUE)
-
     below_tiered = np.minimum(bounds.earliest_offset, high_watermark)
     below_local = np.minimum(start, high_watermark)
     return LagAccounts(
@@ -140,11 +145,39 @@ def _accounts(
         in_tiered_storage=np.maximum(below_local - np.maximum(committed, below_tiered), 0),
         damaged=damaged,
         ahead_of_log=np.maximum(committed - high_watermark, 0),
+        **_records(walk, found, ranges, start, committed > start)._asdict(),
+        is_before_log=bounds.is_before_log,
+        work=walk.work,
+    )
+
+
+def _records(
+    walk: LagWalk,
+    found: OffsetIntervals,
+    ranges: _Ranges,
+    start: int,
+    has_consumed: BoolArray,
+) -> _Records:
+    """Return the records on both sides of the committed offsets; `start` is the log's."""
+    first, last, consumed_last = ranges.places(found)
+    is_held = found.first[:, PIECE_COUNT] > 0
+    next_piece = first_in(is_held, first, last)
+    log_begin = np.full(len(first), np.searchsorted(found.boundaries, start, side="right"))
+    consumed_piece = np.where(has_consumed, last_in(is_held, log_begin, consumed_last), NO_VALUE)
+    walk.decode_pieces(found, next_piece, consumed_piece)
+    following, consumed = found.first[next_piece], found.last[consumed_piece]
+    hidden = walk.damaged_between(ranges.starts, following[:, FIRST_OFFSET])
+    has_next = (next_piece >= 0) & (hidden == 0)
+    hidden = walk.damaged_between(consumed[:, FINAL_OFFSET] + 1, ranges.consumed_ends)
+    is_known = (consumed_piece >= 0) & (hidden == 0)
+
+    def of_next(values: LongArray) -> LongArray:
+        return np.where(has_next, values, NO_VALUE)
+
+    return _Records(
         next_offset=of_next(following[:, FIRST_OFFSET]),
         next_timestamp_ms=of_next(following[:, FIRST_MS]),
         timestamp_type=of_next(following[:, FIRST_TYPE]),
         newest_timestamp_ms=of_next(largest(found.newest_ms, first, last)),
-        consumed_timestamp_ms=np.where(has_consumed, consumed[:, FINAL_MS], NO_VALUE),
-        is_before_log=bounds.is_before_log,
-        work=walk.work,
+        consumed_timestamp_ms=np.where(is_known, consumed[:, FINAL_MS], NO_VALUE),
     )

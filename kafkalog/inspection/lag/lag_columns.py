@@ -49,7 +49,7 @@ def with_accounts(
     does not have it.
 
     Rows have `committed_offset`, and the time they are about in a column `at`, in milliseconds;
-    without it that is now, `now_ms`. The columns are null where there is no log, and where it
+    without it that is now, `now_ms`. The columns are null without a log, and where it
     begins later than the time; of rows without a committed offset all but those about the log.
     """
     moments = None if at is None else _numbers(rows, at)

@@ -40,7 +40,7 @@ def with_lag(
 
     `at` names a column with the time, in milliseconds, that a row is about; without it that is
     `now_ms`, the present. Records with timestamps after `now_ms` come from wrong clocks. Account
-    columns are null where there is no log, and where it begins later than the time; of rows
+    columns are null without a log, and where it begins later than the time; of rows
     without a committed offset all but those about the log.
     """
     table = spark_schema("consumer_lag")
