@@ -40,7 +40,7 @@ def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode
         def view(name: str) -> DataFrame:
             reader = every_topic(spark, name, job.mode).option("shutdown", shutdown)
             reader = reader.option("indexIntervalBytes", index_interval_bytes)
-            return reader.option("nowMs", time.time_ns() // 1_000_000).load(inputs)
+            return reader.option("asOf", time.time_ns() // 1_000_000).load(inputs)
 
         rows = view("recovery_plan").collect()
         totals = RecoveryTotals.of(row.asDict() for row in rows)

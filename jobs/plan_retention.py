@@ -41,7 +41,7 @@ def main(
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session("kafkalog plan-retention", with_delta=job.is_delta) as spark:
         reader = every_topic(spark, "retention_plan", job.mode).options(**config)
-        plan = retention_plan(reader.option("nowMs", as_of).load(inputs)).persist()
+        plan = retention_plan(reader.option("asOf", as_of).load(inputs)).persist()
         path = replace_rows(plan, job.output_dir, "retention_plan", job.table_format, inputs)
         totals = topic_totals(plan).persist()
         if job.show:

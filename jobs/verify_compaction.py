@@ -48,7 +48,7 @@ def main(
     if before is not None:
         find_partitions([before], strict=job.mode == "FAILFAST")
     with job_session("kafkalog verify-compaction", with_delta=job.is_delta) as spark:
-        reader = every_topic(spark, "compaction_report", job.mode).option("nowMs", as_of)
+        reader = every_topic(spark, "compaction_report", job.mode).option("asOf", as_of)
         reader = reader if before is None else reader.option("before", before)
         report = reader.options(**config).load(inputs).persist()
         findings = compaction_findings(report)

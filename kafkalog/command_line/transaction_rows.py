@@ -85,7 +85,7 @@ def transaction_rows(
     def rows(
         view: str, columns: tuple[str, ...], found: list[PartitionLog]
     ) -> list[TransactionRow]:
-        options = view_options(log_dirs, view, nowMs=str(at_ms))
+        options = view_options(log_dirs, view, asOf=str(at_ms))
         return list(reduced_view(options, columns, plain_rows, processes=processes, found=found))
 
     stable_offsets = rows("stable_offsets", _STABLE_COLUMNS, logs)

@@ -190,7 +190,7 @@ def _transactions(
 def _retention(
     spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
 ) -> RetentionSection:
-    view = _view(spark, asked, "retention_plan", nowMs=asked.at_ms, **asked.config)
+    view = _view(spark, asked, "retention_plan", asOf=asked.at_ms, **asked.config)
     plan = retention_plan(view).persist()
     return RetentionSection(
         retention_times(plan, topics).collect(), blocked_topics(plan).limit(TOPICS).collect()

@@ -16,6 +16,7 @@ from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
     Paths,
+    Time,
     Timestamps,
     Topics,
     option_texts,
@@ -50,6 +51,7 @@ def read(
     topics: Topics | None = None,
     offsets: OffsetsGiven | None = None,
     timestamps: Timestamps | None = None,
+    as_of: Time | None = None,
     **options: OptionValue,
 ) -> DataFrame:
     """Return Kafka's log directories as a DataFrame, as `spark.read.format("kafkalog")` does, with
@@ -59,14 +61,20 @@ def read(
     partitions. `offsets` is a range, from and until, with the end not included and None for no
     bound: `(10, None)` for each of the partitions that `topics` names, or `{"orders": {0: (10,
     20)}}` for certain partitions. `timestamps` is a range of record times, likewise from and until:
-    datetimes with a time zone, or milliseconds since 1970. Any other keyword is an option of the
-    source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
+    datetimes with a time zone, or milliseconds since 1970. `as_of` is the time of views such as
+    `retention_plan`: one of these, or text such as "2026-11-21T12:00:00Z". Any other keyword is an
+    option of the source by its own name, such as `mode="PERMISSIVE"` (docs/options.md).
 
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised by Spark when it reads.
     """
     given = source_options(
-        columns=columns, topics=topics, offsets=offsets, timestamps=timestamps, **options
+        columns=columns,
+        topics=topics,
+        offsets=offsets,
+        timestamps=timestamps,
+        as_of=as_of,
+        **options,
     )
     paths = path_texts(path)
     refuse_early(paths, given)

@@ -62,7 +62,7 @@ def transaction_views(
     """Read the views of all partitions under the log directories, internal topics included."""
 
     def view(name: str) -> DataFrame:
-        return every_topic(spark, name, mode).option("nowMs", at_ms).load(list(log_dirs))
+        return every_topic(spark, name, mode).option("asOf", at_ms).load(list(log_dirs))
 
     found = find_partitions(log_dirs, strict=False)
     has_states = any(log.topic == TRANSACTION_STATE for log in found)

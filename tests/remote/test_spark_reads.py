@@ -49,7 +49,7 @@ def test_every_view_has_the_rows_that_it_has_of_a_disk(
     spark: SparkSession, store: Store, view: View
 ) -> None:
     """F540: the process of the tests' session knows nothing of the store, all is in the options."""
-    remote, local = both(spark, store, view=view.value, mode="PERMISSIVE", nowMs=1795309918000)
+    remote, local = both(spark, store, view=view.value, mode="PERMISSIVE", asOf=1795309918000)
     assert remote == local
 
 

@@ -102,7 +102,7 @@ def recover(
     asked = {
         "shutdown": shutdown,
         "indexIntervalBytes": str(index_interval_bytes),
-        "nowMs": str(time.time_ns() // 1_000_000),
+        "asOf": str(time.time_ns() // 1_000_000),
     }
     names = tuple(field["name"] for field in table_fields(table))
     rows = _rows(paths, logs, table, names, asked, processes)

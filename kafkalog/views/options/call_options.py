@@ -14,6 +14,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Topics = str | Sequence[str] | Mapping[str, Iterable[int]]
 OffsetLimits = tuple[int | None, int | None]
 OffsetsGiven = OffsetLimits | Mapping[str, Mapping[int, OffsetLimits]]
+Time = datetime | int | str
 Timestamps = tuple[datetime | int | None, datetime | int | None]
 OptionValue = str | int | bool
 
@@ -33,6 +34,7 @@ def source_options(
     topics: Topics | None = None,
     offsets: OffsetsGiven | None = None,
     timestamps: Timestamps | None = None,
+    as_of: Time | None = None,
     **options: OptionValue,
 ) -> dict[str, str]:
     """Return the values as options of the source. Raises OptionError if there is no such option."""
@@ -43,11 +45,13 @@ def source_options(
         given |= _topics(topics)
     if offsets is not None:
         given |= _offsets(offsets, topics)
+    if as_of is not None:
+        given["asOf"] = as_of if isinstance(as_of, str) else str(_milliseconds("as_of", as_of))
     if timestamps is not None:
         names = ("fromTimestamp", "untilTimestamp")
         for name, time in zip(names, timestamps, strict=True):
             if time is not None:
-                given[name] = str(_milliseconds(time))
+                given[name] = str(_milliseconds("timestamps", time))
     return given
 
 
@@ -87,11 +91,11 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
     return given
 
 
-def _milliseconds(time: datetime | int) -> int:
+def _milliseconds(name: str, time: datetime | int) -> int:
     """Return the first whole millisecond that is not before a time."""
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:
         allowed = "a time with its time zone, such as datetime(2026, 1, 1, tzinfo=UTC)"
-        raise OptionError("timestamps", time, allowed)
+        raise OptionError(name, time, allowed)
     return -((_EPOCH - time) // timedelta(milliseconds=1))

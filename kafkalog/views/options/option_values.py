@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kafkalog.errors import OptionError
 from kafkalog.storage.files.storage_settings import PREFIX as STORAGE_PREFIX
-from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms
+from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, time_ms
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -66,6 +66,19 @@ class OptionValues:
         if not re.fullmatch(r"[0-9]{1,19}", value.strip()) or not 1 <= int(value) <= largest:
             raise OptionError(name, value, f"a whole number from 1 to {largest}")
         return int(value)
+
+    def time_ms(self, name: str, *, default: int) -> int:
+        """Return the value of an option that is a time after 1970, in milliseconds."""
+        value = self._values.get(name)
+        if value is None:
+            return default
+        try:
+            found = time_ms(value.strip())
+        except ValueError as error:
+            raise OptionError(name, value, f"a time: {error}") from None
+        if found < 1:
+            raise OptionError(name, value, "a time after 1970")
+        return found
 
     def duration_ms(self, name: str, *, default: int) -> int:
         """Return the value of an option that is a duration in Spark's form, such as 15m, in

@@ -116,7 +116,7 @@ class ReadOptions:
     max_records_per_partition: int | None
     shutdown: Shutdown
     index_interval_bytes: int
-    now_ms: int
+    as_of_ms: int
     server_properties: str | None
     topic_config: str | None
     show_secrets: bool
@@ -127,7 +127,7 @@ class ReadOptions:
 
 _PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
-_NOW = "nowMs"
+_AS_OF = "asOf"
 _BEFORE = "before"
 _DROP_PAGE_CACHE = "dropPageCache"
 _MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
@@ -160,7 +160,7 @@ OPTION_NAMES = (
     "maxPartitionBytes",
     "shutdown",
     "indexIntervalBytes",
-    _NOW,
+    _AS_OF,
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
     "showSecrets",
@@ -194,8 +194,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     most_records = options.number(_MAX_RECORDS, default=2**63 - 1)
     if view not in SPLIT_VIEWS and options.text(_MAX_RECORDS) is not None:
         unused.append(_MAX_RECORDS)
-    if view in _AT_A_TIME and options.text(_NOW) is None:
-        raise OptionError(_NOW, "nothing", "the time of the plan, in milliseconds since 1970")
+    if view in _AT_A_TIME and options.text(_AS_OF) is None:
+        raise OptionError(_AS_OF, "nothing", "the time of the plan, such as 2026-11-21T12:00:00Z")
     return ReadOptions(
         paths=options.paths(_PATHS_ALLOWED),
         view=view,
@@ -217,7 +217,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         max_records_per_partition=None if options.text(_MAX_RECORDS) is None else most_records,
         shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
         index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
-        now_ms=options.number(_NOW, default=0),
+        as_of_ms=options.time_ms(_AS_OF, default=0),
         server_properties=options.text(SERVER_PROPERTIES),
         topic_config=options.text(TOPIC_CONFIG),
         show_secrets=options.flag("showSecrets", default=False),

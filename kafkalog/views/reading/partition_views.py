@@ -99,17 +99,17 @@ def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySetti
         is_clean_shutdown=is_clean,
         recovery_point=log_dir.recovery_points.get(key, 0) if key else 0,
         log_start_offset=log.log_start,
-        now_ms=options.now_ms,
+        now_ms=options.as_of_ms,
         index_interval_bytes=options.index_interval_bytes,
     )
 
 
 def _retention_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
-    yield from retention_rows(read.log, read.retention, options.now_ms)
+    yield from retention_rows(read.log, read.retention, options.as_of_ms)
 
 
 def _compaction_report(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
-    yield from compaction_rows(read.log, read.compaction, options.now_ms, read.before)
+    yield from compaction_rows(read.log, read.compaction, options.as_of_ms, read.before)
 
 
 def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRow]:
@@ -120,7 +120,7 @@ def _transactions(read: PartitionRead, options: ReadOptions) -> Iterator[TableRo
             raise damage
         passed.add(f"{damage}; transactions may end, or have batches, there")
 
-    yield from view_transaction_rows(read.log, options.now_ms, on_damage)
+    yield from view_transaction_rows(read.log, options.as_of_ms, on_damage)
     passed.summarise(f"{read.log.name}: {passed.count} damaged places in all")
 
 

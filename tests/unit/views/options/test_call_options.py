@@ -49,6 +49,8 @@ NEW_YEAR_MS = 1_767_225_600_000
             },
         ),
         ({"timestamps": (5, None)}, {"fromTimestamp": "5"}),
+        ({"as_of": NEW_YEAR}, {"asOf": f"{NEW_YEAR_MS}"}),
+        ({"as_of": "2026-01-01"}, {"asOf": "2026-01-01"}),
         (
             {"timestamps": (NEW_YEAR, NEW_YEAR + timedelta(microseconds=1))},
             {"fromTimestamp": f"{NEW_YEAR_MS}", "untilTimestamp": f"{NEW_YEAR_MS + 1}"},

@@ -171,3 +171,21 @@ def test_a_duration_is_written_as_spark_writes_it(value: str, expected_ms: int) 
 def test_any_other_duration_is_an_error_naming_the_option(value: str) -> None:
     with pytest.raises(OptionError, match=r"option someTime: got .*500ms, 30s, 15m, 2h or 1d"):
         values(someTime=value).duration_ms("someTime", default=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("5", 5),
+        (" 1767225600000 ", 1_767_225_600_000),
+        ("2026-01-01T01:00+01:00", 1_767_225_600_000),
+    ],
+)
+def test_a_time_is_a_date_or_milliseconds(text: str, milliseconds: int) -> None:
+    assert values(someTime=text).time_ms("someTime", default=0) == milliseconds
+
+
+@pytest.mark.parametrize("text", ["soon", "", "0", "1969-12-31"])
+def test_a_time_that_cannot_be_read_or_is_before_1970_is_an_error(text: str) -> None:
+    with pytest.raises(OptionError, match="option someTime: got"):
+        values(someTime=text).time_ms("someTime", default=0)
