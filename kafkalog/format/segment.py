@@ -196,12 +196,9 @@ class _Account:
             can_follow = following > conflicting.last_offset
             if can_follow != (following > pending.last_offset):
                 return can_follow
-            follows_on = (
-                following == pending.last_offset + 1,
-                following == conflicting.last_offset + 1,
-            )
-            if follows_on[0] != follows_on[1]:
-                return follows_on[1]
+            follows_on = following == conflicting.last_offset + 1
+            if follows_on != (following == pending.last_offset + 1):
+                return follows_on
         if pending.base_offset == self.bounds.expected:
             return False
         room = conflicting.base_offset - self.bounds.expected
