@@ -37,7 +37,6 @@ NOT_REVISED: tuple[str, ...] = (
     "docs/decisions",
     "kafkalog/analysis",
     "kafkalog/columns",
-    "kafkalog/command_line",
     "kafkalog/coordination",
     "kafkalog/inspection",
     "kafkalog/report",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -48,7 +49,7 @@ counts. A partition without an offset for the time has no line, as with kafka-ge
 Examples:
   kafkalog get-offsets /var/lib/kafka/data
   kafkalog get-offsets /var/lib/kafka/data --time earliest --exclude-internal-topics
-  kafkalog get-offsets /var/lib/kafka/data --time 2026-11-21T12:00:00Z --topic-pattern 'shop.*'
+  kafkalog get-offsets /var/lib/kafka/data --time 2026-11-21T12:00:00Z --topic-pattern '^shop'
   kafkalog get-offsets /var/lib/kafka/data --topic-partitions 'orders:0-2,clicks:5'
 """
 
@@ -66,7 +67,7 @@ Examples:
     f"{TIMES_ALLOWED}.",
 )
 @topic_option()
-@topic_pattern_option("Only topics whose whole name matches this regular expression.")
+@topic_pattern_option()
 @partition_option()
 @click.option(
     "--topic-partitions",
@@ -157,7 +158,7 @@ def _tell_absent(
 
 
 def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
-    """The row of a partition, if it has one, and what is known to be lost behind its end."""
+    """Yield the row of a partition, if it has one, and what is known to be lost after its end."""
     from kafkalog.columns.batches.fault_details import lost_end
     from kafkalog.inspection.logs.log_offsets import log_end_offset
 
@@ -211,7 +212,7 @@ def _question(text: str) -> tuple[_Question, bool]:
 
 
 def _on_disk(log: PartitionLog) -> PartitionLog | None:
-    """The log without what is in tiered storage; None where nothing of it is on a disk."""
+    """Return the log without its tiered segments, None if no segment is on a disk."""
     if log.tiered_topic_id is None:
         return log
     segments = tuple(segment for segment in log.segments if not segment.is_cut)
@@ -224,7 +225,7 @@ def _offset_for_time(replicas: ReplicaSet, timestamp_ms: int) -> int | None:
 
     start = earliest_local_offset(replicas.best)
     offset = offset_for_time_in_replicas(replicas, start, timestamp_ms)
-    # What is not on all replicas no consumer can fetch.
+    # Consumers cannot fetch records that are not on all replicas.
     is_there = offset is not None and offset < latest_offset(replicas.best)
     return offset if is_there else None
 
@@ -235,7 +236,7 @@ def _choice(
     partitions: Sequence[int],
     topic_partitions: str | None,
 ) -> Callable[[tuple[str, int]], bool]:
-    from kafkalog.command_line.topic_partitions import chosen_by_patterns, topic_pattern
+    from kafkalog.command_line.topic_partitions import chosen_by_patterns
     from kafkalog.storage.partition_log import is_selected
 
     given = {"--topic": topics, "--topic-pattern": pattern, "--partition": partitions}
@@ -246,22 +247,21 @@ def _choice(
         return chosen_by_patterns("--topic-partitions", topic_partitions)
     if topics and pattern:
         raise ConflictingOptionsError("--topic-pattern", "--topic")
-    matcher = topic_pattern("--topic-pattern", pattern) if pattern else None
+    is_named = re.compile(pattern or "").search
 
     def is_chosen(key: tuple[str, int]) -> bool:
-        is_matched = matcher is None or matcher.matches(key[0])
-        return is_matched and is_selected(*key, topics, partitions)
+        return is_named(key[0]) is not None and is_selected(*key, topics, partitions)
 
     return is_chosen
 
 
 def _logs(paths: Sequence[str], *, is_tiered: bool) -> list[PartitionLog]:
-    """The logs on disks, or those in tiered storage."""
+    """Return the logs on disks, or those in tiered storage."""
     from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.reading.oldest_log import is_oldest_layout
 
     if is_tiered:
-        # By itself: a log's own directory goes on where its tiered storage ends.
+        # Each path by itself: a log's own directory continues where its tiered storage ends.
         found = [log for path in paths for log in find_partitions([path], strict=False)]
         return [log for log in found if log.tiered_topic_id is not None]
     found = find_partitions(paths, strict=False)
