@@ -80,7 +80,8 @@ class Offsets(click.ParamType[GivenOffsets]):
         if isinstance(value, GivenOffsets):
             return value
         found = _OFFSETS.fullmatch(value)
-        if found is None or not (found["first"] or found["end"]):
+        is_whole = found is not None and bool(found["place"] and found["colon"])
+        if found is None or not (found["first"] or found["end"] or is_whole):
             allowed = "FROM:UNTIL, FROM:, :UNTIL or one offset, or TOPIC-PARTITION= and one of them"
             self.fail(f"{value!r} is not {allowed}", param, ctx)
         first = int(found["first"]) if found["first"] else None

@@ -28,6 +28,7 @@ from kafkalog.views.options.click_options import (
         ("orders-0=10:20", GivenOffsets(("orders", 0), 10, 20)),
         ("orders-eu-12=:0", GivenOffsets(("orders-eu", 12), None, 0)),
         ("orders-0=5:5", GivenOffsets(("orders", 0), 5, 5)),
+        ("orders-0=:", GivenOffsets(("orders", 0), None, None)),
     ],
 )
 def test_offsets_are_a_range_of_one_partition_or_of_all(text: str, expected: GivenOffsets) -> None:
