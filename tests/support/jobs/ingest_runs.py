@@ -17,7 +17,8 @@ COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type", "ke
 
 def run_ingest(*log_dirs: Path, output: Path, arguments: str = "") -> int:
     """The job in this process, in the tests' session."""
-    given = ["--output-dir", str(output), "--show", "0", *arguments.split()]
+    given = ["--output-dir", str(output), *arguments.split()]
+    given += [] if "--show" in given else ["--show", "0"]
     return main([*map(str, log_dirs), *given])
 
 

@@ -17,7 +17,8 @@ State = dict[tuple[str, int, bytes], tuple[int, bytes | None]]
 
 def run_state(*log_dirs: Path, output: Path, arguments: str = "--format parquet") -> int:
     """The job in this process, in the tests' session."""
-    given = ["--output-dir", str(output), "--show", "0", *arguments.split()]
+    given = ["--output-dir", str(output), *arguments.split()]
+    given += [] if "--show" in given else ["--show", "0"]
     return main([*map(str, log_dirs), *given])
 
 
