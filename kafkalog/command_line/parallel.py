@@ -39,11 +39,11 @@ def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )(function)
 
 
-def processes_for(total_bytes: int, asked: int | None) -> int:
+def processes_for(total_bytes: int, requested: int | None) -> int:
     """Return how many processes read this many bytes: those requested, else one per 16 MiB or part
     of it, on as many cores as there are. To start one takes as long as to read some MiB."""
-    if asked is not None:
-        return asked
+    if requested is not None:
+        return requested
     useful = -(-total_bytes // _BYTES_PER_PROCESS)
     return max(1, min(useful, len(os.sched_getaffinity(0))))
 

@@ -20,7 +20,7 @@ _MOST_WAITING = 32
 # The most items per process that are begun ahead of the one whose turn it is.
 _MOST_AHEAD = 2
 # A result, or an error, or that nothing more comes of the item.
-_Told = tuple[_Result | None, Exception | None, bool]
+_Message = tuple[_Result | None, Exception | None, bool]
 _fork = multiprocessing.get_context("fork")
 
 
@@ -68,7 +68,7 @@ class WorkerPool(Generic[_Item, _Result]):
         self._gives_turns = gives_turns
         self._given = 0  # items that a process has begun
         self._turn = 0
-        self._waiting: dict[int, deque[_Told[_Result]]] = {}
+        self._waiting: dict[int, deque[_Message[_Result]]] = {}
         self._working: dict[Connection, int] = {}
         self._idle: list[Connection] = []
         self._processes: dict[Connection, ForkProcess] = {}
@@ -131,13 +131,13 @@ class WorkerPool(Generic[_Item, _Result]):
         self._give()
 
     def _take(self, connection: Connection) -> None:
-        told: _Told[_Result]
+        message: _Message[_Result]
         try:
-            told = connection.recv()
+            message = connection.recv()
         except (EOFError, ConnectionResetError):
-            told = None, self._ended(connection), False  # what was sent before comes first
-        _, error, is_last = told
-        self._waiting[self._working[connection]].append(told)
+            message = None, self._ended(connection), False  # what was sent before comes first
+        _, error, is_last = message
+        self._waiting[self._working[connection]].append(message)
         if is_last or error is not None:
             del self._working[connection]
         if is_last:
@@ -175,13 +175,13 @@ def _live(
         other.close()
     try:
         while True:
-            for told in _told(work(items[connection.recv()], Turn(connection))):
-                connection.send(told)
+            for message in _messages(work(items[connection.recv()], Turn(connection))):
+                connection.send(message)
     except (EOFError, BrokenPipeError):
         return  # the first process has ended
 
 
-def _told(results: Iterable[_Result]) -> Iterator[_Told[_Result]]:
+def _messages(results: Iterable[_Result]) -> Iterator[_Message[_Result]]:
     try:
         for result in results:
             yield result, None, False

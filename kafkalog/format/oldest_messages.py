@@ -168,12 +168,3 @@ def _decompressed(entry: OldestEntry, limit: int) -> bytes:
 
 def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
     return CorruptDataError(fault.label, detail, position=position)
-
-
-def write_entry(
-    payload: bytes, magic: int = 1, compression: CompressionType = CompressionType.NONE
-) -> bytes:
-    """An entry with this payload, which is taken as it is."""
-    attributes = bytes([compression]) if magic else b""
-    message = bytes([magic]) + attributes + _CRC.pack(crc32(payload)) + payload
-    return _LENGTH.pack(len(message)) + message

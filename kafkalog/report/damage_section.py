@@ -78,8 +78,8 @@ def damage_section(damage: DamageSection) -> Section:
     left = damage.totals.partitions - len(damage.logs)
     if left:
         others = damage.totals.damaged_partitions - sum(row.errors > 0 for row in damage.logs)
-        told = f"{others:,}" if others else "none"
-        parts.append(paragraph(f"{counted(left, 'partition')} more, {told} of them damaged."))
+        words = f"{others:,}" if others else "none"
+        parts.append(paragraph(f"{counted(left, 'partition')} more, {words} of them damaged."))
     return Section(section("damage", "Damage map", *parts), {})
 
 

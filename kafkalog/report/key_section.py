@@ -85,11 +85,11 @@ def _shares(rows: list[Row]) -> Figure:
 
 def _table(rows: list[Row], shown: Callable[[str], str]) -> Markup:
     def frequent(row: Row) -> str:
-        told = (
+        words = (
             element("span", element("code", shown(each["item"])), f" {each['count']:,}")
             for each in row.top_keys[:_LISTED_KEYS]
         )
-        return element("span", *told, class_="keys")
+        return element("span", *words, class_="keys")
 
     heads = ("Topic", "Records", "With key", "Keys", "Tombstones", "Most frequent")
     return table(

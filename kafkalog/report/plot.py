@@ -77,7 +77,7 @@ def series_over_stretches(
 
 def bytes_series(name: str, values: Sequence[int], unit: int, texts: Sequence[str]) -> Series:
     """Bytes as a figure has them, in a unit."""
-    told = [
+    words = [
         f"{text}<br>{name}: {size_text(value)}" for text, value in zip(texts, values, strict=True)
     ]
-    return Series(name, [value / unit for value in values], told, name == OTHERS)
+    return Series(name, [value / unit for value in values], words, name == OTHERS)

@@ -72,44 +72,44 @@ class ReportRequest:
     absent: Sequence[str] = ()
 
 
-def read_report(spark: SparkSession, asked: ReportRequest) -> Report:
+def read_report(spark: SparkSession, request: ReportRequest) -> Report:
     """The rows of a report. Raises OptionError for log directories of several clusters, and what
     the views raise."""
-    segments = _view(spark, asked, "segments").persist()
+    segments = _view(spark, request, "segments").persist()
     storage = _storage(segments)
     clusters = sorted({row.cluster_id for row in storage.owners if row.cluster_id is not None})
     if len(clusters) > 1:
         raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
     topics = [row.topic for row in storage.topics]
-    batches = _batches(_view(spark, asked, "batches"), longest_copies(segments), topics)
+    batches = _batches(_view(spark, request, "batches"), longest_copies(segments), topics)
     return Report(
         __version__,
-        asked.at_ms,
-        asked.log_dirs,
+        request.at_ms,
+        request.log_dirs,
         storage,
         batches,
-        _keys(spark, asked, topics),
-        _damage(_view(spark, asked, "byte_ranges")),
-        read_groups(spark, asked.log_dirs, asked.mode, batches.latest_ms, asked.at_ms),
-        _transactions(spark, asked, topics),
-        _retention(spark, asked, topics),
-        asked.absent,
+        _keys(spark, request, topics),
+        _damage(_view(spark, request, "byte_ranges")),
+        read_groups(spark, request.log_dirs, request.mode, batches.latest_ms, request.at_ms),
+        _transactions(spark, request, topics),
+        _retention(spark, request, topics),
+        request.absent,
     )
 
 
 def _view(
     spark: SparkSession,
-    asked: ReportRequest,
+    request: ReportRequest,
     name: str,
     topics: str | None = "*",
     **options: object,
 ) -> DataFrame:
-    reader = spark.read.format("kafkalog").option("view", name).option("mode", asked.mode)
+    reader = spark.read.format("kafkalog").option("view", name).option("mode", request.mode)
     if topics is not None:
         reader = reader.option("subscribe", topics)
     for option, value in options.items():
         reader = reader.option(option, str(value))
-    return reader.load(list(asked.log_dirs))
+    return reader.load(list(request.log_dirs))
 
 
 def _one(frame: DataFrame) -> Row:
@@ -147,10 +147,10 @@ def _batches(
     )
 
 
-def _keys(spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]) -> KeysSection:
-    records = _view(spark, asked, "records", None, columns=",".join(SKEW_COLUMNS))
-    found = key_totals(records, topics, shows_keys=asked.shows_keys)
-    return KeysSection(found.collect(), asked.shows_keys)
+def _keys(spark: SparkSession, request: ReportRequest, topics: Sequence[str | None]) -> KeysSection:
+    records = _view(spark, request, "records", None, columns=",".join(SKEW_COLUMNS))
+    found = key_totals(records, topics, shows_keys=request.shows_keys)
+    return KeysSection(found.collect(), request.shows_keys)
 
 
 def _damage(byte_ranges: DataFrame) -> DamageSection:
@@ -173,11 +173,11 @@ def _damage(byte_ranges: DataFrame) -> DamageSection:
 
 
 def _transactions(
-    spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
+    spark: SparkSession, request: ReportRequest, topics: Sequence[str | None]
 ) -> TransactionsSection:
-    views = transaction_views(spark, asked.log_dirs, mode=asked.mode, at_ms=asked.at_ms)
+    views = transaction_views(spark, request.log_dirs, mode=request.mode, at_ms=request.at_ms)
     stable = stable_offset_table(views.stable_offsets).persist()
-    rule = OpenTransactionRule(asked.at_ms, LONGEST_TRANSACTION_MS, views.incomplete)
+    rule = OpenTransactionRule(request.at_ms, LONGEST_TRANSACTION_MS, views.incomplete)
     found = transactions_with_states(views.transactions, stable, views.states)
     report = judged_transactions(found, rule).persist()
     return TransactionsSection(
@@ -188,9 +188,9 @@ def _transactions(
 
 
 def _retention(
-    spark: SparkSession, asked: ReportRequest, topics: Sequence[str | None]
+    spark: SparkSession, request: ReportRequest, topics: Sequence[str | None]
 ) -> RetentionSection:
-    view = _view(spark, asked, "retention_plan", asOf=asked.at_ms, **asked.config)
+    view = _view(spark, request, "retention_plan", asOf=request.at_ms, **request.config)
     plan = retention_plan(view).persist()
     return RetentionSection(
         retention_times(plan, topics).collect(), blocked_topics(plan).limit(TOPICS).collect()

@@ -129,10 +129,10 @@ def _outside(rows: Rows, grid: TimeGrid) -> str:
         (sum(row.batches for row in rows if row.stretch == stretch), words)
         for stretch, words in ((-1, "earlier times or none"), (grid.stretches, "later times"))
     ]
-    told = " and ".join(
+    words = " and ".join(
         f"{counted(count, 'batch')} of {words}" for count, words in outside if count
     )
-    return f"Not in the plots over time: {told}." if told else ""
+    return f"Not in the plots over time: {words}." if words else ""
 
 
 def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:

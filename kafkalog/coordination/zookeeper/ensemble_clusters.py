@@ -81,11 +81,11 @@ def _only(clusters: Sequence[EnsembleCluster]) -> EnsembleCluster:
     """The one that there is."""
     places = {each.chroot for each in clusters}
     if len(places) > 1:
-        told = ", ".join(sorted(place or "/" for place in places))
-        raise OptionError("--chroot", None, f"one of the clusters: {told}")
+        words = ", ".join(sorted(place or "/" for place in places))
+        raise OptionError("--chroot", None, f"one of the clusters: {words}")
     if len(clusters) > 1:
-        told = "; ".join(sorted(f"{_name(each)} in {each.input_path}" for each in clusters))
-        raise OptionError("--zookeeper", told, "data directories of one ensemble")
+        words = "; ".join(sorted(f"{_name(each)} in {each.input_path}" for each in clusters))
+        raise OptionError("--zookeeper", words, "data directories of one ensemble")
     return clusters[0]
 
 

@@ -11,7 +11,7 @@ from kafkalog.coordination.zookeeper.consumer_znodes import broker_partition
 from kafkalog.coordination.zookeeper.found_cluster import broker_place, found_consumer
 from kafkalog.coordination.zookeeper.kafka_directories import BROKER_REGISTRY, kafka_rows
 from kafkalog.coordination.zookeeper.partition_assignment import ConsumedPartition
-from kafkalog.coordination.zookeeper.registration import Cause, RegistryChange, groups_set_off
+from kafkalog.coordination.zookeeper.registration import Cause, RegistryChange, triggered_groups
 from kafkalog.coordination.zookeeper.topic_filters import Subscription
 from kafkalog.coordination.zookeeper.znode_paths import PathTemplate
 
@@ -107,7 +107,7 @@ class OwnershipReplay:
         if cause is None:
             return
         trigger = Trigger(cause.cause, cause.name, Moment(change.zxid, change.time_ms))
-        for group_id in groups_set_off(cause, self._groups):
+        for group_id in triggered_groups(cause, self._groups):
             if change.zxid is not None:
                 self._triggers[group_id] = trigger
             else:  # what set the group off last is not known any more

@@ -77,7 +77,7 @@ def registration_steps(
     yield Step(Action.REBALANCE, f"/consumers/{group_id}")
 
 
-def groups_set_off(change: RegistryChange, groups: Groups) -> set[str]:
+def triggered_groups(change: RegistryChange, groups: Groups) -> set[str]:
     """Return the groups that rebalance because of a change: of a member its own, of a broker all,
     of a topic those that have it by a filter, of its partitions those that consume it."""
     if change.cause in (Cause.MEMBER_JOINED, Cause.MEMBER_LEFT):

@@ -10,8 +10,8 @@ from kafkalog.coordination.zookeeper.registration import (
     Cause,
     RegistryChange,
     Step,
-    groups_set_off,
     registration_steps,
+    triggered_groups,
 )
 from kafkalog.coordination.zookeeper.topic_filters import Subscription, SubscriptionPattern
 
@@ -43,26 +43,26 @@ def test_one_that_names_topics_watches_each_of_them() -> None:
 @pytest.mark.parametrize("cause", [Cause.MEMBER_JOINED, Cause.MEMBER_LEFT])
 def test_members_set_off_their_own_group(cause: Cause) -> None:
     # F452
-    assert groups_set_off(RegistryChange(cause, "c1", "named"), GROUPS) == {"named"}
+    assert triggered_groups(RegistryChange(cause, "c1", "named"), GROUPS) == {"named"}
 
 
 @pytest.mark.parametrize("cause", [Cause.BROKER_JOINED, Cause.BROKER_LEFT])
 def test_brokers_set_off_all_groups_with_consumers(cause: Cause) -> None:
     # F453
-    assert groups_set_off(RegistryChange(cause, "0"), GROUPS) == {"named", "filter", "but"}
+    assert triggered_groups(RegistryChange(cause, "0"), GROUPS) == {"named", "filter", "but"}
 
 
 def test_a_topic_sets_off_groups_whose_filter_allows_it() -> None:
     # F450, F454: whoever enters it in the registry, when it is created
-    assert groups_set_off(RegistryChange(Cause.TOPIC_ADDED, "orders"), GROUPS) == {"filter"}
-    assert groups_set_off(RegistryChange(Cause.TOPIC_ADDED, "users"), GROUPS) == {"but"}
-    assert groups_set_off(RegistryChange(Cause.TOPIC_DELETED, "orders"), GROUPS) == {"filter"}
+    assert triggered_groups(RegistryChange(Cause.TOPIC_ADDED, "orders"), GROUPS) == {"filter"}
+    assert triggered_groups(RegistryChange(Cause.TOPIC_ADDED, "users"), GROUPS) == {"but"}
+    assert triggered_groups(RegistryChange(Cause.TOPIC_DELETED, "orders"), GROUPS) == {"filter"}
 
 
 def test_new_partitions_set_off_groups_that_consume_the_topic() -> None:
     # F455
     change = RegistryChange(Cause.PARTITIONS_CHANGED, "orders")
-    assert groups_set_off(change, GROUPS) == {"named", "filter"}
+    assert triggered_groups(change, GROUPS) == {"named", "filter"}
 
 
 @pytest.mark.parametrize(
