@@ -107,7 +107,7 @@ def booleans(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def present(array: pa.Array) -> NDArray[np.bool_]:
-    """Which values of an array are there."""
+    """Return which values of an array are not null."""
     validity = array.buffers()[0]
     if validity is None:
         return np.ones(len(array), dtype=np.bool_)

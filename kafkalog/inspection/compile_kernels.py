@@ -1,4 +1,4 @@
-"""Compile all kernels once, so that the first read does not wait for it.
+"""Compile all kernels, so that the first read does not have to.
 
 `python -m kafkalog.inspection.compile_kernels`; the machine code is kept beside the modules or,
 where that cannot be written, in the user's cache directory.
@@ -32,7 +32,7 @@ from kafkalog.wire.compression import CompressionType
 
 
 def compile_kernels() -> None:
-    """Read a few records in every format, look for a batch as after damage, judge a commit."""
+    """Read a few records in every format, search for a batch as after damage, and so on."""
     records = [Record(offset, 1, 0, b"key", b"value", (("name", None),)) for offset in range(2)]
     gzip = CompressionType.GZIP
     segments = (

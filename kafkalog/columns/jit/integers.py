@@ -7,7 +7,7 @@ from kafkalog.columns.jit.compiled import ByteArray, inlined_kernel, kernel, lon
 
 @kernel
 def _big_endian(data: ByteArray, index: int, size: int) -> int:
-    """The unsigned integer in `size` bytes; of 8 bytes, the signed one."""
+    """Return the unsigned integer in `size` bytes, the signed one in 8 bytes."""
     value = long(0)
     for i in range(size):
         value = (value << 8) | long(data[index + i])
@@ -16,26 +16,26 @@ def _big_endian(data: ByteArray, index: int, size: int) -> int:
 
 @kernel
 def signed_32(data: ByteArray, index: int) -> int:
-    """The signed 32-bit integer at `index`."""
+    """Return the signed 32-bit integer at `index`."""
     value = _big_endian(data, index, 4)
     return value - ((value >> 31) << 32)
 
 
 @kernel
 def unsigned_32(data: ByteArray, index: int) -> int:
-    """The unsigned 32-bit integer at `index`."""
+    """Return the unsigned 32-bit integer at `index`."""
     return _big_endian(data, index, 4)
 
 
 @kernel
 def signed_64(data: ByteArray, index: int) -> int:
-    """The signed 64-bit integer at `index`."""
+    """Return the signed 64-bit integer at `index`."""
     return _big_endian(data, index, 8)
 
 
 @kernel
 def signed_16(data: ByteArray, index: int) -> int:
-    """The signed 16-bit integer at `index`."""
+    """Return the signed 16-bit integer at `index`."""
     value = _big_endian(data, index, 2)
     return value - ((value >> 15) << 16)
 
@@ -55,7 +55,7 @@ def _long_varint(data: ByteArray, index: int, end: int, longest: int) -> tuple[i
 
 @inlined_kernel
 def varint(data: ByteArray, index: int, end: int) -> tuple[int, int]:
-    """A zig-zag 32-bit integer and the index behind it, -1 if it is malformed."""
+    """Return a zig-zag 32-bit integer and the position after it, -1 if it is malformed."""
     if index + 2 <= end:
         first = long(data[index])
         if first < 0x80:
@@ -71,7 +71,7 @@ def varint(data: ByteArray, index: int, end: int) -> tuple[int, int]:
 
 @inlined_kernel
 def varlong(data: ByteArray, index: int, end: int) -> tuple[int, int]:
-    """A zig-zag 64-bit integer and the index behind it, -1 if it is malformed."""
+    """Return a zig-zag 64-bit integer and the position after it, -1 if it is malformed."""
     if index + 2 <= end:
         first = long(data[index])
         if first < 0x80:

@@ -35,7 +35,7 @@ from kafkalog.storage.reading.index_lookup import start_position
 from kafkalog.storage.reading.renamed_files import current_path
 from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
 
-# Told of the offsets that came from another replica, and of its file.
+# Called with offsets that came from another replica, and its file.
 OnFilled = Callable[[OffsetSpan, str], None]
 
 
@@ -67,7 +67,7 @@ class FilledRecords:
         own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
         doubtful = doubtful_positions(window, own_options, filling)
         reading = _Reading(self.columns, self.constants, self.with_control_records, self.outcomes)
-        own = _Sound(own_options)
+        own = _Pass(own_options)
         yield from own.read(window, reading, without=doubtful)
         missing = _missing(own, options, filling)
         end_offset = min(own.next_offset, own_options.end_offset)
@@ -76,7 +76,7 @@ class FilledRecords:
             path = current_path(other.path) if agreed else None
             if path is None:
                 continue
-            found = _Sound(_theirs(options, other, agreed, path))
+            found = _Pass(_theirs(options, other, agreed, path))
             yield from _read_other(found, path, other, reading, agreed)
             filled = subtract(agreed, subtract(agreed, found.spans))
             for span in filled:
@@ -84,7 +84,7 @@ class FilledRecords:
                 end_offset = max(end_offset, span.end)
             missing = subtract(missing, filled)
         if len(doubtful) and missing:
-            left = _Sound(own_options)
+            left = _Pass(own_options)
             yield from left.read(window, reading, only=doubtful, spans=missing)
             missing = subtract(missing, left.spans)
             own.add_faults(left)
@@ -95,8 +95,8 @@ class FilledRecords:
         self.log_end = end_offset
 
 
-def _missing(own: _Sound, options: SegmentOptions, filling: Filling) -> list[OffsetSpan]:
-    """The asked offsets that the segment does not have and should."""
+def _missing(own: _Pass, options: SegmentOptions, filling: Filling) -> list[OffsetSpan]:
+    """Return the requested offsets that the segment should have and does not."""
     start = max(options.first_offset, options.base_offset or 0)
     end = min(options.end_offset, filling.end_offset)
     missing = subtract([OffsetSpan(start, end)], own.spans)
@@ -118,7 +118,7 @@ def _below(span: OffsetSpan, end_offset: int) -> OffsetSpan | None:
 def _theirs(
     options: SegmentOptions, other: OtherSegment, spans: Sequence[OffsetSpan], path: str
 ) -> SegmentOptions:
-    """How another replica's segment is read for these offsets."""
+    """Return how to read another replica's segment for these offsets."""
     return replace(
         options,
         base_offset=other.base_offset,
@@ -131,7 +131,7 @@ def _theirs(
 
 
 def _read_other(
-    found: _Sound,
+    found: _Pass,
     path: str,
     other: OtherSegment,
     reading: _Reading,
@@ -146,7 +146,7 @@ def _read_other(
 def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling) -> LongArray:
     """Where the sound batches are that lie next to damage or, in a log that should have none, next
     to a gap."""
-    # What lies behind the last asked batch counts as well, so that parts doubt what a whole does.
+    # Damage after the last requested batch counts too: parts see what the whole does.
     goes_on = options.end_offset < min(filling.own_end, filling.end_offset)
     read = replace(options, end_offset=options.end_offset + 1) if goes_on else options
     rows = [
@@ -170,7 +170,7 @@ _KEPT = [POSITION, FAULT, LAST_OFFSET, EXPECTED_OFFSET]
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is wanted of each record."""
+    """The columns and records to read."""
 
     columns: Sequence[str]
     constants: Constants
@@ -178,8 +178,8 @@ class _Reading:
     outcomes: TransactionOutcomes | None
 
 
-class _Sound:
-    """What was sound and what was not in one pass over a segment."""
+class _Pass:
+    """The sound offsets and the damage that one pass over a segment found."""
 
     def __init__(self, options: SegmentOptions) -> None:
         self.spans: list[OffsetSpan] = []
@@ -210,7 +210,9 @@ class _Sound:
             outcomes=reading.outcomes,
             by_headers=options.check_crcs,
         )
-        asked = [OffsetSpan(options.first_offset, options.end_offset)] if spans is None else spans
+        requested = (
+            [OffsetSpan(options.first_offset, options.end_offset)] if spans is None else spans
+        )
         batches = SegmentBatches(window, options)
         for chunk in batches.chunks():
             table = chunk.table
@@ -221,9 +223,9 @@ class _Sound:
                 table = table[np.isin(table[:, POSITION], only)]
             if spans is None:
                 yield from records.batches(replace(chunk, table=table))
-                self._note(table, asked[0])
+                self._note(table, requested[0])
                 continue
-            for span, part in _parts(table, asked):
+            for span, part in _parts(table, requested):
                 records.limit(span.start, span.end)
                 yield from records.batches(replace(chunk, table=part))
                 self._note(part, span)
@@ -231,7 +233,7 @@ class _Sound:
         self.spans = merged(self.spans)
 
     def _note_ends(self, table: LongArray) -> None:
-        """What damage may have held shows only by the sound batch behind it."""
+        """Note where damage ends: the next sound batch shows which offsets it may have held."""
         if not self._open and not table[:, FAULT].any():
             return
         for row, first_offset in zip(table.tolist(), first_offsets(table).tolist(), strict=True):
@@ -242,23 +244,23 @@ class _Sound:
                 self._ends.update(dict.fromkeys(self._open, first_offset))
                 self._open.clear()
 
-    def _note(self, table: LongArray, asked: OffsetSpan) -> None:
+    def _note(self, table: LongArray, requested: OffsetSpan) -> None:
         faulty = table[:, FAULT] != 0
         self._faulty += table[faulty].tolist()
         sound = table[~faulty]
-        ends = np.minimum(sound[:, LAST_OFFSET] + 1, asked.end)
-        starts = np.maximum(first_offsets(sound), asked.start)
-        # What follows each other is one span from the start: there can be millions of batches.
+        ends = np.minimum(sound[:, LAST_OFFSET] + 1, requested.end)
+        starts = np.maximum(first_offsets(sound), requested.start)
+        # Join adjacent batches at once: there can be millions of them.
         begins = np.flatnonzero(np.append(True, starts[1:] != ends[:-1])[: len(starts)])
         lasts = np.append(begins[1:] - 1, len(ends) - 1)[: len(begins)]
         self.spans += map(OffsetSpan, starts[begins].tolist(), ends[lasts].tolist())
 
-    def add_faults(self, other: _Sound) -> None:
+    def add_faults(self, other: _Pass) -> None:
         """Count the damage that another pass over the same file found."""
         self._faulty = sorted((*self._faulty, *other._faulty), key=itemgetter(POSITION))
 
     def faults_in(self, span: OffsetSpan) -> bool:
-        """Whether damage lies where these offsets are missing."""
+        """Return whether damage lies where these offsets are missing."""
         number = bisect_left(self._faulty, span.start, key=itemgetter(EXPECTED_OFFSET))
         return number < len(self._faulty) and self._faulty[number][EXPECTED_OFFSET] <= span.end
 
@@ -269,7 +271,7 @@ class _Sound:
         options: SegmentOptions,
         filling: Filling,
     ) -> Iterator[FaultyRange]:
-        """The damage where offsets are still missing or, behind all that is known, may be."""
+        """Yield the damage where offsets are still missing or, after all known ones, may be."""
         is_last = options.next_base_offset is None
         for row in self._faulty:
             expected = row[EXPECTED_OFFSET]
@@ -285,7 +287,7 @@ class _Sound:
 
 
 def _parts(table: LongArray, spans: Sequence[OffsetSpan]) -> Iterator[tuple[OffsetSpan, LongArray]]:
-    """Of each span the rows of the sound batches that reach into it. Both are in order."""
+    """Yield for each span the rows of the sound batches that overlap it. Both are in order."""
     sound = table[table[:, FAULT] == 0]
     if not len(sound):
         return

@@ -1,4 +1,4 @@
-"""Arrow's own memory behind the columns that kernels fill."""
+"""Allocates Arrow's memory for the columns that kernels fill."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_BYTES = np.zeros(1, dtype=np.uint8)
 _INDEX = {name: index for index, name in enumerate(RecordArrays._fields)}
 
 
-# What the length of an array goes by.
+# What the length of an array depends on.
 _RECORDS, _RECORD_BITS, _HEADERS, _HEADER_BITS, _PAYLOAD_BYTES = range(5)
 _LEADING_ZERO, _ALL_SET = 0, 255
 _ALIGNMENT = 64
@@ -99,7 +99,7 @@ class RecordBuffers:
         self._buffers: list[pa.Buffer | None] = [None] * len(_ARRAYS)
 
     def allocate(self, records: int, payload_bytes: int) -> RecordArrays:
-        """Arrays with room for so many records whose payloads have so many bytes in all."""
+        """Return arrays with room for `records` records of `payload_bytes` bytes in all."""
         headers = min(payload_bytes // _LEAST_HEADER_BYTES, records * MOST_HEADERS)
         # One element more, for the leading zero; and so no array is empty.
         lengths = (records + 1, records // 8 + 1, headers + 1, headers // 8 + 1, payload_bytes + 1)
@@ -127,7 +127,7 @@ class RecordBuffers:
         return RecordArrays._make(self._arrays)
 
     def columns(self, cursor: LongArray) -> dict[str, pa.Array]:
-        """The wanted columns, as far as they are filled."""
+        """Return the wanted columns, as far as they are filled."""
         count = int(cursor[RECORDS])
         wanted = self.wanted
         columns = {"offset": self._numbers("offset", _INT64, count)}
@@ -165,7 +165,7 @@ class RecordBuffers:
         return pa.Array.from_buffers(data_type, count, buffers, null_count=nulls)
 
     def _bytes(self, name: str, size: int) -> pa.Buffer | None:
-        """The first `size` bytes; memory that stayed unused goes back."""
+        """Return the first `size` bytes; give unused memory back."""
         buffer = self._buffers[_INDEX[name]]
         if buffer is not None and 2 * size < buffer.size:
             self._arrays[_INDEX[name]] = _NO_BYTES
@@ -191,14 +191,14 @@ class RecordBuffers:
 
 
 def _as_utf8(keys: pa.Array) -> pa.Array:
-    """The same strings, what is not UTF-8 replaced as Java's decoder and so a consumer does."""
+    """Return the strings with bytes that are not UTF-8 replaced as Java's decoder replaces them."""
     try:
         keys.validate(full=True)
     except pa.ArrowInvalid:
         raw = keys.cast(pa.binary())
         ends = np.zeros(len(keys) + 1, dtype=np.int32)
         parts: list[bytes] = []
-        # Some at a time, for as Python's objects they take many times their memory.
+        # A bounded number at a time: Python objects take many times the memory.
         for start in range(0, len(keys), _KEYS_AT_A_TIME):
             some = raw.slice(start, _KEYS_AT_A_TIME).to_pylist()
             encoded = [decoded(value).encode() for value in some]

@@ -1,4 +1,4 @@
-"""Records of a segment as Arrow record batches of the asked columns: the fast reader's second half.
+"""Records of a segment as Arrow record batches: the second half of the fast reader.
 
 Names and types of the columns: schemas/tables/records.json.
 """
@@ -49,7 +49,7 @@ from kafkalog.storage.files.read_counts import read_counts
 
 # About the batch size at which Spark takes Arrow data fastest (docs/decisions).
 OUTPUT_BYTES = 4 * 1024 * 1024
-# Of a payload that is larger than this, so much is turned into columns at a time (F57).
+# Larger payloads are turned into columns in pieces of this size (F57).
 _PIECE_BYTES = 1024 * 1024
 _MOST_ROWS = 64 * 1024
 # Columns that are the same on every row of a segment.
@@ -62,9 +62,9 @@ _ALL_TIMES = (LEAST_MS, 2**63 - 1)
 class RecordColumns:
     """Turns chunks of batch tables into Arrow record batches with the given columns.
 
-    `constants` are columns that have the same value on every row of the segment; null what it does
-    not name of them. With `outcomes`, batches of aborted transactions have no records. With
-    `by_headers`, payloads are not looked into where checked headers say all that is asked
+    `constants` are columns that have the same value on every row of the segment, null if it lacks
+    one. With `outcomes`, batches of aborted transactions have no records. With `by_headers`,
+    payloads are not read where checked headers have all that is wanted
     (docs/decisions/0017-rows-from-headers.md).
     """
 
@@ -109,7 +109,7 @@ class RecordColumns:
             pass
 
     def batches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        """The records of a chunk's sound batches. Sets FAULT of batches that yield none."""
+        """Yield the records of a chunk's sound batches. Set FAULT of batches that have none."""
         if self._outcomes is not None:
             first_offset, end_offset, _, _ = self._requested
             self._outcomes.leave_out_aborted(chunk.table, first_offset, end_offset)
@@ -231,7 +231,7 @@ class RecordColumns:
         buffers: RecordBuffers,
         given: Mapping[str, pa.Array],
     ) -> Iterator[pa.RecordBatch]:
-        """The records, a bounded number at a time; columns that are given need not be filled."""
+        """Yield the records, a bounded number at a time; `given` columns are not filled."""
         payload_bytes = int((payloads[:, END] - payloads[:, BEGIN]).sum())
         payload_bytes -= sum(column.buffers()[2].size for column in given.values())
         output = _output(buffers, int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
@@ -258,14 +258,14 @@ class RecordColumns:
 
 
 def _output(buffers: RecordBuffers, records: int, payload_bytes: int) -> Output:
-    """Return empty columns with room for so many records and bytes of payloads."""
+    """Return empty columns with room for `records` records of `payload_bytes` bytes in all."""
     arrays = buffers.allocate(records, payload_bytes)
     return Output(buffers.wanted, arrays, new_cursor(), new_cursor())
 
 
 def _rows_at_once(count: int, header_ends: IntArray | None) -> Iterator[tuple[int, int]]:
-    """Spans of rows with a bounded number of rows and headers: one Kafka batch can hold millions
-    of either."""
+    """Yield spans of rows with a bounded number of rows and headers: a batch can hold millions of
+    either."""
     start = 0
     while start < count:
         end = min(start + _MOST_ROWS, count)

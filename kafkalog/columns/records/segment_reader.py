@@ -62,13 +62,13 @@ class SegmentRecords:
             by_headers=options.check_crcs,
         )
         self._on_fault = on_fault
-        self._faults = _AskedFaults(window, options)
+        self._faults = _RequestedFaults(window, options)
         self._batches = SegmentBatches(window, options)
 
     @property
     def log_end(self) -> int:
-        """The offset after the last sound batch, or after the last that had to be read, once all
-        rows were taken."""
+        """Return the offset after the last sound batch, or after the last that had to be read, once
+        all rows were taken."""
         return self._batches.next_offset
 
     def rows(self) -> Iterator[pa.RecordBatch]:
@@ -94,13 +94,13 @@ class SegmentRecords:
 _MOST_OPEN_FAULTS = 1000
 
 
-class _AskedFaults:
-    """Picks the faults that concern what is asked and, where that is read in parts, this part.
+class _RequestedFaults:
+    """Picks the faults that concern the requested offsets and, if they are read in parts, this part.
 
-    What offsets damage held shows only by the sound batches around it: its own header is part of
-    what cannot be believed. Of several parts the one tells of it that has the first asked offset
-    which it may have held. A part that stands behind its own end when it comes to where the next
-    one begins tells of what lies before: nobody else does. Rule: docs/options.md F501.
+    Only the sound batches around damage show which offsets it held; its own header cannot be
+    trusted. The part that has the first requested offset which the damage may have held reports it.
+    A part that is already after its own end when it comes to the start of the next part reports
+    what lies before, which no other part does. Rule: docs/options.md F501.
     """
 
     def __init__(self, window: Window, options: SegmentOptions) -> None:

@@ -1,4 +1,4 @@
-"""One batch of a file, decoded by itself: what is asked of a batch whose header is not enough."""
+"""Decodes one batch of a file, for questions that its header does not answer."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _COLUMNS = ("offset", "timestampMs", "timestampType")
 
 
 class BatchRecords(NamedTuple):
-    """Of a batch's records, control records too: offsets, timestamps in milliseconds (-1 for none)
-    and their types (0 CreateTime, 1 LogAppendTime, -1 for none). At least one record."""
+    """Offsets, timestamps in milliseconds (-1 for none) and their types (0 CreateTime, 1
+    LogAppendTime, -1 for none) of the records of a batch, control records too; at least one."""
 
     offsets: LongArray
     timestamps_ms: LongArray
@@ -31,7 +31,7 @@ class BatchRecords(NamedTuple):
 
 
 def is_message_set(batch: bytes) -> bool:
-    """Whether these are the bytes of a compressed message of format 0 or 1. F43."""
+    """Return whether these are the bytes of a compressed message of format 0 or 1. F43."""
     return (
         len(batch) > LEGACY_ATTRIBUTES_POSITION
         and batch[MAGIC_POSITION] < 2
@@ -40,7 +40,7 @@ def is_message_set(batch: bytes) -> bool:
 
 
 def batch_records(batch: bytes) -> BatchRecords | None:
-    """The records in a batch's bytes; None if it is damaged, or has none."""
+    """Return the records in a batch's bytes, None if it is damaged or has none."""
     data = np.frombuffer(bytearray(batch), dtype=np.uint8)
     faults: list[FaultyRange] = []
     read = SegmentRecords(

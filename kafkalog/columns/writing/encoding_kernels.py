@@ -16,13 +16,13 @@ from kafkalog.columns.jit.compiled import (
 )
 
 LARGEST_OFFSET_DELTA = 2**31 - 1
-# How much was written: bytes, and the latest timestamp of the records in them.
+# What was written: bytes, and the latest timestamp of the records in milliseconds.
 BYTES_WRITTEN, LATEST_TIMESTAMP = range(2)
 
 
 class RowArrays(NamedTuple):
-    """Rows to be written. `*_ends` are Arrow's offsets of variable-length columns; the headers of
-    a row are `header_counts` entries from `header_starts` on."""
+    """Rows to be written. `*_ends` are the end positions of variable-length values, with a leading
+    zero; the headers of a row are `header_counts` entries from `header_starts` on."""
 
     offset: LongArray
     timestamp_ms: LongArray
@@ -43,7 +43,7 @@ class RowArrays(NamedTuple):
 
 @kernel
 def varint_size(value: int) -> int:
-    """How many bytes a zig-zag integer takes."""
+    """Return the bytes of a zig-zag integer."""
     rest = (value << 1) ^ (value >> 63)
     size = long(1)
     while rest & ~long(0x7F):
@@ -54,7 +54,7 @@ def varint_size(value: int) -> int:
 
 @kernel
 def _put_varint(target: ByteArray, index: int, value: int) -> int:
-    """Write a zig-zag integer; the index behind it."""
+    """Write a zig-zag integer. Return the position after it."""
     rest = (value << 1) ^ (value >> 63)
     while rest & ~long(0x7F):
         target[index] = (rest & 0x7F) | 0x80
@@ -66,7 +66,7 @@ def _put_varint(target: ByteArray, index: int, value: int) -> int:
 
 @inlined_kernel
 def _field_size(ends: IntArray, valid: BoolArray, index: int) -> int:
-    """The bytes of a field with its length in front."""
+    """Return the bytes of a field and its length."""
     if not valid[index]:
         return long(1)
     size = long(ends[index + 1]) - long(ends[index])
@@ -77,7 +77,7 @@ def _field_size(ends: IntArray, valid: BoolArray, index: int) -> int:
 def _put_field(
     target: ByteArray, index: int, data: ByteArray, ends: IntArray, valid: BoolArray, row: int
 ) -> int:
-    """Write a field, null or not, with its length in front; the index behind it."""
+    """Write a field, null or not, after its length. Return the position after it."""
     if not valid[row]:
         return _put_varint(target, index, long(-1))
     start = long(ends[row])
@@ -89,7 +89,7 @@ def _put_field(
 
 @kernel
 def _body_size(rows: RowArrays, row: int, timestamp_delta: int, offset_delta: int) -> int:
-    """The bytes of a record without the length in front."""
+    """Return the bytes of a record without its length."""
     count = rows.header_counts[row]
     size = 1 + varint_size(timestamp_delta) + varint_size(offset_delta) + varint_size(count)
     size += _field_size(rows.key_ends, rows.key_valid, row)
@@ -104,7 +104,7 @@ def _body_size(rows: RowArrays, row: int, timestamp_delta: int, offset_delta: in
 
 @kernel
 def _put_headers(rows: RowArrays, row: int, target: ByteArray, index: int) -> int:
-    """Write the headers of a row, their number in front; the index behind them."""
+    """Write the headers of a row after their number. Return the position after them."""
     count = rows.header_counts[row]
     index = _put_varint(target, index, count)
     start = rows.header_starts[row]
@@ -130,9 +130,10 @@ def put_records(
 ) -> int:
     """Write the rows [first, end) as records of one batch, deltas counting from the first of them.
 
-    Ends before a row that would make it more than `most_bytes`, but for the first, and before one
-    that is too far from the first. Gives the row after the last that was written: `first` where
-    not even that one fits into `target`, and `written` says how many bytes it needs.
+    Ends before a row that would make it larger than `most_bytes`, except the first, and before one
+    whose offset is too far from the first. Sets BYTES_WRITTEN and LATEST_TIMESTAMP in `written`
+    (int64). Returns the row after the last that was written: `first` if not even that one fits into
+    `target`; BYTES_WRITTEN is then the bytes that it needs.
     """
     base_offset = rows.offset[first]
     base_timestamp = rows.timestamp_ms[first]

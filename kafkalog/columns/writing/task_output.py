@@ -47,7 +47,7 @@ class TaskOutput:
         self._is_finished = False
 
     def append(self, rows: pa.RecordBatch) -> None:
-        """Write rows behind those that came before. Raises RowError where they are no records or
+        """Append rows. Raises RowError if they are not records or
         come in a wrong order, LogDirError as PartitionOutput does."""
         for topic, partition, found in partitions_of(rows):
             log = self._output((topic, partition), found).log
@@ -55,7 +55,7 @@ class TaskOutput:
                 log.append(batch)
 
     def finish(self) -> tuple[WrittenLog, ...]:
-        """What was written, all of it closed."""
+        """Close everything. Return what was written."""
         self._close()
         self._is_finished = True
         return tuple(log for _, log in self._written.values())
@@ -102,7 +102,7 @@ class TaskOutput:
 
 
 def _first_offset(rows: pa.RecordBatch) -> int:
-    """Where the log begins: at its first record."""
+    """Return the offset of the first record, where the log begins."""
     index = rows.schema.get_field_index("offset")
     if index < 0 or rows.column(index)[:1].null_count:
         return 0

@@ -82,7 +82,7 @@ class WrittenRows:
         return [*(np.flatnonzero(changes) + 1).tolist(), self.count]
 
     def arrays(self) -> RowArrays:
-        """What the kernels read."""
+        """Return the arrays that kernels read."""
         key, key_ends, key_valid = self._bytes("key")
         value, value_ends, value_valid = self._bytes("value")
         starts, counts, headers = self._headers()
@@ -173,7 +173,7 @@ def _binaries(array: pa.Array) -> tuple[NDArray[np.uint8], IntArray, BoolArray]:
 
 
 def _used(starts: LongArray, counts: LongArray, count: int) -> BoolArray:
-    """Which of all headers belong to a row."""
+    """Return which of all headers belong to a row."""
     is_used = np.zeros(max(count, 1), dtype=np.bool_)
     filled = counts > 0
     edges = np.zeros(len(is_used) + 1, dtype=np.int64)

@@ -64,7 +64,7 @@ class _Followed:
     log: PartitionLog
     item: LogItem
     topic_id: str | None
-    told_position: int = -1
+    resume_position: int = -1
     next_offset: int = 0
     seen: tuple[int, int] | None = None  # size and time of the file at the last look
     is_gone: bool = False
@@ -72,7 +72,7 @@ class _Followed:
 
     def begin(self, item: LogItem, position: int = -1, next_offset: int = 0) -> None:
         """Continue with a segment, after the batch at `position`."""
-        self.item, self.told_position, self.next_offset = item, position, next_offset
+        self.item, self.resume_position, self.next_offset = item, position, next_offset
         self.seen = None
 
 
@@ -232,27 +232,27 @@ def _of_segment(followed: _Followed, request: DumpRequest, *, is_growing: bool) 
         options = SegmentOptions.of_read(read, timestamps=request.timestamps)
         if followed.next_offset > options.first_offset:
             options = replace(options, first_offset=followed.next_offset)
-        if followed.told_position >= 0:
-            options = replace(options, start_position=followed.told_position)
+        if followed.resume_position >= 0:
+            options = replace(options, start_position=followed.resume_position)
         dump = log_dump(
             followed.item,
             request,
             FileWindow(file),
             options,
-            told_position=followed.told_position,
+            resume_position=followed.resume_position,
             is_growing=is_growing,
         )
         with suppress(FileCutError):  # the next look goes back
             yield from dump.pieces()
-        if dump.told_position > followed.told_position and read.base_offset is not None:
+        if dump.resume_position > followed.resume_position and read.base_offset is not None:
             followed.marks.append(_mark(file, dump, read.base_offset))
-        followed.told_position, followed.next_offset = dump.told_position, dump.told_offset + 1
+        followed.resume_position, followed.next_offset = dump.resume_position, dump.last_offset + 1
 
 
 def _mark(file: InputFile, dump: LogDump, base_offset: int) -> _Mark:
     """Remember the last whole batch of the dump."""
     try:
-        header = file.read(dump.told_position, _HEADER_BYTES)
+        header = file.read(dump.resume_position, _HEADER_BYTES)
     except FileCutError:
         header = b""  # which no file has: the next look goes back
-    return _Mark(base_offset, dump.told_position, dump.told_offset + 1, header)
+    return _Mark(base_offset, dump.resume_position, dump.last_offset + 1, header)

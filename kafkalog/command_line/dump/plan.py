@@ -37,11 +37,11 @@ _PART_BYTES = 4 * 1024 * 1024
 @dataclass(frozen=True)
 class LogItem:
     """A log file, or a part of one: the first part has a `heading`, and earlier parts have the
-    batches up to the one at `told_position`."""
+    batches up to the one at `resume_position`."""
 
     read: SegmentRead
     heading: str
-    told_position: int = -1
+    resume_position: int = -1
 
     @property
     def size(self) -> int:

@@ -125,12 +125,12 @@ def item_pieces(item: Item, request: DumpRequest) -> Iterator[Piece]:
     """Yield the text of a file, or of a part of one."""
     is_text = request.output_format == "text"
     if isinstance(item, LogItem):
-        if is_text and item.told_position < 0:
+        if is_text and item.resume_position < 0:
             yield heading(item)
         options = SegmentOptions.of_read(item.read, timestamps=request.timestamps)
         with opened(item.read.path) as file:
             window = FileWindow(file)
-            dump = log_dump(item, request, window, options, told_position=item.told_position)
+            dump = log_dump(item, request, window, options, resume_position=item.resume_position)
             yield from dump.pieces()
         return
     if is_text:
@@ -155,7 +155,7 @@ def log_dump(
     window: FileWindow,
     segment: SegmentOptions,
     *,
-    told_position: int,
+    resume_position: int,
     is_growing: bool = False,
 ) -> LogDump:
     """Return the dump of a file."""
@@ -166,7 +166,7 @@ def log_dump(
         DumpedFile(read.path, read.topic, read.partition),
         dump_options(request),
         decoded_topic=read.topic if _is_internal(read.topic) else None,
-        told_position=told_position,
+        resume_position=resume_position,
         is_growing=is_growing,
     )
 

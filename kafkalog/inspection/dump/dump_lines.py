@@ -70,14 +70,14 @@ BATCH_CSV = ("topic", "partition", "file", *_BATCH_FIELDS)
 
 @dataclass(frozen=True)
 class DumpedFile:
-    """What all lines of a file have in common."""
+    """The part that all lines of a file share."""
 
     path: str
     topic: str | None
     partition: int | None
 
     def in_front(self, kind: str, text_format: LineFormat) -> str:
-        """How a line begins."""
+        """Return the beginning of a line."""
         if text_format is LineFormat.TEXT:
             return ""
         if text_format is LineFormat.JSON:

@@ -38,16 +38,16 @@ from kafkalog.inspection.dump.text_lines import LineFormat, escaped_text, of_tex
 
 
 class Piece(NamedTuple):
-    """Some text of a dump, valid until the next piece is asked for: how many batches or records
-    are told in it, and which findings."""
+    """Text of a dump, valid until the next piece is requested, the number of batches or records in
+    it, and its findings."""
 
     text: bytes | memoryview
     rows: int = 0
     findings: tuple[str, ...] = ()
 
 
-class _Told(NamedTuple):
-    """What is written of rows of a table, a text each, and the findings among it."""
+class _Written(NamedTuple):
+    """The text of each row of a table, and the findings in it."""
 
     texts: ByteColumn
     findings: tuple[str, ...]
@@ -55,8 +55,8 @@ class _Told(NamedTuple):
 
 @dataclass(frozen=True)
 class DumpOptions:
-    """What a dump shows: `most_rows` records, or batches without `is_deep`. `keep` are the records
-    to show where not all are; batches without one of these are left out then."""
+    """What a dump shows: at most `most_rows` records, or batches without `is_deep`. `keep` selects
+    the records to show; batches without any of them are left out."""
 
     text_format: LineFormat = LineFormat.TEXT
     is_deep: bool = False
@@ -68,7 +68,7 @@ class DumpOptions:
 
 
 class LogDump:
-    """Dumps one log file, or that part of it which begins behind the batch at `told_position` and
+    """Dumps one log file, or the part of it that begins after the batch at `resume_position` and
     ends with the one at the segment's `next_position`."""
 
     def __init__(
@@ -79,13 +79,13 @@ class LogDump:
         options: DumpOptions,
         *,
         decoded_topic: str | None = None,
-        told_position: int = -1,
+        resume_position: int = -1,
         is_growing: bool = False,
     ) -> None:
         self._window = window
-        self._begins_behind = self._told_position = told_position
+        self._begins_after = self._resume_position = resume_position
         self._is_growing = is_growing
-        self.told_offset = segment.first_offset - 1
+        self.last_offset = segment.first_offset - 1
         self._left = options.most_rows
         self._segment = segment
         self._file = file
@@ -99,10 +99,10 @@ class LogDump:
             show_secrets=options.show_secrets,
         )
         self._records = RecordColumns(segment, DUMPED_COLUMNS, {}, with_control_records=True)
-        self._tells_batches = not (options.is_deep and options.text_format is LineFormat.CSV)
+        self._shows_batches = not (options.is_deep and options.text_format is LineFormat.CSV)
 
     def pieces(self) -> Iterator[Piece]:
-        """The text, in the order of the file."""
+        """Yield the text in the order of the file."""
         for chunk in SegmentBatches(self._window, self._segment).chunks():
             if not self._left:
                 return
@@ -116,20 +116,20 @@ class LogDump:
                 yield self._shallow(owned.table)
 
     @property
-    def told_position(self) -> int:
-        """Where the last sound batch that has been told begins; `told_offset` is its last offset.
-        Another dump goes on behind it."""
-        return self._told_position
+    def resume_position(self) -> int:
+        """Return the position of the last sound batch that was dumped, whose last offset is
+        `last_offset`: another dump resumes after it."""
+        return self._resume_position
 
     def _note(self, table: LongArray) -> None:
         sound = table[table[:, FAULT] == 0]
         if len(sound):
-            self._told_position = int(sound[-1, POSITION])
-            self.told_offset = int(sound[-1, LAST_OFFSET])
+            self._resume_position = int(sound[-1, POSITION])
+            self.last_offset = int(sound[-1, LAST_OFFSET])
 
     def _owned(self, table: LongArray) -> LongArray:
-        """The rows that are told: those that begin in this part and can hold what is asked; where
-        the file is growing, not what may be a batch that is being written."""
+        """Return the rows to show: those that begin in this part and can hold requested offsets. If
+        the file is growing, leave out an end that may be a batch in the making."""
         count = len(table)
         ends = int(table[-1, POSITION] + table[-1, SIZE])
         if self._is_growing and ends == self._window.size:
@@ -140,7 +140,7 @@ class LogDump:
 
     def _is_owned(self, table: LongArray) -> BoolArray:
         segment = self._segment
-        owned = table[:, POSITION] > self._begins_behind
+        owned = table[:, POSITION] > self._begins_after
         if segment.next_position is not None:
             owned &= table[:, POSITION] <= segment.next_position
         is_asked = table[:, LAST_OFFSET] >= segment.first_offset
@@ -150,7 +150,7 @@ class LogDump:
 
     def _deep(self, chunk: Chunk) -> Iterator[Piece]:
         table = chunk.table
-        told = 0  # of these rows all is told but the fault of the last one
+        done = 0  # these rows are written, except the fault of the last one
         for records in self._records.batches(chunk):
             kept = records if self._options.keep is None else self._options.keep(records)
             kept = kept.slice(0, self._left)
@@ -159,9 +159,9 @@ class LogDump:
             self._left -= len(kept)
             rows = _rows_of(table, integers(kept.column("position")))
             last = int(rows[-1]) + 1
-            before = self._told(table, told, last, rows)
+            before = self._written(table, done, last, rows)
             borders = np.zeros(len(rows) + 1, dtype=np.int64)
-            borders[1:] = before.texts.borders[np.maximum(rows + 1 - told, 0)]
+            borders[1:] = before.texts.borders[np.maximum(rows + 1 - done, 0)]
             texts = ByteColumn(before.texts.data, borders, np.zeros(len(rows), dtype=np.int64))
             if _is_large(kept):
                 for text in self._record_lines.pieces(kept, texts):
@@ -170,11 +170,11 @@ class LogDump:
             else:
                 lines = self._record_lines.lines(kept, texts)
                 yield Piece(_bytes(lines), len(kept), before.findings)
-            told = last
+            done = last
             # The next ones take their place.
             del records, kept
         if self._left:
-            yield self._end(table, told, np.zeros(0, dtype=np.int64))
+            yield self._end(table, done, np.zeros(0, dtype=np.int64))
 
     def _shallow(self, table: LongArray) -> Piece:
         batches = np.flatnonzero(table[:, IS_BATCH])
@@ -184,38 +184,40 @@ class LogDump:
         piece = self._end(table, 0, np.arange(len(table)))
         return piece._replace(rows=int((table[:, IS_BATCH] == 1).sum()))
 
-    def _end(self, table: LongArray, told: int, rows: LongArray) -> Piece:
-        """What is left to be said of a table."""
-        left = self._told(table, told, len(table), rows)
+    def _end(self, table: LongArray, done: int, rows: LongArray) -> Piece:
+        """Return the rest of a table's text."""
+        left = self._written(table, done, len(table), rows)
         text, findings = self._fault(table[-1].tolist())
-        told_text = _bytes(left.texts)
-        return Piece(bytes(told_text) + text if text else told_text, 0, left.findings + findings)
+        text_before = _bytes(left.texts)
+        return Piece(
+            bytes(text_before) + text if text else text_before, 0, left.findings + findings
+        )
 
-    def _told(self, table: LongArray, told: int, last: int, rows: LongArray) -> _Told:
-        """What is said of table[told:last]: of each row the fault of the one before, and the batch.
-        Where not all records are kept, only the batches that `rows` name."""
-        shown = (table[told:last, IS_BATCH] == 1) & self._tells_batches
+    def _written(self, table: LongArray, done: int, last: int, rows: LongArray) -> _Written:
+        """Return the text of table[done:last]: for each row the fault of the row before, and its
+        batch. If records are selected, only the batches in `rows` are shown."""
+        shown = (table[done:last, IS_BATCH] == 1) & self._shows_batches
         if self._options.keep is not None:
             is_named = np.zeros(len(table), dtype=np.bool_)
             is_named[rows] = True
-            shown &= is_named[told:last]
-        lines = self._batch_lines.lines(table[told:last][shown])
-        sizes = np.zeros(last - told + 1, dtype=np.int64)
+            shown &= is_named[done:last]
+        lines = self._batch_lines.lines(table[done:last][shown])
+        sizes = np.zeros(last - done + 1, dtype=np.int64)
         sizes[1:][shown] = np.diff(lines.borders)
-        texts = ByteColumn(lines.data, np.cumsum(sizes), np.zeros(last - told, dtype=np.int64))
-        if not table[max(told - 1, 0) : max(last - 1, 0), FAULT].any():
-            return _Told(texts, ())
+        texts = ByteColumn(lines.data, np.cumsum(sizes), np.zeros(last - done, dtype=np.int64))
+        if not table[max(done - 1, 0) : max(last - 1, 0), FAULT].any():
+            return _Written(texts, ())
         pieces: list[bytes] = []
         found: list[str] = []
-        for row in range(told, last):
+        for row in range(done, last):
             fault, findings = self._fault(table[row - 1].tolist()) if row else (b"", ())
-            begin, end = texts.borders[row - told : row - told + 2].tolist()
+            begin, end = texts.borders[row - done : row - done + 2].tolist()
             pieces.append(fault + texts.data[begin:end].tobytes())
             found += findings
-        return _Told(of_texts(pieces), tuple(found))
+        return _Written(of_texts(pieces), tuple(found))
 
     def _fault(self, row: list[int]) -> tuple[bytes, tuple[str, ...]]:
-        """What is said of a row's fault, if it has one, and whether it counts as a finding."""
+        """Return the text of a row's fault, empty if it has none, and its findings."""
         if not row[FAULT]:
             return b"", ()
         ends_file = row[POSITION] + row[SIZE] == self._window.size
@@ -233,7 +235,7 @@ class LogDump:
 
 
 def _is_large(records: pa.RecordBatch) -> bool:
-    """Whether it is one record of more bytes than a line is made of at once."""
+    """Return whether this is one record that is too large for one piece of text."""
     return len(records) == 1 and records.nbytes > OUTPUT_BYTES
 
 
@@ -242,7 +244,7 @@ def _bytes(column: ByteColumn) -> memoryview:
 
 
 def _rows_of(table: LongArray, positions: LongArray) -> LongArray:
-    """The row of each record's batch, by where that begins."""
+    """Return the row of each record's batch; `positions` are those of the batches."""
     is_first = np.ones(len(positions), dtype=np.bool_)
     np.not_equal(positions[1:], positions[:-1], out=is_first[1:])
     first = np.flatnonzero(is_first)
@@ -260,7 +262,7 @@ def _fault_text(fault: FaultyRange, path: str, *, ends_file: bool) -> str:
 
 
 def _fault_json(fault: FaultyRange) -> str:
-    told = {
+    done = {
         "position": fault.position,
         "size": fault.length,
         "fault": fault.fault.label,
@@ -270,4 +272,4 @@ def _fault_json(fault: FaultyRange) -> str:
         "baseOffset": fault.base_offset,
         "lastOffset": fault.last_offset,
     }
-    return "," + json.dumps(told, ensure_ascii=False, separators=(",", ":"))[1:]
+    return "," + json.dumps(done, ensure_ascii=False, separators=(",", ":"))[1:]

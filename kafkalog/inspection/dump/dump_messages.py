@@ -1,4 +1,4 @@
-"""What control records and records of internal topics say, as byte columns of a dump.
+"""Decoded control records and records of internal topics, as byte columns of a dump.
 
 Most logs have neither: what reads them is imported where there is one.
 """
@@ -22,7 +22,7 @@ _TOMBSTONE = "<DELETE>"
 def control_texts(
     key: ByteColumn, value: ByteColumn, is_control: LongArray, text_format: LineFormat
 ) -> ByteColumn:
-    """What control records say; nothing in the rows of others."""
+    """Return the decoded control records; the rows of other records are empty."""
     rows = np.flatnonzero(is_control).tolist()
     if not rows:
         return spread({}, len(is_control))
@@ -51,21 +51,21 @@ def message_columns(
     from kafkalog.messages.internal_records import read_internal_record
 
     state = IS_JSON if text_format is LineFormat.JSON else IS_TEXT
-    told: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
+    shown_pairs: list[tuple[tuple[bytes | None, int], tuple[bytes | None, int]]] = []
     for row in range(len(payloads[0].states)):
         raw = _bytes_at(payloads[0], row), _bytes_at(payloads[1], row)
         record = read_internal_record(topic, *raw)
         if record.reason is not None:
             is_shown = show_secrets or not record.may_hold_secrets
-            told.append(((raw[0], IS_TEXT), (raw[1] if is_shown else None, IS_TEXT)))
+            shown_pairs.append(((raw[0], IS_TEXT), (raw[1] if is_shown else None, IS_TEXT)))
             continue
         value = dumped_value(record, show_secrets=show_secrets)
         if record.is_tombstone and text_format is LineFormat.TEXT:
             value = _TOMBSTONE
         has_form = record.key is not None
-        told_key = (_encoded(dumped_key(record)), state) if has_form else (raw[0], IS_TEXT)
-        told.append((told_key, (_encoded(value), state)))
-    keys, values = (of_pieces(side) for side in zip(*told, strict=True))
+        shown_key = (_encoded(dumped_key(record)), state) if has_form else (raw[0], IS_TEXT)
+        shown_pairs.append((shown_key, (_encoded(value), state)))
+    keys, values = (of_pieces(side) for side in zip(*shown_pairs, strict=True))
     return keys, values
 
 

@@ -93,7 +93,7 @@ class RecordLines:
     def _parts(
         self, records: pa.RecordBatch, before: ByteColumn
     ) -> tuple[dict[str, Any], dict[str, ByteColumn]]:
-        """What lines are made of but for headers; keys and values are not escaped yet."""
+        """Return the numbers and columns of lines, without headers, keys and values not escaped."""
         key, value = byte_column(records.column("key")), byte_column(records.column("value"))
         is_control = numbers_of(records.column(IS_CONTROL))
         checksums = integers(records.column(MESSAGE_CRC))
@@ -201,14 +201,14 @@ class _Headers:
         return {"headerKeys": keys, "headers": with_values}
 
     def _lines(self, entries: pa.Array, is_first: LongArray) -> tuple[ByteColumn, ByteColumn]:
-        """Of each entry its key and, with what stands around it, the whole of it."""
+        """Return the key of each entry, and the whole entry with its separators."""
         key = escaped(byte_column(entries.field("key")), self._inner)
         value = escaped(byte_column(entries.field("value")), self._inner)
         numbers = {"isFirst": is_first, "is": value.states}
-        told = {"key": key, "value": value}
+        columns = {"key": key, "value": value}
         keys = self._keys.lines(len(entries), numbers, {"key": key})
-        return keys, self._entries.lines(len(entries), numbers, told)
+        return keys, self._entries.lines(len(entries), numbers, columns)
 
     def of_one(self, headers: pa.Array) -> LongHeaders:
-        """The same of one record whose headers may be large."""
+        """Return the headers of one record, which may be large."""
         return LongHeaders(list_entries(headers)[0], self._keys, self._entries, self._format)

@@ -129,7 +129,7 @@ def search_segment(
 def _missing(
     log: PartitionLog, segment: SegmentFile, size: int, next_offset: int
 ) -> FaultyRange | None:
-    """Offsets behind the last batch of a segment that had records, and are in no file."""
+    """Return the offsets after the last batch of a segment that had records and are in no file."""
     if segment.next_base_offset is None:
         return missing_end(next_offset, size, recorded_end(log))
     # From a log that is cleaned they may have been removed: that it is compacted is told anyway.

@@ -1,7 +1,7 @@
-"""Columns as lines of text, without a Python object for a row: templates and escapes.
+"""Columns as lines of text, without a Python object for each row: templates and escapes.
 
-Text is for people: what a terminal could take for a command, and bytes that are no UTF-8, stand
-as escapes. JSON and CSV lose nothing: a value that is no UTF-8 is in base64. Rules:
+Text is for people: terminal commands and bytes that are not UTF-8 are escaped. JSON and CSV are
+for programs and lose nothing: a value that is not UTF-8 is in base64. Rules:
 docs/command-line.md F580 to F582.
 """
 
@@ -41,7 +41,7 @@ _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def _read_only(array: Any) -> Any:
-    """The same, of the one type that kernels are compiled for."""
+    """Return a read-only view: the one type that kernels are compiled for."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -53,14 +53,14 @@ _SOMETHING = _NOTHING._replace(borders=np.array([0, 1], dtype=np.int64))
 
 
 def byte_column(array: pa.Array) -> ByteColumn:
-    """An Arrow array of strings or bytes, its bytes not copied."""
+    """Return an Arrow array of strings or bytes as a byte column, without copying the bytes."""
     data, borders, is_there = binaries(array)
     states = np.where(is_there, IS_TEXT, IS_NULL).astype(np.int64)
     return ByteColumn(data, borders.astype(np.int64), states)
 
 
 def of_pieces(pieces: Sequence[tuple[bytes | None, int]]) -> ByteColumn:
-    """A byte column of a few Python values with their states; None is null whatever is said."""
+    """Return a byte column of Python values and their states; None is null in any state."""
     borders = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(piece or b"") for piece, _ in pieces], out=borders[1:])
     data = np.frombuffer(b"".join(piece or b"" for piece, _ in pieces) or b"\0", dtype=np.uint8)
@@ -69,12 +69,12 @@ def of_pieces(pieces: Sequence[tuple[bytes | None, int]]) -> ByteColumn:
 
 
 def of_texts(texts: Sequence[bytes]) -> ByteColumn:
-    """A byte column of a few texts."""
+    """Return a byte column of texts."""
     return of_pieces([(text, IS_TEXT) for text in texts])
 
 
 def spread(pieces: Mapping[int, bytes], rows: int) -> ByteColumn:
-    """A byte column of so many rows that has bytes in a few of them."""
+    """Return a byte column of `rows` rows that has bytes in those of `pieces`."""
     lengths = np.zeros(rows + 1, dtype=np.int64)
     for row, piece in pieces.items():
         lengths[row + 1] = len(piece)
@@ -83,7 +83,7 @@ def spread(pieces: Mapping[int, bytes], rows: int) -> ByteColumn:
 
 
 def regrouped(column: ByteColumn, first: LongArray) -> ByteColumn:
-    """Rows of a column joined: group i has those from first[i] to first[i + 1]."""
+    """Join rows of a column: row i of the result has rows first[i] to first[i + 1]."""
     return ByteColumn(column.data, column.borders[first], np.zeros(len(first) - 1, dtype=np.int64))
 
 
@@ -120,8 +120,8 @@ _ESCAPINGS = {
 
 
 def escaped(column: ByteColumn, text_format: LineFormat) -> ByteColumn:
-    """The values as they stand in text of a format, without what surrounds them there; a column
-    without anything to escape is not copied."""
+    """Return the values as a format escapes them, without quotes around them. A column without
+    anything to escape is not copied."""
     escaping = _ESCAPINGS[text_format]
     if _is_plain(column, escaping):
         return column
@@ -136,7 +136,7 @@ def escaped(column: ByteColumn, text_format: LineFormat) -> ByteColumn:
 
 
 def text_states(column: ByteColumn, text_format: LineFormat) -> LongArray:
-    """What becomes of each value in text of a format."""
+    """Return the state of each value in text of a format."""
     escaping = _ESCAPINGS[text_format]
     states, ends = column.states.copy(), np.zeros_like(column.borders)
     if not _is_plain(column, escaping):
@@ -145,8 +145,8 @@ def text_states(column: ByteColumn, text_format: LineFormat) -> LongArray:
 
 
 def _is_plain(column: ByteColumn, escaping: Escaping) -> bool:
-    """Whether nothing is to be escaped, by the least and the largest byte: most texts of a log are
-    ASCII, and this is ten times as fast as looking at each character."""
+    """Return whether no byte needs an escape, by the smallest and the largest byte: most texts of a
+    log are ASCII, and this is ten times as fast as checking each character."""
     content = column.data[column.borders[0] : column.borders[-1]]
     if not len(content):
         return True
@@ -157,13 +157,13 @@ def _is_plain(column: ByteColumn, escaping: Escaping) -> bool:
 
 
 def escaped_text(text: str, text_format: LineFormat) -> str:
-    """The same of one text."""
+    """Return one text as a format escapes it."""
     column = escaped(of_texts([text.encode("utf-8", "surrogateescape")]), text_format)
     return column.data[: column.size].tobytes().decode()
 
 
 class Template:
-    """How a line is made. Steps are added in their order; numbers and byte columns have names."""
+    """The steps that write a line, added in order; numbers and byte columns have names."""
 
     def __init__(self) -> None:
         self._steps: list[tuple[int, int, int]] = []
@@ -173,19 +173,19 @@ class Template:
         self._room: ByteArray = np.empty(1, dtype=np.uint8)
 
     def text(self, literal: str) -> Template:
-        """The same text in every line."""
+        """Write a text that is the same in every line."""
         self._steps.append((LITERAL, self._literal(literal), 0))
         return self
 
     def number(self, name: str, before: str = "") -> Template:
-        """A number, with text before it."""
+        """Write a number, with text before it."""
         if before:
             self.text(before)
         self._steps.append((NUMBER, self._number(name), 0))
         return self
 
     def word(self, name: str, words: Sequence[str], before: str = "") -> Template:
-        """Of the words the one that a number says."""
+        """Write the word whose index a number is, with text before it."""
         if before:
             self.text(before)
         first = len(self._literals)
@@ -194,12 +194,12 @@ class Template:
         return self
 
     def bytes_of(self, name: str) -> Template:
-        """The bytes of a column."""
+        """Write the bytes of a column."""
         self._steps.append((BYTES, self._column(name), 0))
         return self
 
     def only_if(self, name: str, part: Template) -> Template:
-        """What another template writes, if a number is not 0. Its literals become this one's."""
+        """Write what another template writes if a number is not 0."""
         self._steps.append((SKIP, self._number(name), len(part._steps)))
         shift = len(self._literals)
         self._literals += part._literals
@@ -230,29 +230,29 @@ class Template:
     def lines(
         self, rows: int, numbers: Mapping[str, Any], columns: Mapping[str, ByteColumn]
     ) -> ByteColumn:
-        """The lines of so many rows, from numbers (an array, or one for all rows) and byte columns
-        by their names; valid until the next are asked for."""
+        """Return the lines of `rows` rows, from numbers (an array, or one for all rows) and byte
+        columns by name; valid until the next call."""
         given = [columns[name] for name in self.byte_columns]
         program = _Program(self._literals, rows, [numbers[name] for name in self.numbers], given)
         program.add(self._steps)
         steps = np.array(program.steps, dtype=np.int64).reshape(-1, 3)
         literals = of_texts([*program.literals, b""])
-        told = np.empty((max(len(program.told), 1), rows), dtype=np.int64)
-        for row, index in zip(told, program.told, strict=False):
+        varying = np.empty((max(len(program.varying), 1), rows), dtype=np.int64)
+        for row, index in zip(varying, program.varying, strict=False):
             row[:] = program.numbers[index]
         most = rows * program.most_characters() + sum(column.size for column in given)
         if len(self._room) < most:
             self._room = np.empty(2 * most, dtype=np.uint8)
         target, ends = self._room, np.zeros(rows + 1, dtype=np.int64)
         six = (*given, *[_NOTHING] * (BYTE_COLUMNS - len(given)))
-        fill_lines(steps, literals, told, six, target, ends)
+        fill_lines(steps, literals, varying, six, target, ends)
         return ByteColumn(_read_only(target), ends, np.zeros(rows, dtype=np.int64))
 
     def parts_of_one(
         self, numbers: Mapping[str, Any], columns: Mapping[str, ByteColumn]
     ) -> Iterator[bytes | str]:
-        """The parts of the line of one row: texts, and the names of byte columns, those that are
-        not given among them."""
+        """Yield the parts of the line of one row: texts, and the names of byte columns, of those that
+        `columns` lacks too."""
         given = [columns.get(name, _SOMETHING) for name in self.byte_columns]
         program = _Program(self._literals, 1, [numbers[name] for name in self.numbers], given)
         program.add(self._steps)
@@ -275,7 +275,7 @@ class _Program:
         self.literals = list(literals)
         self.steps: list[tuple[int, int, int]] = []
         self.numbers = numbers
-        self.told: list[int] = []  # the numbers that differ
+        self.varying: list[int] = []  # the numbers that differ
         self._same = [_same(number, rows) for number in numbers]
         self._columns = columns
         self._literal = b""  # what comes next, before any other step
@@ -299,18 +299,18 @@ class _Program:
                 if self._columns[argument].size:
                     self._step(what, argument)
             elif (same := self._same[argument]) is None:
-                self._step(what, self._told(argument), other)
+                self._step(what, self._varying(argument), other)
             else:
                 self._literal += b"%d" % same if what == NUMBER else self.literals[other + same]
 
     def most_characters(self) -> int:
-        """The most that a line has beside the bytes of columns."""
+        """Return the most characters that a line has besides the bytes of columns."""
         longest = max(map(len, self.literals), default=0)
         most = {LITERAL: longest, WORD: longest, NUMBER: NUMBER_CHARACTERS}
         return sum(most.get(what, 0) for what, _, _ in self.steps)
 
     def _add_part(self, argument: int, part: Sequence[tuple[int, int, int]]) -> None:
-        """Append steps that are for rows only whose number is not 0."""
+        """Append steps for the rows whose number is not 0."""
         same = self._same[argument]
         if same is not None:
             if same:
@@ -319,14 +319,14 @@ class _Program:
         self._end_literal()
         place = len(self.steps)
         self.steps.append((SKIP, 0, 0))
-        told = self._told(argument)
+        varying = self._varying(argument)
         self.add(part)
-        self.steps[place] = SKIP, told, len(self.steps) - place - 1
+        self.steps[place] = SKIP, varying, len(self.steps) - place - 1
 
-    def _told(self, argument: int) -> int:
-        if argument not in self.told:
-            self.told.append(argument)
-        return self.told.index(argument)
+    def _varying(self, argument: int) -> int:
+        if argument not in self.varying:
+            self.varying.append(argument)
+        return self.varying.index(argument)
 
     def _step(self, what: int, argument: int, other: int = 0) -> None:
         self._end_literal()
@@ -340,7 +340,7 @@ class _Program:
 
 
 def _same(number: Any, rows: int) -> int | None:
-    """What a number is in all rows, None if it differs."""
+    """Return the value that a number has in all rows, None if it differs."""
     if not isinstance(number, np.ndarray):
         return int(number)
     if not rows or number[0] != number[-1] or (number != number[0]).any():

@@ -36,7 +36,7 @@ class LongText:
     state: int
 
     def pieces(self) -> Iterator[bytes]:
-        """The text."""
+        """Yield the text."""
         begin, end = self.column.borders.tolist()
         states = np.array([self.state])
         while begin < end:
@@ -46,17 +46,17 @@ class LongText:
             begin = stop
 
     def _cut(self, place: int, end: int) -> int:
-        """A place near this one that is not within a character."""
+        """Return a place at or before this one that is not within a character."""
         if place >= end or self.state != IS_TEXT:
             return min(place, end)
         for cut in range(place, place - _MOST_FOLLOWERS - 1, -1):
             if self.column.data[cut] not in _FOLLOWERS:
                 return cut
-        return place  # no character has so many bytes
+        return place  # not UTF-8
 
 
 def long_text(column: ByteColumn, text_format: LineFormat) -> LongText:
-    """The text of a column's only row."""
+    """Return the text of a column's only row."""
     return LongText(column, text_format, int(text_states(column, text_format)[0]))
 
 
@@ -99,7 +99,7 @@ class LongHeaders:
                 yield bytes_of(template.lines(end - start, numbers, columns))
 
     def _groups(self) -> Iterator[tuple[int, int]]:
-        """Spans of headers: so many, with so many bytes at most, or a single one."""
+        """Yield spans of headers with a bounded number of headers and bytes, or of a single one."""
         keys, values = (byte_column(self.headers.field(name)) for name in ("key", "value"))
         sizes = np.cumsum(np.diff(keys.borders) + np.diff(values.borders))
         start, before = 0, 0
@@ -111,7 +111,7 @@ class LongHeaders:
 
 
 def inner_format(text_format: LineFormat) -> LineFormat:
-    """How headers are written: as JSON within CSV."""
+    """Return the format of headers in a format: JSON within CSV."""
     return LineFormat.JSON if text_format is LineFormat.CSV else text_format
 
 
@@ -121,8 +121,7 @@ def line_pieces(
     columns: Mapping[str, ByteColumn],
     sources: Mapping[str, Callable[[], Iterator[bytes]]],
 ) -> Iterator[bytes]:
-    """The line of one row as `Template.lines` makes it, a piece at a time; `sources` are of what is
-    large."""
+    """Yield the line of one row as `Template.lines` makes it; `sources` yield the large values."""
     for part in template.parts_of_one(numbers, columns):
         if isinstance(part, bytes):
             yield part
@@ -133,5 +132,5 @@ def line_pieces(
 
 
 def bytes_of(column: ByteColumn) -> bytes:
-    """All bytes of a column."""
+    """Return all bytes of a column."""
     return column.data[column.borders[0] : column.borders[-1]].tobytes()
