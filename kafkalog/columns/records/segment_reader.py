@@ -95,7 +95,7 @@ _MOST_OPEN_FAULTS = 1000
 
 
 class _RequestedFaults:
-    """Picks the faults that concern the requested offsets and, if they are read in parts, this part.
+    """Picks the faults that concern the requested offsets and, if read in parts, this part.
 
     Only the sound batches around damage show which offsets it held; its own header cannot be
     trusted. The part that has the first requested offset which the damage may have held reports it.

@@ -251,8 +251,8 @@ class Template:
     def parts_of_one(
         self, numbers: Mapping[str, Any], columns: Mapping[str, ByteColumn]
     ) -> Iterator[bytes | str]:
-        """Yield the parts of the line of one row: texts, and the names of byte columns, of those that
-        `columns` lacks too."""
+        """Yield the parts of the line of one row: texts, and the names of byte columns, including
+        those that `columns` lacks."""
         given = [columns.get(name, _SOMETHING) for name in self.byte_columns]
         program = _Program(self._literals, 1, [numbers[name] for name in self.numbers], given)
         program.add(self._steps)
