@@ -22,8 +22,8 @@ from kafkalog.messages.payload_formats import (
     TextFormat,
 )
 
-# Stands behind Avro data, which does not say where it ends: a payload that is shorter or longer
-# than by its schema takes from these bytes or leaves some of its own. No part of them repeats.
+# Added after Avro data, which does not mark its end: a payload that is shorter or longer than its
+# schema says takes some of these bytes or leaves some of its own. No part of them repeats.
 _END = bytes.fromhex("9b1d5ea7c3f04826")
 _DECODED, _REST = "decoded", "rest"
 

@@ -25,7 +25,8 @@ _KEY = ("topic", "partition", "key")
 
 
 def latest_by_key(records: DataFrame) -> DataFrame:
-    """Of each key the record with the highest offset, tombstones included; null is not a key.
+    """Return the record with the highest offset of each key, tombstones included; null is not a
+    key.
 
     Columns: those of `STATE_RECORD_COLUMNS`.
     """

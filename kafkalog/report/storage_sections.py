@@ -201,7 +201,7 @@ def compression_section(batches: BatchesSection) -> Section:
 
 
 def _sum(rows: Rows, topic: str | None, kind: int) -> int:
-    """Of a topic the bytes in the file, or those that compression saves, where it does."""
+    """Return the stored bytes of a topic, or those that compression saves, if any."""
     found = [row for row in rows if row.shown_topic == topic]
     stored: int = sum(row.measured_bytes for row in found)
     saved = sum(row.uncompressed_bytes for row in found) - stored

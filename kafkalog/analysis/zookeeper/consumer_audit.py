@@ -71,8 +71,8 @@ def partition_ownership(judged: DataFrame) -> DataFrame:
 
 
 def consumer_findings(audit: DataFrame, judged: DataFrame) -> DataFrame:
-    """The rows of table consumer_findings: those of the audit, and those of rows that
-    `with_log_findings` has judged. A log directory of a cluster that another input has is no
+    """Return the rows of table consumer_findings: those of the audit, and those of rows that
+    `with_log_findings` has judged. A log directory of a cluster that another input has is not a
     finding."""
     rows = _of_table(audit, "consumer_findings").where("finding IS NOT NULL")
     clusters = audit.where("cluster_id IS NOT NULL").select(F.col("cluster_id").alias("known_id"))

@@ -1,5 +1,5 @@
-"""Groups that ZooKeeper coordinates, and what it knows of topics and leaders, as analysis.groups
-and analysis.cluster_metadata tell of what brokers keep. Rules: docs/zookeeper.md F493 and F494.
+"""Groups that ZooKeeper coordinates, and its topics and leaders, as analysis.groups and
+analysis.cluster_metadata do for brokers. Rules: docs/zookeeper.md F493 and F494.
 
 All arguments are views of format `zookeeper`, of one cluster.
 """

@@ -66,8 +66,8 @@ class FoundOffset(NamedTuple):
 
 @dataclass(slots=True)
 class FoundGroup:
-    """What is below /consumers/[group_id]. `unnamed` are offsets and owners whose names are no
-    partitions: path and why."""
+    """What is below /consumers/[group_id]. `unnamed` has the offsets and owners whose names are not
+    partitions: path and reason."""
 
     consumers: dict[str, FoundConsumer] = field(default_factory=dict)
     owners: dict[ConsumedPartition, FoundOwner] = field(default_factory=dict)

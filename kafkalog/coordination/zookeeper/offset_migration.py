@@ -1,8 +1,8 @@
 """Which store has a group's offsets, ZooKeeper or Kafka, how far a migration has come, and which
 offsets can be moved. Rules: docs/migration.md F470 to F476.
 
-The old consumers' settings `offsets.storage` and `dual.commit.enabled` are in no file: they are
-told by which store goes on.
+The old consumers' settings `offsets.storage` and `dual.commit.enabled` are in no file: they follow
+from the store that advances.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def _phase(pairs: Sequence[OffsetPair], interval_ms: int) -> Phase:
 
 
 def _lead_ms(pair: OffsetPair, zookeeper_end_ms: int, kafka_end_ms: int) -> int:
-    """By how much later ZooKeeper was written for the partition than Kafka; negative for earlier,
-    0 where both say the same: without progress only Kafka is written again. What only one store has
-    is held against the last that the group wrote to the other."""
+    """By how much later ZooKeeper was written for the partition than Kafka; negative for earlier, 0
+    if both are equal: without progress only Kafka is written again. If only one store has the
+    partition, it is compared with the last that the group wrote to the other."""
     if comparison_of(pair) is StoreComparison.EQUAL:
         return 0
     if pair.zookeeper_ms is None:

@@ -45,8 +45,8 @@ class PathTemplate:
         self._slashes = None if text.endswith("...") else text.count("/")
 
     def names(self, path: str) -> dict[str, str] | None:
-        """What stands for each `[xyz]` in a path, None if it is no such path; for `...` under "",
-        with the slashes in it."""
+        """Return the values of each `[xyz]` in a path, None if the path does not match; that of
+        `...` under "", with its slashes."""
         if not path.startswith(self._front) or self._slashes not in (None, path.count("/")):
             return None
         given = path.split("/")
