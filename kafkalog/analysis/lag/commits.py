@@ -100,9 +100,9 @@ def with_commit_status(
 
 
 def _with_groups(commits: DataFrame, groups: DataFrame, members: DataFrame) -> DataFrame:
-    # In a struct, for a list leaves null elements out.
+    # Members mostly subscribe to the same topics. In a struct, for a set leaves null out.
     subscriptions = members.groupBy(*GROUP_KEY).agg(
-        F.collect_list(F.struct("subscribed_topics")).alias(_SUBSCRIBED)
+        F.collect_set(F.struct("subscribed_topics")).alias(_SUBSCRIBED)
     )
     facts = joined_by_group(groups, subscriptions).select(
         *GROUP_KEY,
