@@ -285,3 +285,10 @@ def test_nothing_to_check_is_not_sound(tmp_path: Path) -> None:
 def test_a_topic_that_is_not_there_is_a_wrong_argument() -> None:
     code, _, err = run(SHOP, "--topic", "nothing")
     assert (code, "what the log directories hold: " in err) == (2, True)
+
+
+def test_findings_lead_to_exit_code_1_unless_turned_off() -> None:
+    damaged = EXAMPLES / "damaged"
+    assert run(damaged)[0] == 1
+    code, out, _ = run(damaged, "--no-fail-on-findings")
+    assert (code, out) == (0, run(damaged)[1])

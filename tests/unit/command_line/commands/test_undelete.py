@@ -237,3 +237,16 @@ def test_the_command_that_brings_it_back_is_quoted_for_a_shell(
     other = log_dir.rename(tmp_path / "old disk")
     _, _, err = run("ls", other, "--topic", "shop.tx")
     assert f"kafkalog undelete '{other}' --topic shop.tx --to DIR" in err
+
+
+def test_several_topics_come_back_together(log_dir: Path, tmp_path: Path) -> None:
+    topics, target = ("shop.tx", "shop.codec-zstd"), tmp_path / "new"
+    whole = {topic: records(log_dir, topic) for topic in topics}
+    for topic in topics:
+        mark(log_dir / f"{topic}-0")
+    given = [text for topic in topics for text in ("--topic", topic)]
+    code, out, _ = run("undelete", log_dir, *given, "--to", target)
+    assert (code, "2 partitions of shop.tx, shop.codec-zstd" in out) == (0, True)
+    assert {topic: records(target, topic) for topic in topics} == whole
+    _, _, err = run("undelete", log_dir, *given, "--to", tmp_path / "x", "--topic-id", ANOTHER_ID)
+    assert "--topic-id cannot be used with several --topic" in err
