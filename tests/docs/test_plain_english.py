@@ -34,8 +34,6 @@ PATTERNS = {
 NOT_REVISED: tuple[str, ...] = (
     "CHANGELOG.md",
     "docs/decisions",
-    "kafkalog/columns",
-    "kafkalog/inspection",
     "tests",
 )
 FOLDERS = (

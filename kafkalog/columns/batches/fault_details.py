@@ -132,8 +132,8 @@ def missing_end(next_offset: int, file_size: int, end: RecordedEnd | None) -> Fa
 
 
 def lost_end(log: PartitionLog, log_end: int) -> CorruptDataError | None:
-    """The same of a log that ends at `log_end`, where it is damage: after a clean stop the records
-    up to the recorded end were there."""
+    """Return the error for a log that ends at `log_end`, if that is damage: after a clean stop the
+    records up to the recorded end were there."""
     last = log.segments[-1] if log.segments else None
     missing = missing_end(log_end, last.size if last else 0, recorded_end(log))
     if missing is None or missing.severity < Severity.ERROR:

@@ -64,8 +64,8 @@ _TOO_LARGE = int(Fault.TOO_LARGE)
 _LEAST_V0, _LEAST_V1, _LEAST_V2 = LEAST_LENGTH
 NOT_COMPUTED = -1
 
-# Why scanning stopped, where it is no fault: everything given was framed, or the table is full;
-# or more bytes are needed to frame the next batch.
+# Why scanning stopped without a fault: everything given was framed, or the table is full; or more
+# bytes are needed to frame the next batch.
 DONE = 0
 MORE_BYTES = -1
 

@@ -117,7 +117,7 @@ def _has_batch(file: InputFile, read: SegmentRead, cut: OffsetEntry) -> bool:
 
 
 def _by_headers(file: InputFile, read: SegmentRead, targets: Sequence[int]) -> list[OffsetEntry]:
-    """Of each target the last batch that begins at it or before it."""
+    """Return the last batch at or before each target."""
     options = SegmentOptions(read.base_offset, read.next_base_offset, end_offset=read.end_offset)
     first = max(read.first_offset, read.base_offset or 0)
     found: dict[int, OffsetEntry] = {}

@@ -162,7 +162,7 @@ class RecordColumns:
         yield from self._from_scratch(chunk, ready)
 
     def _from_scratch(self, chunk: Chunk, ready: list[tuple[int, ...]]) -> Iterator[pa.RecordBatch]:
-        """Use what is decompressed, and begin anew. Only the last payload can be a large one."""
+        """Use what is decompressed, and start again. Only the last payload can be a large one."""
         is_large = bool(ready) and ready[-1][END] - ready[-1][BEGIN] > OUTPUT_BYTES
         for some in (ready[:-1], ready[-1:]) if is_large else (ready,):
             if some:

@@ -75,16 +75,15 @@ def offsets_of(segment: SegmentFile) -> OffsetSpan:
 
 @dataclass(slots=True)
 class _Ends:
-    """Of one producer the offsets of its markers, and which of them are aborts."""
+    """The offsets of one producer's markers, and which of them are aborts."""
 
     offsets: list[int] = field(default_factory=list)
     aborts: list[bool] = field(default_factory=list)
 
 
 class MarkerWalk:
-    """The markers of a log from the segment on in which `asked` begins, read as far as they are
-    asked for, of transactions with batches in `asked`. What is not below `agreed_end` counts for
-    nothing.
+    """The markers of a log from the segment on in which `asked` begins, read as far as needed, of
+    transactions with batches in `asked`. What is not below `agreed_end` counts for nothing.
 
     `damages` is what damage may have hidden, `lost` what no file has, to the end of a log that ends
     below `end_offset`; both in order. `segments` are those walked so far.

@@ -143,7 +143,7 @@ def _located(file: InputFile, row: list[int], fault: str, detail: str) -> Corrup
 
 
 def _first_timestamp(row: list[int]) -> int:
-    """Of the first record, as far as a header shows: the base timestamp can be something else."""
+    """Return the first record's timestamp if a header shows it: the base timestamp can differ."""
     has_no_base = row[ATTRIBUTES] & (LOG_APPEND_TIME_BIT | DELETE_HORIZON_BIT)
     return row[MAX_TIMESTAMP if has_no_base else BASE_TIMESTAMP]
 
@@ -155,8 +155,7 @@ class StableOffset:
     That is the high watermark, or the log end where `high_watermark` is None, not being known.
     `holders` are the open transactions, the oldest first. `damage` is the first place after the
     newest sound snapshot that may hide the end of one. `ends_damaged` says that headers show damage
-    at the end of the log: it may have gone on.
-    """
+    at the end of the log: it may have continued."""
 
     offset: int
     end_offset: int
@@ -168,7 +167,8 @@ class StableOffset:
     @property
     def read_end(self) -> int:
         """Up to where committed records are read: where nothing but damage keeps from the end, as
-        far as everybody reads, so that the damage is told or another replica has what it hides."""
+        far as everybody reads, so that the damage is reported or another replica has what it
+        hides."""
         if self.offset < self.end_offset or not self.ends_damaged:
             return self.offset
         return LARGEST_OFFSET if self.high_watermark is None else self.high_watermark
@@ -186,8 +186,8 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
     if high_watermark is not None and entries is not None:
         # A clean shutdown left the producers as they are at the end.
         return _stable(start, high_watermark, high_watermark, OpenTransactions(entries), [], None)
-    # After a snapshot from before the log begins, markers have gone with their segments; one from
-    # above the high watermark has forgotten what ended there.
+    # After a snapshot from before the log begins, markers were deleted with their segments; one
+    # from above the high watermark has forgotten what ended there.
     first, last = (log.segments[number].base_offset or 0 for number in (0, -1))
     last = last if high_watermark is None else min(last, high_watermark)
     taken = newest_snapshot(log, first, last)
@@ -206,7 +206,7 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
 
 
 def _first_damage(log: PartitionLog, start_offset: int) -> CorruptDataError | None:
-    """What checksums tell of the place where the end of an open transaction may be."""
+    """What checksums show about the place where the end of an open transaction may be."""
     walk = TransactionWalk(log, start_offset, check_crcs=True)
     for _ in walk.ended():
         if walk.damages:

@@ -132,7 +132,7 @@ def _missing(
     """Return the offsets after the last batch of a segment that had records and are in no file."""
     if segment.next_base_offset is None:
         return missing_end(next_offset, size, recorded_end(log))
-    # From a log that is cleaned they may have been removed: that it is compacted is told anyway.
+    # From a log that is cleaned they may have been removed: it is reported as compacted anyway.
     if log.is_compacted:
         return None
     return segment_hole(next_offset, segment.next_base_offset, size, is_compacted=False)

@@ -1,4 +1,4 @@
-"""The indexes of one segment held against its batch headers, in one walk over them.
+"""The check of a segment's indexes against its batch headers, in one walk over them.
 
 What brokers of any version write is sound, what they would not is a finding; any bytes give
 findings, at most one of each kind for each file. Rules: docs/format.md F130 to F136.

@@ -1,4 +1,4 @@
-"""An `.index` file held against the log's batches. Rules: docs/format.md F130 and F131."""
+"""The check of an `.index` file against the log's batches. Rules: docs/format.md F130 and F131."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A `.timeindex` file held against the log's batches. Rules: docs/format.md F132 and F133."""
+"""The check of a `.timeindex` file against the log's batches. Rules: docs/format.md F132 and
+F133."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A `.txnindex` file held against the log's batches. Rules: docs/format.md F134.
+"""The check of a `.txnindex` file against the log's batches. Rules: docs/format.md F134.
 
 Headers do not distinguish an abort marker from a commit's: a marker of the producer is required.
 """

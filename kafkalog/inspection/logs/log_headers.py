@@ -101,7 +101,7 @@ class LogHeaders:
                 self.damaged.add(batches.next_offset, next_base_offset)
 
     def _first_offsets(self, file: InputFile, table: LongArray) -> LongArray:
-        """Of each batch. The expected one is not that of a compressed message after damage."""
+        """Return the first offset of each batch; after damage not the expected one of a wrapper."""
         firsts = first_offsets(table)
         is_faulty = table[:, FAULT] != 0
         is_behind = np.append(self.damaged.is_open, is_faulty)[:-1] & ~is_faulty

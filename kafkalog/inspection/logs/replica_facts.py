@@ -56,7 +56,7 @@ def live_replicas(logs: Sequence[PartitionLog]) -> list[list[PartitionLog]]:
 
 
 def best_logs(logs: Sequence[PartitionLog]) -> list[PartitionLog]:
-    """Of each partition that brokers serve, in layouts with batches, the best replica."""
+    """Return the best replica of each partition that brokers serve, in layouts with batches."""
     served = [log for log in logs if log.is_live and not is_oldest_layout(log)]
     return [replicas.best for replicas in replica_sets(served)]
 

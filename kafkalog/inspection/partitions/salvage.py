@@ -72,7 +72,7 @@ class SalvageSettings:
         )
 
     def with_topic_id(self, topic_id: str | None) -> SalvageSettings:
-        """The same for a partition of this topic."""
+        """Return the settings for a partition of this topic."""
         return replace(self, topic_id=topic_id)
 
 
@@ -80,8 +80,7 @@ def salvage_partition(log: PartitionLog, directory: str, settings: SalvageSettin
     """Write the sound batches of all segments into `directory`, which must be new.
 
     The row of table `salvage`; its `lost_ranges` are rows of table `lost_ranges`. Segments keep
-    their names; indexes, producer snapshots and leader epochs are made anew.
-    """
+    their names; indexes, producer snapshots and leader epochs are rebuilt."""
     delete_retention_ms = settings.compacted.get(log.topic or "")
     if delete_retention_ms is None:
         with _writer(log, directory, settings) as writer:

@@ -22,11 +22,11 @@ _SIZES = ("uncompressed_size", "size", "is_valid")
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Of one segment or of several: bytes of the log files; the first and the last offset and the
-    first and the largest time by batch headers, None without any; how many batches; how many
-    records, unless old compressed messages hide that, and control records, which are not among
-    them; bytes of batches by codec; and, where payloads were decompressed, those bytes as they are
-    and as they would be without compression."""
+    """One segment or several: bytes of the log files; the first and the last offset and the first
+    and the largest time by batch headers, None without any; how many batches; how many records,
+    unless old compressed messages hide that, and control records, which are not among them; bytes
+    of batches by codec; and, where payloads were decompressed, those bytes as they are and as they
+    would be without compression."""
 
     size: int = 0
     first_offset: int | None = None

@@ -68,7 +68,7 @@ def _found_clusters(tree: TreeAt, places: dict[str, ClusterPlace]) -> dict[str, 
 
 
 def _disks(log_dirs: Sequence[LogDirNames], *, is_only_cluster: bool) -> list[Disk]:
-    """Of several clusters, one that has no id could have any log directory that names none."""
+    """Return the disks. One of several clusters without an id could own any unnamed directory."""
     return [
         Disk(
             log_dir.path,

@@ -79,7 +79,7 @@ def _know(known: dict[str, _Known], change: str, path: str, znode: _Known) -> No
 
 def _differences(known: dict[str, _Known], tree: TreeAt) -> Iterator[ZnodeChange]:
     """What changes `known` to what is in a tree. What a fuzzy snapshot has, or lacks, too early is
-    left to the logs behind it."""
+    left to the later logs."""
     gone = dict(known)
     for znode in znodes(tree):
         path, found = znode.path, _Known(znode.czxid, znode.data)

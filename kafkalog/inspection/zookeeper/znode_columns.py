@@ -21,7 +21,8 @@ from kafkalog.zookeeper.replay import TreeAt
 from kafkalog.zookeeper.tree_walk import ZnodeSize, is_below, shown_path, znode_sizes, znodes
 from kafkalog.zookeeper.znode import Acl, Znode, owner_kind, ttl_ms
 
-# Data is at most 1 MB a node unless a server is told otherwise: a batch ends when it has so much.
+# Data is at most 1 MB a node unless a server's settings allow more: a batch ends when it has so
+# much.
 _BYTES_PER_BATCH = 16 << 20
 # About what an entry of an access control list takes as a row's.
 _BYTES_PER_ACL = 64

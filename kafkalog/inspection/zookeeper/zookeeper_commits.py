@@ -31,14 +31,14 @@ _POSITION = {
 
 
 class HistoryBegin(NamedTuple):
-    """The transaction from which on all commits are told, and its time; None for all times."""
+    """The transaction from which on all commits are known, and its time; None for all times."""
 
     zxid: int
     time_ms: int | None
 
 
 class _Write(NamedTuple):
-    """The data that a path got; `file` is null where only the tree tells of it."""
+    """The data that a path got; `file` is null if only the tree has it."""
 
     path: str
     data: bytes | None
@@ -49,7 +49,7 @@ class _Write(NamedTuple):
 
 
 def history_begin(data_dir: DataDir) -> HistoryBegin:
-    """How far back all commits are told, but for those that damage hides."""
+    """Return how far back all commits are known, except those that damage hides."""
     tree = oldest_tree(data_dir, unreported)
     if tree is None:
         return HistoryBegin(0, None)
@@ -64,9 +64,9 @@ def history_begin(data_dir: DataDir) -> HistoryBegin:
 def commit_rows(
     data_dir: DataDir, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[TableRow]:
-    """Every commit up to the transaction `until` that the files tell of: those in the oldest
-    snapshot, in the logs, and those in the tree at last that damage or a gap hides in the logs. A
-    deletion is a tombstone.
+    """Every commit up to the transaction `until` in the files: those in the oldest snapshot, in the
+    logs, and those in the tree at last that damage or a gap hides in the logs. A deletion is a
+    tombstone.
 
     All columns but input_path; none for what brokers know alone. Each damage is reported once.
     """
