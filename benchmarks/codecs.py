@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.broker_inputs import BrokerMissingError
-from benchmarks.codec_libraries import CHECKSUMS, LIBRARIES, Checksum, Decompress, find
-from benchmarks.inputs import BROKER, GENERATED, MEGABYTE, Input, Wanted, prepare
-from benchmarks.report import machine, table
-from benchmarks.rounds import Contender, measure, one_processor, ratio
-from benchmarks.same_work import DifferentWorkError
-from benchmarks.segments import HEADER_BYTES, Segment, read_segment
+from benchmarks.contest.codec_libraries import CHECKSUMS, LIBRARIES, Checksum, Decompress, find
+from benchmarks.contest.same_work import DifferentWorkError
+from benchmarks.inputs.broker_inputs import BrokerMissingError
+from benchmarks.inputs.prepared import prepare
+from benchmarks.inputs.segments import HEADER_BYTES, Segment, read_segment
+from benchmarks.inputs.wanted import BROKER, GENERATED, MEGABYTE, Input, Wanted
+from benchmarks.measuring.report import machine, table
+from benchmarks.measuring.rounds import Contender, measure, one_processor, ratio
 
 _PACKAGES = (
     *("crc32c", "cramjam", "isal", "pyarrow", "zlib-ng", "deflate", "python-snappy"),

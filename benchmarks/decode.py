@@ -12,12 +12,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import contest, targets
-from benchmarks.broker_inputs import BrokerMissingError
-from benchmarks.inputs import BROKER, CODECS, GENERATED, MEGABYTE, RECORD_SIZES, Wanted, prepare
+from benchmarks.contest import contest, targets
+from benchmarks.inputs.broker_inputs import BrokerMissingError
+from benchmarks.inputs.prepared import prepare
+from benchmarks.inputs.wanted import BROKER, CODECS, GENERATED, MEGABYTE, RECORD_SIZES, Wanted
+from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
+from benchmarks.measuring.rounds import one_processor
 from benchmarks.memory import NotMeasuredError, peak_growth
-from benchmarks.report import inputs_argument, load, machine, progress, table
-from benchmarks.rounds import one_processor
 
 _PACKAGES = ("kafkalog", "numba", "numpy", "pyarrow", "cramjam", "isal", "crc32c")
 _PEERS = ("aiokafka", "kafka-python", "python-snappy", "lz4", "zstandard")

@@ -24,9 +24,10 @@ from pathlib import Path
 from statistics import median
 from typing import BinaryIO
 
-from benchmarks.inputs import Wanted, prepare
-from benchmarks.report import inputs_argument, load, machine, progress, table
-from benchmarks.rounds import Contender, measure, ratio
+from benchmarks.inputs.prepared import prepare
+from benchmarks.inputs.wanted import Wanted
+from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
+from benchmarks.measuring.rounds import Contender, measure, ratio
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.recovery.side_files import rebuild_side_files
 from tests.support.broker.class_paths import class_path

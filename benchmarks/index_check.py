@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.report import inputs_argument, load, machine, progress, table
-from benchmarks.rounds import one_processor
+from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
+from benchmarks.measuring.rounds import one_processor
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks.lag_inputs import LagInput, write_lag_inputs
-from benchmarks.processes import Measured, busy_seconds, measured_process
-from benchmarks.report import inputs_argument, load, table
+from benchmarks.inputs.lag_inputs import LagInput, write_lag_inputs
+from benchmarks.measuring.processes import Measured, busy_seconds, measured_process
+from benchmarks.measuring.report import inputs_argument, load, table
 
 _SUBMIT = (
     "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "

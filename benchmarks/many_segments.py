@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.report import inputs_argument, load, machine, table
+from benchmarks.measuring.report import inputs_argument, load, machine, table
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.segments import Segment, write_repeated
+from benchmarks.inputs.segments import Segment, write_repeated
 
 _STATUS = Path("/proc/self/status")
 _PROJECT = Path(__file__).parent.parent
@@ -49,7 +49,7 @@ def _status_bytes(name: str) -> int:
 
 
 def _main(path: Path) -> None:
-    from benchmarks.readers import records_of_file
+    from benchmarks.contest.readers import records_of_file
     from kafkalog.inspection.compile_kernels import compile_kernels
 
     compile_kernels()

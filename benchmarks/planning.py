@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.report import inputs_argument, load, machine, table
+from benchmarks.measuring.report import inputs_argument, load, machine, table
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.indexes import (

@@ -18,10 +18,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.inputs import GENERATED, MEGABYTE, Wanted, prepare
-from benchmarks.processes import busy_seconds, part_output, worker_peak_bytes
-from benchmarks.report import inputs_argument, load, machine, progress, table
-from benchmarks.segments import read_segment, write_repeated
+from benchmarks.inputs.prepared import prepare
+from benchmarks.inputs.segments import read_segment, write_repeated
+from benchmarks.inputs.wanted import GENERATED, MEGABYTE, Wanted
+from benchmarks.measuring.processes import busy_seconds, part_output, worker_peak_bytes
+from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 
 _SUBMIT = (
     "--master local[{cores}] --driver-memory 1g --conf spark.ui.enabled=false "

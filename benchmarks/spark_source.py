@@ -16,11 +16,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.broker_inputs import BrokerMissingError
-from benchmarks.broker_topics import Topic, broker_with
-from benchmarks.inputs import RECORD_SIZES
-from benchmarks.processes import part_output
-from benchmarks.report import inputs_argument, load, machine, progress, table
+from benchmarks.inputs.broker_inputs import BrokerMissingError
+from benchmarks.inputs.broker_topics import Topic, broker_with
+from benchmarks.inputs.wanted import RECORD_SIZES
+from benchmarks.measuring.processes import part_output
+from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 
 _PROJECT = Path(__file__).parent.parent
 _SUBMIT = (
@@ -112,7 +112,7 @@ def _measured(options: argparse.Namespace, place: Mapping[str, object]) -> dict[
 
 
 def _run_part(options: argparse.Namespace) -> None:
-    from benchmarks.spark_queries import Contest, Place, empty_source
+    from benchmarks.spark.spark_queries import Contest, Place, empty_source
     from kafkalog.spark.session import job_session
 
     given = json.loads(options.part)

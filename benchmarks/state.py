@@ -19,8 +19,8 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
-from benchmarks.report import inputs_argument, load, table
-from benchmarks.state_inputs import write_inputs
+from benchmarks.inputs.state_inputs import write_inputs
+from benchmarks.measuring.report import inputs_argument, load, table
 
 JOB = "kafkalog: jobs/reconstruct_state.py"
 GROUP_BY = "Spark: groupBy and max_by over Parquet"

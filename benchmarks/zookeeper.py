@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from benchmarks.processes import Measured, busy_seconds, measured_process
-from benchmarks.report import inputs_argument, load, table
-from benchmarks.zookeeper_inputs import Written, write_snapshot
+from benchmarks.inputs.zookeeper_inputs import Written, write_snapshot
+from benchmarks.measuring.processes import Measured, busy_seconds, measured_process
+from benchmarks.measuring.report import inputs_argument, load, table
 from tests.support.broker.class_paths import class_path
 
 _SUBMIT = (

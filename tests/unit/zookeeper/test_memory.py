@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.zookeeper_inputs import ZXID, write_snapshot
+from benchmarks.inputs.zookeeper_inputs import ZXID, write_snapshot
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at

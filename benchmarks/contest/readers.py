@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from benchmarks.segments import HEADER_BYTES, Segment
+from benchmarks.inputs.segments import HEADER_BYTES, Segment
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, MemoryWindow, Window

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.inputs import BROKER, Input, Wanted, payloads
+from benchmarks.inputs.payloads import payloads
+from benchmarks.inputs.wanted import BROKER, Input, Wanted
 
 _LINES_BYTES = 20_000_000  # of different values; the producer picks among them at random
 # As much as fits an int: all of a topic goes into one file.

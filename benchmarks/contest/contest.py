@@ -8,12 +8,12 @@ from functools import partial
 
 import pyarrow as pa
 
-from benchmarks import peers, readers
-from benchmarks.floor import floor
-from benchmarks.inputs import Input
-from benchmarks.rounds import Contender, measure
-from benchmarks.same_work import check_headers, check_same_rows, data_bytes
-from benchmarks.segments import Segment, read_segment
+from benchmarks.contest import peers, readers
+from benchmarks.contest.floor import floor
+from benchmarks.contest.same_work import check_headers, check_same_rows, data_bytes
+from benchmarks.inputs.segments import Segment, read_segment
+from benchmarks.inputs.wanted import Input
+from benchmarks.measuring.rounds import Contender, measure
 
 FLOOR = "floor: checksums, decompression, one copy"
 FULL = "kafkalog: key, value, offset, timestamp"

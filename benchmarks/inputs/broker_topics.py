@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.broker_inputs import check_that_kafka_runs, value_lines
+from benchmarks.inputs.broker_inputs import check_that_kafka_runs, value_lines
 
 if TYPE_CHECKING:
     from tests.support.broker.kafka_server import KafkaServer

@@ -1,4 +1,4 @@
-"""What benchmarks/spark_source.py measures, inside one Spark session: `--part` of it.
+"""What `benchmarks/spark_source.py` measures, inside one Spark session: `--part` of it.
 
 Each query runs on the same rows by kafkalog's source, by Spark's own Kafka source, and of Parquet
 files where those are a peer.
@@ -15,9 +15,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks.broker_topics import Topic
-from benchmarks.prebuilt_source import prebuilt
-from benchmarks.processes import busy_seconds, process_seconds
+from benchmarks.inputs.broker_topics import Topic
+from benchmarks.measuring.processes import busy_seconds, process_seconds
+from benchmarks.spark.prebuilt_source import prebuilt
 
 KAFKALOG, KAFKA, PARQUET, PREBUILT = "kafkalog", "kafka", "parquet", "prebuilt"
 _PARQUET_CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import contest as c
-from benchmarks.rounds import Contender, Ratio, ratio
+from benchmarks.contest import contest as c
+from benchmarks.measuring.rounds import Contender, Ratio, ratio
 
 COLUMNS = (
     "input",

@@ -6,11 +6,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from benchmarks import codecs, contest, decode, readers
-from benchmarks.inputs import CODECS, GENERATED, Input, Wanted, prepare
-from benchmarks.rounds import Contender, measure, ratio
-from benchmarks.same_work import DifferentWorkError, check_same_rows
-from benchmarks.segments import Segment, frame, read_segment, write_repeated
+from benchmarks import codecs, decode
+from benchmarks.contest import contest, readers
+from benchmarks.contest.same_work import DifferentWorkError, check_same_rows
+from benchmarks.inputs.prepared import prepare
+from benchmarks.inputs.segments import Segment, frame, read_segment, write_repeated
+from benchmarks.inputs.wanted import CODECS, GENERATED, Input, Wanted
+from benchmarks.measuring.rounds import Contender, measure, ratio
 
 # Whatever the peers' own modules warn of when they are imported is not for these tests to judge.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

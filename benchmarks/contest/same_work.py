@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.readers import HEADER
-from benchmarks.segments import Segment
+from benchmarks.contest.readers import HEADER
+from benchmarks.inputs.segments import Segment
 
 
 class DifferentWorkError(AssertionError):

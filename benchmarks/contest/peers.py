@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.readers import FULL
+from benchmarks.contest.readers import FULL
 
 Reader = Callable[[bytes], Iterator[pa.RecordBatch]]
 

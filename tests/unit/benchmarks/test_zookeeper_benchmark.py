@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.zookeeper_inputs import PARTITIONS, Written, write_snapshot
+from benchmarks.inputs.zookeeper_inputs import PARTITIONS, Written, write_snapshot
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.data_dir_check import data_dir_findings
 from kafkalog.zookeeper.faults import ZooKeeperFinding

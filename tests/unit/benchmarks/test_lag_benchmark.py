@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.lag_inputs import (
+from benchmarks.inputs.lag_inputs import (
     SPAN_MS,
     START_MS,
     LagInput,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from crc32c import crc32c
 
-from benchmarks.segments import CHECKSUM_START, HEADER_BYTES, Segment
+from benchmarks.inputs.segments import CHECKSUM_START, HEADER_BYTES, Segment
 from kafkalog.columns.records.record_columns import OUTPUT_BYTES
 from kafkalog.wire.compression import decompress_into
 

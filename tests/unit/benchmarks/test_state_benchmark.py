@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from benchmarks.readers import records_of_file
-from benchmarks.state_inputs import write_inputs
+from benchmarks.contest.readers import records_of_file
+from benchmarks.inputs.state_inputs import write_inputs
 
 
 def test_log_and_parquet_hold_the_same_records(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_PROJECT = Path(__file__).parent.parent
+_PROJECT = Path(__file__).parents[2]
 _PROC = Path("/proc")
 
 

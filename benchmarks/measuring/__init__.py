@@ -1,0 +1,1 @@
+"""Taking turns, processes of their own, and the tables of a report."""

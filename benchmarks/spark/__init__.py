@@ -1,0 +1,1 @@
+"""What is measured inside a Spark session."""
