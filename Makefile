@@ -18,9 +18,12 @@ AVRO         = org.apache.spark:spark-avro_2.13:4.1.1
 JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -sd, -)
 export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
+# A worker for each core, with a Spark session of its own if it comes to that. What tests of one
+# group share is started in one worker.
+WORKERS      = --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package check format bench bench-spark clean
+.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package check format bench bench-spark bench-tests clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -43,6 +46,9 @@ $(READY): pyproject.toml | java
 	@echo "fetching the jars of Delta and Avro"
 	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy $(AVRO) >$(VENV)/jars.log 2>&1 || \
 	  { tail -n 20 $(VENV)/jars.log; exit 1; }
+	@echo "archiving the classes of Spark's JVM, from which tests start faster"
+	@$(BIN)/python -m tests.support.spark.class_archive >>$(VENV)/jars.log 2>&1 || \
+	  echo "no archive: see $(VENV)/jars.log"
 	@touch $(READY)
 
 java:
@@ -68,13 +74,13 @@ job: $(READY) ## Run any job: make job JOB=validate-checksums ARGS="PATH --outpu
 	@$(BIN)/python jobs/$(subst -,_,$(JOB)).py $(ARGS)
 
 test: $(READY) ## Run the tests, a short pass with a real broker included
-	$(BIN)/python -m pytest -m "not deep"
+	$(BIN)/python -m pytest $(WORKERS) -m "not deep"
 
 test-broker: $(READY) ## Run the tests with a real broker
 	$(BIN)/python -m pytest -m broker
 
 test-all: $(READY) $(AIRFLOW) chromium ## Run all tests, the long ones too
-	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest $(WORKERS)
 
 airflow-test: $(READY) $(AIRFLOW) ## Run the DAGs of examples/airflow in a real Airflow, on loopback
 	$(BIN)/python -m pytest -m airflow
@@ -128,6 +134,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 bench: $(READY) ## Measure the fast reader against its floor and its peers
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks.decode $(ARGS)
+
+bench-tests: $(READY) ## Measure make test in starts of a Spark session
+	@$(BIN)/python -m benchmarks.suite
 
 bench-spark: $(READY) ## Measure kafkalog's source beside Spark's Kafka source (needs Maven; some minutes)
 	$(BIN)/python -m benchmarks.spark_source $(ARGS)

@@ -13,14 +13,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.repository import DATA, ROOT, delta_jars
+from tests.support.spark.class_archive import JVM_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# Of every Spark that tests start: thousands of small queries end before the second compiler has
-# paid for itself, and two cores have no room for a parallel garbage collector.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# All Spark sessions of tests: small queries end before the second compiler pays for itself, two
+# cores have no room for a parallel garbage collector, and the archive saves loading classes.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM_OPTIONS))
+# Tests of these folders share what takes long to start or to build: one worker runs them.
+_RUN_BY_ONE_WORKER = {"airflow", "broker", "browser", "cluster", "packaging", "remote"}
 
 # `make test-all`: new examples every time; one that fails says how to try it again.
 settings.register_profile(
@@ -32,10 +35,18 @@ settings.register_profile(
 )
 # `make test`: the same examples every time, so that no change is refused by chance.
 settings.register_profile(
-    "usual", settings.get_profile("deep"), max_examples=150, derandomize=True, database=None
+    "usual", settings.get_profile("deep"), max_examples=50, derandomize=True, database=None
 )
 settings.register_profile("quick", settings.get_profile("usual"), max_examples=25)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tell pytest-xdist what one worker has to run: a file, or one of those folders."""
+    for item in items:
+        folder, *_ = item.path.relative_to(ROOT / "tests").parts
+        group = folder if folder in _RUN_BY_ONE_WORKER else str(item.path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

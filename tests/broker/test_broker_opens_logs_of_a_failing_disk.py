@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafkalog.exit_codes import ExitCode
 from tests.support.broker.consumed_rows import ConsumedRow, row_of
 from tests.support.broker.kafka_server import KafkaServer
@@ -14,7 +16,7 @@ from tests.support.disks.failing_disk import FailingDisk, compiled, needs_compil
 from tests.support.disks.outside_pages import records_outside
 from tests.support.repository import SHOP
 
-pytestmark = [*needs_kafka, needs_compiler]
+pytestmark = [*needs_kafka, needs_compiler, pytest.mark.deep]
 
 _LOGS = SHOP
 _FIRST = "00000000000000000000.log"

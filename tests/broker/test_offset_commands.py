@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafkalog.coordination.zookeeper.zookeeper_commands import OffsetZnode, Shell, offset_commands
 from tests.support.broker.marks import needs_kafka
 from tests.support.broker.zookeeper_server import zookeeper_server
 
-pytestmark = needs_kafka
+pytestmark = [*needs_kafka, pytest.mark.deep]
 
 _OFFSETS = "/consumers/my group/offsets"
 

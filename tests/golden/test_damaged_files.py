@@ -31,7 +31,7 @@ def test_every_variant_has_its_expectation(unpacked: Callable[[str], Path]) -> N
     assert set(variants) == set(FOUND) | WHOLE
 
 
-@pytest.mark.parametrize("variant", [*FOUND, *WHOLE])
+@pytest.mark.parametrize("variant", [*FOUND, *sorted(WHOLE)])
 def test_each_fault_is_found_at_its_position(variant: str, unpacked: Callable[[str], Path]) -> None:
     # F62 to F75; T1 to T4, T12, T13, T33.
     found = [
@@ -43,7 +43,7 @@ def test_each_fault_is_found_at_its_position(variant: str, unpacked: Callable[[s
     assert found == FOUND.get(variant, [])
 
 
-@pytest.mark.parametrize("variant", [*FOUND, *WHOLE])
+@pytest.mark.parametrize("variant", [*FOUND, *sorted(WHOLE)])
 def test_the_byte_account_of_every_file_adds_up(
     variant: str, unpacked: Callable[[str], Path]
 ) -> None:

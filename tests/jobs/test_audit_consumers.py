@@ -68,6 +68,7 @@ def test_live_groups_of_a_real_ensemble(
     assert waited.count() == 4
 
 
+@pytest.mark.deep
 def test_a_made_cluster_with_all_that_logs_tell(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_made_cluster_with_all_that_logs_tell(
     assert (first.committed_offset, owned[1].committed_offset) == (1000, None)
 
 
+@pytest.mark.deep
 def test_what_is_no_data_directory_is_unreadable_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,12 +58,14 @@ def test_a_second_run_replaces_the_rows_of_its_input_and_keeps_those_of_others(
     assert segments() == {str(logs): 6, str(other): 1}
 
 
+@pytest.mark.deep
 def test_a_second_run_replaces_a_parquet_table(spark: SparkSession, tmp_path: Path) -> None:
     for _ in range(2):
         assert run(DAMAGED, output=tmp_path) == ExitCode.DONE
     assert faults_of(table(spark, tmp_path, "faults")) == DAMAGED_FAULTS
 
 
+@pytest.mark.deep
 def test_a_parquet_table_that_holds_another_inputs_rows_is_left_alone(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_parquet_table_that_holds_another_inputs_rows_is_left_alone(
     assert faults_of(table(spark, output, "faults")) == DAMAGED_FAULTS
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("table_format", "name", "text"),
     [

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.spark
 WARNINGS = {"leader_epoch", "segment_hole", "missing_end"}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "table_format", ["parquet", "json", pytest.param("delta", marks=needs_delta)]
 )
@@ -79,6 +80,7 @@ def test_each_hand_made_fault_is_in_table_faults(
     assert dict(found) == FOUND
 
 
+@pytest.mark.deep
 def test_valid_faulty_and_trailing_bytes_add_up_for_every_file(
     spark: SparkSession, checked_variants: tuple[Path, Path]
 ) -> None:
@@ -93,6 +95,7 @@ def test_valid_faulty_and_trailing_bytes_add_up_for_every_file(
     assert {row.file: row.parts for row in rows} == sizes
 
 
+@pytest.mark.deep
 def test_the_report_counts_what_the_faults_list(
     spark: SparkSession, checked_variants: tuple[Path, Path]
 ) -> None:
@@ -116,6 +119,7 @@ def test_the_report_counts_what_the_faults_list(
     assert rows.keys() >= FOUND.keys()
 
 
+@pytest.mark.deep
 def test_the_first_fault_has_its_position_and_offset(
     spark: SparkSession, checked_variants: tuple[Path, Path]
 ) -> None:
@@ -132,6 +136,7 @@ def test_the_first_fault_has_its_position_and_offset(
     assert {variant: rows[variant] for variant in expected} == expected
 
 
+@pytest.mark.deep
 def test_sound_files_have_the_batches_and_records_that_kafka_dump_log_counted(
     spark: SparkSession,
     unpacked: Callable[[str], Path],

@@ -46,6 +46,7 @@ def test_the_terminal_gets_the_faults_a_verdict_and_the_places_of_the_tables(
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("show", "rows"), [(0, 0), (2, 2)])
 def test_show_says_how_many_faults_the_terminal_gets(
     show: int,
@@ -59,6 +60,7 @@ def test_show_says_how_many_faults_the_terminal_gets(
     assert len([line for line in out.splitlines() if ".log|" in line]) == rows
 
 
+@pytest.mark.deep
 def test_findings_are_exit_code_1_only_where_that_is_asked(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -71,6 +73,7 @@ def test_findings_are_exit_code_1_only_where_that_is_asked(
     assert "\nsound: checked 3 segments of 2 partitions, " in "\n" + capsys.readouterr().out
 
 
+@pytest.mark.deep
 def test_what_a_stopped_broker_leaves_is_no_finding(
     spark: SparkSession,
     unpacked: Callable[[str], Path],
@@ -89,6 +92,7 @@ def test_what_a_stopped_broker_leaves_is_no_finding(
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.deep
 def test_failfast_writes_nothing_where_faults_are(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +113,7 @@ def test_failfast_keeps_the_tables_of_an_earlier_run(spark: SparkSession, tmp_pa
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.deep
 def test_failfast_writes_the_tables_of_sound_files(spark: SparkSession, tmp_path: Path) -> None:
     arguments = "--format parquet --mode FAILFAST"
     assert run(EXAMPLES / "kafka-0.10", output=tmp_path, arguments=arguments) == ExitCode.DONE
@@ -116,6 +121,7 @@ def test_failfast_writes_the_tables_of_sound_files(spark: SparkSession, tmp_path
     assert table(spark, tmp_path, "faults").where("severity = 'error'").isEmpty()
 
 
+@pytest.mark.deep
 def test_a_path_that_is_not_there_is_unreadable_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,6 +155,7 @@ def test_help_says_what_the_job_does_and_how(capsys: pytest.CaptureFixture[str])
         assert said in told
 
 
+@pytest.mark.deep
 def test_inputs_are_only_read(spark: SparkSession, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     shutil.copytree(DAMAGED, logs)

@@ -113,6 +113,7 @@ def test_lag_as_of_the_last_record_and_what_was_lost(
     assert "110 s" in said
 
 
+@pytest.mark.deep
 def test_a_past_moment_has_its_commits_and_its_log_end(
     spark: SparkSession, log_dir: Path, tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ def test_now_ages_are_as_of_now_and_commits_expire(
     assert "a running broker would have dropped 2 commits by now" in said
 
 
+@pytest.mark.deep
 def test_more_lag_than_allowed_is_a_finding() -> None:
     totals = Row(most_records=101, below_log_start=0, damaged=0)
     reaches = [CommitReach(False, None, 0)]
@@ -163,6 +165,7 @@ def test_more_lag_than_allowed_is_a_finding() -> None:
     assert lag_findings(totals, reaches, 100) == ["101 records to read in one partition"]
 
 
+@pytest.mark.deep
 def test_without_the_offsets_topic_the_job_says_what_is_missing(
     log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +180,7 @@ def test_a_time_in_seconds_is_a_time_before_all_commits(log_dir: Path, tmp_path:
     assert run(log_dir, tmp_path, "--as-of", at(0) // 1000) == ExitCode.DONE
 
 
+@pytest.mark.deep
 def test_damage_that_hides_commits_is_a_finding(
     log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -194,6 +198,7 @@ def test_damage_that_hides_commits_is_a_finding(
     assert "findings: damage\n" in said
 
 
+@pytest.mark.deep
 def test_a_record_from_the_future_has_no_age(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

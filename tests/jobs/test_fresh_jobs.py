@@ -13,7 +13,7 @@ from kafkalog.exit_codes import ExitCode
 from tests.support.jobs.job_runs import DAMAGED, needs_delta
 from tests.support.repository import ROOT, delta_jars
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 
 def run_fresh(
@@ -47,7 +47,6 @@ def test_a_job_leaves_nothing_but_its_tables_in_the_current_directory(tmp_path: 
 
 
 # Asks Maven's repository.
-@pytest.mark.deep
 def test_a_job_that_fetches_jars_says_so_in_one_line_and_nothing_when_they_are_there(
     tmp_path: Path,
 ) -> None:
@@ -64,7 +63,6 @@ def test_a_job_that_fetches_jars_says_so_in_one_line_and_nothing_when_they_are_t
         assert "sound: checked 14 segments" in done.stdout
 
 
-@pytest.mark.deep
 def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(
@@ -82,7 +80,6 @@ def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("error: [JAVA_GATEWAY_EXITED]")
 
 
-@pytest.mark.deep
 def test_an_error_in_a_task_is_told_without_pages_of_traces(tmp_path: Path) -> None:
     arguments = ["--output-dir", "out", "--format", "json"]
     done = run_fresh("reconstruct_state", str(DAMAGED), *arguments, work=tmp_path, submit="")

@@ -15,7 +15,7 @@ from tests.support.spark.kafka_logs import write_log
 from tests.support.zookeeper.zookeeper_files import ROOT as ROOT_ZNODE
 from tests.support.zookeeper.zookeeper_files import snapshot_bytes, write_data_dir
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 # What Spark does after a minute, at once: no setting shortens it.
 PROGRAM = """

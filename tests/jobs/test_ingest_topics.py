@@ -206,6 +206,7 @@ def test_a_restored_table_and_one_without_history_go_on_where_they_are(
     assert [row["offset"] for row in ingested(spark, copied)] == list(range(24))
 
 
+@pytest.mark.deep
 def test_a_log_without_a_commit_of_a_killed_run_is_gone_on_with(
     spark: SparkSession, tmp_path: Path
 ) -> None:

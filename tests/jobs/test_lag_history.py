@@ -85,6 +85,7 @@ def rows(spark: SparkSession, log_dir: Path, tmp_path_factory: pytest.TempPathFa
     return history.orderBy("at_ms", "group_id").collect()
 
 
+@pytest.mark.deep
 def test_a_group_that_is_behind_says_since_when(spark: SparkSession, rows: list[Any]) -> None:
     newest = newest_statuses(spark.createDataFrame(rows, written_schema("lag_history")))
     told = {row.group_id: (row.behind_since, row.last_commit) for row in newest.collect()}
@@ -97,6 +98,7 @@ def moment_at(second: int) -> datetime:
     return datetime.fromtimestamp(at(second) / 1000, UTC).replace(tzinfo=None)
 
 
+@pytest.mark.deep
 def test_every_commit_has_the_lag_of_its_moment(rows: list[Any]) -> None:
     found = [row for row in rows if row.topic == "orders" and row.event == "commit"]
     for row in found:
@@ -130,6 +132,7 @@ def test_the_end_has_the_status_that_the_groups_were_made_for(rows: list[Any]) -
     assert ends["slow"].burrow_reason == "lag is 301, and never fell over 10 commits held"
 
 
+@pytest.mark.deep
 def test_the_share_of_burrows_window_grows_with_the_commits(rows: list[Any]) -> None:
     # F330
     found = [row for row in rows if row.group_id == "steady" and row.event == "commit"]
@@ -138,6 +141,7 @@ def test_the_share_of_burrows_window_grows_with_the_commits(rows: list[Any]) -> 
     assert {row.burrow_lag for row in found} == {0}
 
 
+@pytest.mark.deep
 def test_of_a_log_that_begins_later_nothing_is_made_up(rows: list[Any]) -> None:
     # F333: at 100 s all that was there is deleted now, at 300 s what the group had left to read is.
     first, second = (row for row in rows if row.group_id == "late" and row.event == "commit")
@@ -146,6 +150,7 @@ def test_of_a_log_that_begins_later_nothing_is_made_up(rows: list[Any]) -> None:
     assert second.status == "UNKNOWN"
 
 
+@pytest.mark.deep
 def test_moments_have_the_commit_that_was_in_effect(
     spark: SparkSession, log_dir: Path, tmp_path: Path
 ) -> None:
@@ -166,6 +171,7 @@ def test_moments_have_the_commit_that_was_in_effect(
     ]  # fmt: skip
 
 
+@pytest.mark.deep
 def test_the_end_is_about_the_log_as_it_is_without_until(
     spark: SparkSession, log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -182,6 +188,7 @@ def test_the_end_is_about_the_log_as_it_is_without_until(
     assert "commits: none has been removed by cleaning" in said
 
 
+@pytest.mark.deep
 def test_commits_and_lags_are_those_that_kafkas_tools_printed(
     spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:

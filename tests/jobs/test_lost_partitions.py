@@ -18,7 +18,7 @@ from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.job_runs import table
 from tests.support.repository import EXAMPLES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 EMPTIED, GONE = ("shop.del-records-mid", 0), ("shop.codec-zstd", 0)
 
@@ -110,7 +110,6 @@ def test_the_plan_and_the_salvage_say_so_too(
     )
 
 
-@pytest.mark.deep
 def test_the_report_names_both(
     spark: SparkSession, tmp_path: Path, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:

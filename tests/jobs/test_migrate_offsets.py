@@ -132,6 +132,7 @@ def test_both_stores_are_what_the_tools_of_that_time_printed(
     assert "findings: 8 not moved to Kafka (of groups with members)" in said
 
 
+@pytest.mark.deep
 def test_clusters_whose_ids_are_not_known_or_differ_are_not_compared(
     run: Run, tmp_path: Path, log_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,6 +53,7 @@ def test_the_table_says_what_a_broker_did_to_each_copy(
     assert lines[-2].startswith("NO START: 1 partition of 37 ")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("variant", "kind", "lost", "salvageable"),
     [
@@ -82,6 +83,7 @@ def test_truncation_and_nonsense_are_told_apart_and_what_is_sound_behind_them(
     assert tuple(row) == (kind, lost, salvageable)
 
 
+@pytest.mark.deep
 def test_a_cleanly_stopped_broker_loses_nothing(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,7 @@ def test_the_page_about_a_damaged_disk(
     ) == [fault[:4] for fault in DAMAGED_FAULTS]
 
 
+@pytest.mark.deep
 def test_arguments_that_cannot_be_meant_are_refused(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,6 +68,7 @@ def test_arguments_that_cannot_be_meant_are_refused(
     )
 
 
+@pytest.mark.deep
 def test_keys_are_counted_by_topic_and_shown_only_when_asked(spark: SparkSession) -> None:
     rows = [("orders", b"hot", b"v")] * 7 + [("orders", b"\xff", None)] * 2
     rows += [("orders", None, b"v"), ("users", b"a", None), ("users", b"b", b"")]
@@ -80,6 +82,7 @@ def test_keys_are_counted_by_topic_and_shown_only_when_asked(spark: SparkSession
     assert all(re.fullmatch(r"-?\d+", each["item"]) for each in hidden.top_keys)
 
 
+@pytest.mark.deep
 def test_batches_are_summed_by_time_and_size_and_none_is_lost(spark: SparkSession) -> None:
     def batch(
         topic: str, size: int, time_ms: int | None, raw: int | None = None, broker: int = 1
@@ -157,6 +160,7 @@ def byte_range(file: str, position: int, length: int, **changes: object) -> Row:
     return Row(**(values | changes))
 
 
+@pytest.mark.deep
 def test_a_range_marks_every_cell_of_its_partition_that_it_touches(spark: SparkSession) -> None:
     fault = {"verdict": "faulty", "kind": "checksum", "severity": "error", "detail": "d"}
     rows = [
@@ -185,6 +189,7 @@ def test_a_range_marks_every_cell_of_its_partition_that_it_touches(spark: SparkS
     )
 
 
+@pytest.mark.deep
 def test_segments_count_that_a_broker_serves_and_others_are_told_apart(spark: SparkSession) -> None:
     names = ("topic", "partition", "directory", "status", "size", "first_timestamp_ms")
     rows = [

@@ -86,6 +86,7 @@ def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
     }
 
 
+@pytest.mark.deep
 def test_whose_coordinator_may_be_missing_does_not_hang(
     spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -112,6 +113,7 @@ def outcomes(report: DataFrame) -> list[Outcome]:
     return [(row.first_offset, row.outcome, row.reason) for row in rows]
 
 
+@pytest.mark.deep
 def test_an_old_transaction_that_no_coordinator_knows_hangs(
     spark: SparkSession, hung: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +133,7 @@ def test_an_old_transaction_that_no_coordinator_knows_hangs(
     assert (row.last_stable_offset, row.end_offset, row.holder_producer_id) == (12, 17, 9)
 
 
+@pytest.mark.deep
 def test_without_the_coordinators_topic_nothing_is_called_hanging(
     spark: SparkSession, hung: Path, tmp_path: Path
 ) -> None:
@@ -139,6 +142,7 @@ def test_without_the_coordinators_topic_nothing_is_called_hanging(
     assert outcomes(report)[-1] == (12, "open", "unknown")
 
 
+@pytest.mark.deep
 def test_damage_stops_failfast_and_is_named_otherwise(
     spark: SparkSession, hung: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ def test_the_table_and_the_sizes_freed(
     ) in said
 
 
+@pytest.mark.deep
 def test_findings_are_timestamps_in_the_future(spark: SparkSession, log_dir: Path) -> None:
     server = log_dir.parent / "server.properties"
     server.write_text("log.retention.ms=1\n")
@@ -70,6 +71,7 @@ def test_findings_are_timestamps_in_the_future(spark: SparkSession, log_dir: Pat
     assert run(log_dir, *given, 1_000_000) == ExitCode.DONE
 
 
+@pytest.mark.deep
 def test_a_setting_that_kafka_refuses_is_a_wrong_argument(
     spark: SparkSession, log_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +81,7 @@ def test_a_setting_that_kafka_refuses_is_a_wrong_argument(
     assert "log.retention.ms=soon" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -52,6 +52,7 @@ def test_a_damaged_log_dir_becomes_a_sound_one(
     assert records(tmp_path / "new") == records(DAMAGED)
 
 
+@pytest.mark.deep
 def test_the_files_at_the_top_are_those_of_a_broker(spark: SparkSession, tmp_path: Path) -> None:
     # F184.
     source = EXAMPLES / "kafka-4.4"
@@ -92,6 +93,7 @@ def test_nothing_is_written_into_a_brokers_directory(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.deep
 def test_log_dirs_of_several_disks_are_salvaged_one_by_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,6 +102,7 @@ def test_log_dirs_of_several_disks_are_salvaged_one_by_one(
     assert "one log directory is salvaged at a time" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 def test_tables_are_not_written_into_the_new_log_dir(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,6 +115,7 @@ def test_tables_are_not_written_into_the_new_log_dir(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.deep
 def test_tables_of_other_inputs_are_refused_before_anything_is_written(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,6 +127,7 @@ def test_tables_of_other_inputs_are_refused_before_anything_is_written(
     assert not (tmp_path / "newer").exists()
 
 
+@pytest.mark.deep
 def test_a_partition_without_a_topic_id_is_told(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,6 +138,7 @@ def test_a_partition_without_a_topic_id_is_told(
     assert [row.topic_id for row in rows] == [None, None]
 
 
+@pytest.mark.deep
 def test_topics_whose_policy_is_compact_are_compacted(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,6 +172,7 @@ def test_topics_whose_policy_is_compact_are_compacted(
     ]
 
 
+@pytest.mark.deep
 def test_topics_can_be_named_to_be_compacted(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -179,6 +186,7 @@ def test_topics_can_be_named_to_be_compacted(
     assert "less after compaction of shop.tx;" in capsys.readouterr().out
 
 
+@pytest.mark.deep
 def test_nothing_to_compact_is_told_before_anything_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -45,6 +45,7 @@ def test_state_at_offsets(
     assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("nth", [0, 400, 900])
 def test_state_at_a_time(
     nth: int, spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
@@ -59,6 +60,7 @@ def test_state_at_a_time(
     assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("offset", "is_exact"), [(2, False), (3, True), (5, True)])
 def test_a_state_before_the_cleaners_checkpoint_is_told_apart(
     offset: int,

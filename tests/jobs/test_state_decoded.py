@@ -111,6 +111,7 @@ def test_each_value_is_read_by_the_schema_that_its_id_names(
     assert values == [(1,), (2,), (3,), None, None, None, None]
 
 
+@pytest.mark.deep
 def test_json_by_the_registrys_json_schema(spark: SparkSession, tmp_path: Path) -> None:
     write_records(tmp_path / "schemas", "_schemas-0", SCHEMAS)
     pairs: list[KeyAndValue] = [
@@ -128,6 +129,7 @@ def test_json_by_the_registrys_json_schema(spark: SparkSession, tmp_path: Path) 
     ]
 
 
+@pytest.mark.deep
 def test_what_was_decoded_is_shown(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,6 +161,7 @@ def test_another_decoding_takes_the_place_of_the_last(spark: SparkSession, tmp_p
     assert results == [[('{"id":1}', None)], [((1, None), None)]]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -183,6 +186,7 @@ def test_schemas_that_cannot_be_used_are_wrong_arguments(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.deep
 @needs_avro
 @pytest.mark.parametrize(
     ("arguments", "said"),
@@ -206,6 +210,7 @@ def test_ids_that_lead_to_no_schema_are_wrong_arguments(
     assert (done, said in capsys.readouterr().err) == (ExitCode.WRONG_ARGUMENTS, True)
 
 
+@pytest.mark.deep
 @needs_avro
 def test_avro_schemas_that_spark_cannot_use_are_wrong_arguments(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -221,6 +226,7 @@ def test_avro_schemas_that_spark_cannot_use_are_wrong_arguments(
     assert "No name in schema" in said
 
 
+@pytest.mark.deep
 def test_without_its_jar_protobuf_says_what_to_add(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

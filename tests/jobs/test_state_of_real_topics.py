@@ -17,7 +17,7 @@ from tests.support.golden.fixture_sets import CONSUMERS, topics
 from tests.support.jobs.state_runs import consumed_state, run_state, state_in
 from tests.support.spark.kafka_logs import kafkalog_read
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 # tiered43 is left out: the consumer also received what is not in the log directory.
 CONSUMED = [

@@ -38,6 +38,7 @@ def logs(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "table_format", ["parquet", "json", pytest.param("delta", marks=needs_delta)]
 )
@@ -80,6 +81,7 @@ def test_deletes_are_no_rows_by_default(
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.deep
 @needs_delta
 def test_records_without_a_key_are_counted_in_every_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -100,6 +102,7 @@ def test_records_without_a_key_are_counted_in_every_run(
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -126,6 +129,7 @@ def test_what_is_asked_for_wrongly_is_said_before_anything_is_read(
     assert not (tmp_path / "tables").exists()
 
 
+@pytest.mark.deep
 def test_one_file_of_a_partition_has_no_state(
     logs: Path, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,6 +138,7 @@ def test_one_file_of_a_partition_has_no_state(
     assert f"give the directory {file.parent}" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("variant", ["garbage-middle", "zeroed-tail-overwritten"])
 def test_damage_in_the_newest_records_is_told(
     variant: str,

@@ -60,6 +60,7 @@ def test_a_duplicate_is_a_row_and_an_exit_code(
     assert (finding.cluster_id, finding.input_path) == ("cluster", str(log_dir))
 
 
+@pytest.mark.deep
 def test_what_a_cleaning_would_free_by_the_topics_own_settings(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_a_cleaning_would_free_by_the_topics_own_settings(
     assert (row.cleanup_policy, row.cleanup_policy_from) == ("compact", "topic")
 
 
+@pytest.mark.deep
 def test_keys_that_were_lost_since_an_earlier_copy(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -113,6 +115,7 @@ def test_keys_that_were_lost_since_an_earlier_copy(
     assert "of cluster other', allowed: logs of cluster cluster" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 def test_cleaned_logs_of_a_real_broker(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

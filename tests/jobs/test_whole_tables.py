@@ -21,7 +21,7 @@ from kafkalog.spark.whole_tables import write_whole
 from tests.support.jobs.job_runs import DAMAGED, DAMAGED_FAULTS, faults_of, run, table
 from tests.support.jobs.killed_jobs import killed_at
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "json"])
@@ -98,7 +98,6 @@ def _faults_begun(work: Path) -> Iterator[Path]:
 MOMENTS = {"the first table is written": _report_begun, "the second is written": _faults_begun}
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_killed_job_leaves_no_half_table_and_the_next_run_goes_on(
     moment: str, spark: SparkSession, tmp_path: Path
@@ -115,7 +114,6 @@ def test_a_killed_job_leaves_no_half_table_and_the_next_run_goes_on(
     assert faults_of(table(spark, tables, "faults", "json")) == DAMAGED_FAULTS
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, 128 + signal.SIGTERM)]
 )

@@ -76,6 +76,7 @@ def test_offset_end_lag_and_owner_are_what_the_offset_checker_printed(
         assert in_kafka[place] == expected
 
 
+@pytest.mark.deep
 def test_a_group_of_both_stores_has_rows_of_both(lag_of_0_10: list[Row]) -> None:
     dual = [row for row in lag_of_0_10 if row.group_id == "old.g-old-dual"]
     assert {row.offset_storage for row in dual} == {"kafka", "zookeeper"}
@@ -86,6 +87,7 @@ def test_a_group_of_both_stores_has_rows_of_both(lag_of_0_10: list[Row]) -> None
     assert {row.commit_status for row in dual} <= {"current", "expired"}
 
 
+@pytest.mark.deep
 def test_states_members_and_coordinators_are_those_of_the_znodes(lag_of_0_10: list[Row]) -> None:
     # F493, F495: broker 0 was the only one.
     states = {
@@ -135,6 +137,7 @@ def test_the_transaction_logs_are_the_history(
     assert "commits in ZooKeeper: none has been removed with old logs" in capsys.readouterr().out
 
 
+@pytest.mark.deep
 def test_a_topic_that_is_younger_than_the_commit_is_another(lag_of_0_10: list[Row]) -> None:
     # F494: none here; tests/spark/test_commit_status.py has one.
     statuses = {row.commit_status for row in lag_of_0_10 if row.offset_storage == "zookeeper"}

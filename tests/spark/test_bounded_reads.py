@@ -54,6 +54,7 @@ def by_topic(offsets: Mapping[tuple[str, int], int]) -> str:
     return json.dumps(parsed)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("options", "asked"),
     [
@@ -96,6 +97,7 @@ def test_offsets_bound_a_read(
     assert read == within(received, wanted)
 
 
+@pytest.mark.deep
 def test_assigned_partitions_alone_need_offsets(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -111,6 +113,7 @@ def test_assigned_partitions_alone_need_offsets(
     assert offsets_read(frame) == within(received, {(MULTI, 2): (1000, 1100)})
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("time", TIMES)
 def test_times_are_looked_up_as_kafkas_admin_client_does(
@@ -151,6 +154,7 @@ def _ordinary(answers: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, int],
     return offsets
 
 
+@pytest.mark.deep
 def test_a_time_later_than_all_records_of_a_partition_is_an_error(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -186,6 +190,7 @@ def test_a_global_time_wins_over_times_by_partition_and_these_over_offsets(
     assert offsets_read(kafkalog_read(spark, tmp_path, **options)) == {orders: [9, 10]}
 
 
+@pytest.mark.deep
 def test_the_first_late_offset_counts_even_if_earlier_times_follow(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -209,6 +214,7 @@ def deleted_up_to_4(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("worker_logs")
 @pytest.mark.parametrize(
     ("option", "offset", "valid_range", "clamped"),
@@ -243,6 +249,7 @@ def test_an_offset_outside_the_log_is_an_error_or_clamped_and_logged(
     assert lines[-1].endswith("reading what is there")
 
 
+@pytest.mark.deep
 def test_the_first_and_the_last_offset_of_a_log_are_inside_it(
     spark: SparkSession, deleted_up_to_4: Path
 ) -> None:
@@ -257,6 +264,7 @@ def test_the_first_and_the_last_offset_of_a_log_are_inside_it(
     assert offsets_read(frame) == {orders: [4, 5, 6, 7, 8]}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("is_clean", "stop_at", "expected"),
     [
@@ -280,6 +288,7 @@ def test_a_read_can_stop_at_the_high_watermark(
     assert read == {("orders", 0): expected}
 
 
+@pytest.mark.deep
 def test_a_high_watermark_beyond_the_log_is_capped_by_its_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -291,6 +300,7 @@ def test_a_high_watermark_beyond_the_log_is_capped_by_its_end(
     assert offsets_read(frame) == {("orders", 0): [0, 1, 2]}
 
 
+@pytest.mark.deep
 def test_up_to_the_high_watermark_a_consumer_had_received_everything(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -300,6 +310,7 @@ def test_up_to_the_high_watermark_a_consumer_had_received_everything(
     assert offsets_read(frame) == consumed_offsets(golden, ordinary_topics(golden))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -38,6 +38,7 @@ def variants(unpacked: Callable[[str], Path], tmp_path_factory: pytest.TempPathF
     return variants_as_partitions(unpacked("unclean.logs") / "variants", place)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("view", "table"),
     [("batches", "batches"), ("byte_ranges", "byte_ranges"), ("faults", "byte_ranges")],
@@ -79,6 +80,7 @@ def _as_columns(line: dict[str, str]) -> tuple[Any, ...]:
     return (*numbers, line["compresscodec"], int(line["crc"]), line["isvalid"] == "true")
 
 
+@pytest.mark.deep
 def test_a_bad_batch_is_told_in_view_batches(spark: SparkSession, variants: Path) -> None:
     # F11, F63, F75; T1, T13.
     frame = kafkalog_read(spark, variants, view="batches").where("position = 7979")
@@ -96,6 +98,7 @@ def test_a_bad_batch_is_told_in_view_batches(spark: SparkSession, variants: Path
         assert (row.crc == row.computed_crc) is is_valid, variant
 
 
+@pytest.mark.deep
 def test_crcs_are_not_computed_when_not_asked_for(spark: SparkSession) -> None:
     options = {"kafka.check.crcs": "false", "view": "batches"}
     frame = kafkalog_read(spark, EXAMPLES / "damaged", **options)
@@ -105,6 +108,7 @@ def test_crcs_are_not_computed_when_not_asked_for(spark: SparkSession) -> None:
     assert tuple(seen)[1:] == (0, 0)
 
 
+@pytest.mark.deep
 def test_the_ranges_of_every_file_partition_it(spark: SparkSession, variants: Path) -> None:
     # F62.
     frame = kafkalog_read(spark, variants, view="byte_ranges")
@@ -135,6 +139,7 @@ def test_every_fault_is_found_at_its_position(spark: SparkSession, variants: Pat
     assert found.keys() & WHOLE == {"empty-active-log"}
 
 
+@pytest.mark.deep
 def test_the_faults_of_the_bundled_example_are_those_made_by_hand(spark: SparkSession) -> None:
     # F62, F68.
     columns = ("segment_base_offset", "position", "length", "kind", "severity", "verdict")
@@ -143,12 +148,14 @@ def test_the_faults_of_the_bundled_example_are_those_made_by_hand(spark: SparkSe
     assert [tuple(row) for row in rows] == EXAMPLE_FAULTS
 
 
+@pytest.mark.deep
 def test_faults_are_the_byte_ranges_that_have_a_kind(spark: SparkSession) -> None:
     ranges = kafkalog_read(spark, EXAMPLES / "damaged", view="byte_ranges")
     faults = kafkalog_read(spark, EXAMPLES / "damaged", view="faults")
     assert_df_equality(faults, ranges.where("kind IS NOT NULL"), ignore_row_order=True)
 
 
+@pytest.mark.deep
 def test_byte_ranges_say_which_cluster_broker_and_input_they_are_of(spark: SparkSession) -> None:
     # F82.
     properties = (EXAMPLES / "damaged" / "meta.properties").read_text()
@@ -159,6 +166,7 @@ def test_byte_ranges_say_which_cluster_broker_and_input_they_are_of(spark: Spark
     assert f"cluster.id={row.cluster_id}" in properties
 
 
+@pytest.mark.deep
 def test_bytes_below_the_log_start_are_accounted_for(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:

@@ -91,12 +91,14 @@ def test_columns_are_those_of_sparks_kafka_source(
     ]
 
 
+@pytest.mark.deep
 def test_every_column_says_what_it_is(spark: SparkSession, tmp_path: Path) -> None:
     write_log(tmp_path, "orders-0", {0: [write_batch([record(0)])]})
     schema = kafkalog_read(spark, tmp_path, includeHeaders=True, includeMetadata=True).schema
     assert [field.name for field in schema if not field.metadata.get("comment")] == []
 
 
+@pytest.mark.deep
 def test_metadata_is_the_batchs_own(spark: SparkSession, tmp_path: Path) -> None:
     # F10, F12, F14, F24, F42, F44; T10, T21.
     fields = BatchFields(
@@ -178,6 +180,7 @@ def test_the_six_states_of_null_and_empty_stay_apart(spark: SparkSession, tmp_pa
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("timestamp_ms", "microseconds"),
     [
@@ -208,6 +211,7 @@ def test_a_timestamp_that_spark_cannot_hold_is_null_and_raw_in_the_metadata(
     assert tuple(row) == (microseconds, timestamp_ms, 0)
 
 
+@pytest.mark.deep
 def test_log_append_time_and_no_timestamp_type_are_sparks_numbers(
     spark: SparkSession, tmp_path: Path
 ) -> None:

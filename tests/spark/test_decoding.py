@@ -109,11 +109,13 @@ JSON_CASES: list[tuple[bytes | None, tuple[Any, str | None]]] = [
 ]
 
 
+@pytest.mark.deep
 def test_json_counts_as_a_whole(spark: SparkSession) -> None:
     found = decoded(spark, [payload for payload, _ in JSON_CASES], JsonFormat(FIELDS))
     assert list(zip([payload for payload, _ in JSON_CASES], found, strict=True)) == JSON_CASES
 
 
+@pytest.mark.deep
 def test_json_need_not_be_an_object(spark: SparkSession) -> None:
     assert decoded(spark, [b"5", b'"5"'], JsonFormat('"long"')) == [(5, None), OTHER_JSON]
     several = '{"type":"array","elementType":"long","containsNull":true}'
@@ -127,6 +129,7 @@ SOUND = b"\x0e\x02\x04hi"  # 7, branch 1: "hi"
 NOT_AVRO = (None, "not Avro of the schema")
 
 
+@pytest.mark.deep
 @needs_avro
 def test_avro_counts_as_a_whole(spark: SparkSession) -> None:
     cut = [SOUND[:size] for size in range(len(SOUND))]
@@ -139,12 +142,14 @@ def test_avro_counts_as_a_whole(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.deep
 @needs_avro
 def test_avro_of_one_schema_is_read_into_another(spark: SparkSession) -> None:
     assert decoded(spark, [SOUND], AvroFormat(ORDER, LATER_ORDER)) == [((7, "EUR"), None)]
     assert decoded(spark, [SOUND], AvroFormat(ORDER, '"long"')) == [NOT_AVRO]
 
 
+@pytest.mark.deep
 @needs_avro
 def test_avro_need_not_be_a_record(spark: SparkSession) -> None:
     maybe = '["null","long"]'
@@ -189,6 +194,7 @@ def test_each_schema_id_is_read_by_its_own_schema(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_avro_bytes_are_the_payload_itself(spark: SparkSession) -> None:
     confluent = ConfluentFormat([SchemaUse(1, AvroFormat('"bytes"', '"bytes"', True))], {})
     payloads = [behind_id(1, b"\x04raw"), behind_id(1, b"")]
@@ -198,6 +204,7 @@ def test_avro_bytes_are_the_payload_itself(spark: SparkSession) -> None:
 JSON_BY_ID = ConfluentFormat([SchemaUse(1, JsonFormat(FIELDS))], {})
 
 
+@pytest.mark.deep
 def test_json_behind_a_schema_id(spark: SparkSession) -> None:
     payloads = [behind_id(1, b'{"id":1}'), behind_id(1, b""), behind_id(1, b"null")]
     assert decoded(spark, payloads, JSON_BY_ID) == [
@@ -207,6 +214,7 @@ def test_json_behind_a_schema_id(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_what_has_no_schema_id_says_so(spark: SparkSession) -> None:
     payloads = [b"", b"\0\0\0\1", b'{"id":1}', b"\x01" + bytes(16)]
     assert decoded(spark, payloads, JSON_BY_ID) == [
@@ -217,6 +225,7 @@ def test_what_has_no_schema_id_says_so(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_a_guid_in_a_header_says_so(spark: SparkSession) -> None:
     headers = [Row(key="__value_schema_id", value=bytearray(b"\1" + bytes(16)))]
     rows = [(behind_id(1, b"{}"), headers), (behind_id(1, b"{}"), []), (behind_id(1, b"{}"), None)]
@@ -226,6 +235,7 @@ def test_a_guid_in_a_header_says_so(spark: SparkSession) -> None:
     assert [row.value_error for row in found.collect()] == [said, None, None]
 
 
+@pytest.mark.deep
 def test_the_opening_tells_protobuf_messages_apart(spark: SparkSession) -> None:
     # JSON in place of Protobuf, which needs a jar: the opening is the same for all formats.
     confluent = ConfluentFormat([SchemaUse(1, JsonFormat('"long"'), b"\x04\x02\x00")], {})
@@ -234,6 +244,7 @@ def test_the_opening_tells_protobuf_messages_apart(spark: SparkSession) -> None:
     assert decoded(spark, payloads, confluent) == [(5, None, 1), *[(None, other, 1)] * 2]
 
 
+@pytest.mark.deep
 def test_prefixes_are_read_as_the_plain_reader_reads_them(spark: SparkSession) -> None:
     payloads = [
         *(bytes([first]) + bytes.fromhex(rest) for first in (0, 1, 2) for rest in ("", "00000007")),
@@ -251,6 +262,7 @@ def plain_id(payload: bytes) -> int | None:
         return None
 
 
+@pytest.mark.deep
 def test_the_schema_ids_of_a_column(spark: SparkSession) -> None:
     values = [behind_id(3, b"a"), behind_id(3, b""), behind_id(1, b""), b"", b"text", None]
     frame = spark.createDataFrame([(value,) for value in values], "key BINARY")

@@ -49,6 +49,7 @@ def test_spark_finds_the_source_by_itself(
     assert offsets_read(new_session.read.format("kafkalog").load(str(tmp_path))) == ROWS
 
 
+@pytest.mark.deep
 def test_register_makes_the_name_kafkalogs_own(new_session: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql.datasource import DataSource
 
@@ -68,6 +69,7 @@ def test_register_makes_the_name_kafkalogs_own(new_session: SparkSession, tmp_pa
     assert offsets_read(new_session.read.format("kafkalog").load(str(tmp_path))) == ROWS
 
 
+@pytest.mark.deep
 def test_spark_finds_the_source_of_zookeepers_files_by_itself(
     new_session: SparkSession, tmp_path: Path
 ) -> None:

@@ -160,6 +160,7 @@ def test_generations_are_those_of_a_replay_of_the_printed_records(
     assert sum(told.generation is None for told in found) == 7
 
 
+@pytest.mark.deep
 def test_the_newest_state_is_the_one_that_the_admin_client_told(
     rows: list[Any], unpacked: Callable[[str], Path]
 ) -> None:
@@ -192,6 +193,7 @@ def test_nothing_is_compared_with_a_generation_that_was_compacted_away(
     assert len(rows[1].members_left) == 1
 
 
+@pytest.mark.deep
 def test_a_record_that_cannot_be_read_is_compared_with_nothing(spark: SparkSession) -> None:
     unread = {"reason": "malformed", "record_name": "ConsumerGroupMetadata"}
     records = frame(

@@ -33,6 +33,7 @@ def test_what_is_appended_after_planning_is_read_up_to_a_whole_batch(
     assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
 
 
+@pytest.mark.deep
 def test_a_segment_that_rolls_after_planning_is_read_and_the_next_by_the_next_read(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -44,6 +45,7 @@ def test_a_segment_that_rolls_after_planning_is_read_and_the_next_by_the_next_re
     assert offsets_read(kafkalog_read(spark, tmp_path)) == {ORDERS: [0, 1, 2, 3, 4, 5]}
 
 
+@pytest.mark.deep
 def test_reading_with_restraint_gives_the_same_rows(spark: SparkSession) -> None:
     """F550, F551."""
     log_dir = EXAMPLES / "kafka-4.4"

@@ -33,6 +33,7 @@ def test_committed_records_are_those_a_read_committed_consumer_received(
     assert offsets_read(frame) == {key: sorted(offsets) for key, offsets in expected.items()}
 
 
+@pytest.mark.deep
 def test_an_asked_offset_behind_the_last_stable_one_is_data_loss(
     spark: SparkSession, tmp_path: Path
 ) -> None:

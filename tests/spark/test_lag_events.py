@@ -46,6 +46,7 @@ def test_a_row_for_each_commit_and_one_for_the_end(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_what_came_after_the_end_and_what_had_no_effect_is_left_out(spark: SparkSession) -> None:
     # F300
     moments = HistoryMoments(0, 100_500, ends_now=False)
@@ -57,6 +58,7 @@ def test_what_came_after_the_end_and_what_had_no_effect_is_left_out(spark: Spark
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("offset", [None, -1])
 def test_a_deleted_commit_has_no_end(spark: SparkSession, offset: int | None) -> None:
     # F302, F324
@@ -67,6 +69,7 @@ def test_a_deleted_commit_has_no_end(spark: SparkSession, offset: int | None) ->
     ]
 
 
+@pytest.mark.deep
 def test_ticks_are_multiples_with_the_commit_in_effect(spark: SparkSession) -> None:
     moments = HistoryMoments(110_000, 140_000, ends_now=False, every_ms=10_000)
     found = events(spark, moments, commit(100, 5), commit(120, 6), commit(125, 7))
@@ -80,6 +83,7 @@ def test_ticks_are_multiples_with_the_commit_in_effect(spark: SparkSession) -> N
     assert [row[1] for row in found if row[0] is COMMIT] == [None] * 3
 
 
+@pytest.mark.deep
 def test_a_commit_that_took_effect_later_is_compared_with_older_ends(spark: SparkSession) -> None:
     # F300, F331: a transaction's marker came ten seconds after the commit.
     moments = HistoryMoments(0, 500_000, ends_now=False)
@@ -90,6 +94,7 @@ def test_a_commit_that_took_effect_later_is_compared_with_older_ends(spark: Spar
     ]
 
 
+@pytest.mark.deep
 def test_with_a_least_distance_all_commits_are(spark: SparkSession) -> None:
     # F330: then the time of a commit held can be older than the commit.
     moments = HistoryMoments(0, 100_000, ends_now=True)

@@ -102,6 +102,7 @@ def rows(spark: SparkSession, *paths: Path, **options: Any) -> list[Row]:
     return frame.orderBy("topic", "partition", "offset").collect()
 
 
+@pytest.mark.deep
 def test_columns_are_those_of_the_schema_and_say_where_a_record_stands(
     spark: SparkSession, log_dir: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_columns_are_those_of_the_schema_and_say_where_a_record_stands(
     assert (marker.key, marker.value) == ('{"type":1}', '{"coordinatorEpoch":9}')
 
 
+@pytest.mark.deep
 def test_a_record_of_an_unknown_type_is_a_row_with_its_bytes(
     spark: SparkSession, log_dir: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_record_of_an_unknown_type_is_a_row_with_its_bytes(
     assert (bytes(row.raw_key), bytes(row.raw_value)) == (b"\0\x63\0\x01g", b"to come")
 
 
+@pytest.mark.deep
 def test_secrets_are_hidden_also_in_bytes_that_cannot_be_read(
     spark: SparkSession, log_dir: Path
 ) -> None:
@@ -167,11 +170,13 @@ def test_secrets_are_hidden_also_in_bytes_that_cannot_be_read(
     assert bytes(unreadable.raw_value).endswith(b"more")
 
 
+@pytest.mark.deep
 def test_internal_topics_are_read_and_others_are_not(spark: SparkSession, log_dir: Path) -> None:
     for options in ({}, {"subscribe": "*"}, {"subscribePattern": "^__|orders"}):
         assert {row.topic for row in rows(spark, log_dir, **options)} == {OFFSETS, METADATA}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("how", ["subscribe", "assign", "path"])
 def test_another_topic_that_is_asked_for_is_an_error_that_says_which_there_are(
     spark: SparkSession, log_dir: Path, how: str
@@ -186,6 +191,7 @@ def test_another_topic_that_is_asked_for_is_an_error_that_says_which_there_are(
     assert OFFSETS in said
 
 
+@pytest.mark.deep
 def test_offsets_and_the_log_start_are_heeded(spark: SparkSession, log_dir: Path) -> None:
     asked = {
         "assign": json.dumps({OFFSETS: [3]}),
@@ -197,6 +203,7 @@ def test_offsets_and_the_log_start_are_heeded(spark: SparkSession, log_dir: Path
     assert [row.offset for row in rows(spark, log_dir, subscribe=OFFSETS)] == [2, 3]
 
 
+@pytest.mark.deep
 def test_a_field_of_the_json_is_a_function_away(spark: SparkSession, log_dir: Path) -> None:
     messages = kafkalog_read(spark, log_dir, view="messages")
     commits = messages.where("record_name = 'OffsetCommit'")
@@ -204,6 +211,7 @@ def test_a_field_of_the_json_is_a_function_away(spark: SparkSession, log_dir: Pa
     assert sorted(found) == [Row("5"), Row("6")]
 
 
+@pytest.mark.deep
 def test_committed_offsets_are_those_a_read_committed_consumer_received(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -222,6 +230,7 @@ def test_committed_offsets_are_those_a_read_committed_consumer_received(
     assert marked & set(read)
 
 
+@pytest.mark.deep
 def test_only_asked_columns_are_made(spark: SparkSession, log_dir: Path) -> None:
     frame = kafkalog_read(spark, log_dir, view="messages", columns="record_name,offset")
     assert frame.columns == ["record_name", "offset"]
@@ -229,6 +238,7 @@ def test_only_asked_columns_are_made(spark: SparkSession, log_dir: Path) -> None
     assert frame.count() == 7
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("worker_logs")
 def test_damage_is_what_mode_says(spark: SparkSession, log_dir: Path) -> None:
     path = log_dir / f"{OFFSETS}-3" / f"{0:020d}.log"
@@ -242,6 +252,7 @@ def test_damage_is_what_mode_says(spark: SparkSession, log_dir: Path) -> None:
     assert logged_lines(spark, str(path), "checksum")
 
 
+@pytest.mark.deep
 def test_of_several_replicas_each_record_is_one_row(spark: SparkSession, log_dir: Path) -> None:
     other = log_dir.parent / "other"
     shutil.copytree(log_dir, other)
@@ -250,6 +261,7 @@ def test_of_several_replicas_each_record_is_one_row(spark: SparkSession, log_dir
     assert len(rows(spark, log_dir, other, replicas="all")) == 14
 
 
+@pytest.mark.deep
 def test_a_snapshot_of_the_metadata_is_read_by_its_path(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -263,6 +275,7 @@ def test_a_snapshot_of_the_metadata_is_read_by_its_path(
     assert (found[0].record_name, found[-1].record_name) == ("SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
 
 
+@pytest.mark.deep
 def test_an_empty_internal_topic_has_no_row(spark: SparkSession, tmp_path: Path) -> None:
     add_partition(tmp_path, f"{OFFSETS}-0")
     assert rows(spark, tmp_path) == []

@@ -48,6 +48,7 @@ def partition(unpacked: Callable[[str], Path], variant: str) -> Path:
     return found
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("variant", "fault"),
     [
@@ -74,6 +75,7 @@ def test_failfast_can_be_asked_for(spark: SparkSession, unpacked: Callable[[str]
     assert ": magic: " in said_by_error(frame.count)
 
 
+@pytest.mark.deep
 def test_failfast_does_not_stop_at_what_costs_no_record(
     spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -86,6 +88,7 @@ def test_failfast_does_not_stop_at_what_costs_no_record(
     assert read == {(variant, 0): offsets for variant, offsets in HARMLESS.items()}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
 def test_other_modes_read_what_is_sound_on_both_sides_of_the_damage(
     mode: str, spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
@@ -99,6 +102,7 @@ def test_other_modes_read_what_is_sound_on_both_sides_of_the_damage(
     assert {variant: read[variant, 0] for variant in expected} == expected
 
 
+@pytest.mark.deep
 def test_sound_rows_are_the_same_as_before_the_damage(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -124,6 +128,7 @@ def test_permissive_logs_each_skipped_range_and_dropmalformed_is_silent(
     ]
 
 
+@pytest.mark.deep
 def test_checksums_that_are_not_checked_cost_no_record(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -138,6 +143,7 @@ def test_checksums_that_are_not_checked_cost_no_record(
     )
 
 
+@pytest.mark.deep
 def test_other_damage_is_found_without_checksums(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -157,6 +163,7 @@ def test_the_bundled_example_is_read_around_its_damage(spark: SparkSession) -> N
     assert [offset for offset in missing if offset >= 463] == list(range(2721, 2782))
 
 
+@pytest.mark.deep
 def test_a_batch_larger_than_allowed_is_damage(spark: SparkSession) -> None:
     # F51.
     path = EXAMPLES / "damaged" / "e.w-0" / "00000000000000000463.log"

@@ -29,6 +29,7 @@ def test_the_columns_and_the_effects(spark: SparkSession, unpacked: Callable[[st
     }
 
 
+@pytest.mark.deep
 def test_another_topic_is_an_error(spark: SparkSession, unpacked: Callable[[str], Path]) -> None:
     logs = unpacked("kafka44.logs") / "log-dirs"
     with pytest.raises(PySparkException, match=r"offset_commits of shop\.tx"):

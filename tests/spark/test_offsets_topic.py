@@ -42,6 +42,7 @@ def test_the_partition_is_that_of_javas_hash(spark: SparkSession) -> None:
     assert {row.name: row.place for row in found} == expected
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["kafka44", "kafka39zk", "kafka010"])
 def test_every_group_lies_where_its_hash_says(
     spark: SparkSession, unpacked: Unpacked, name: str
@@ -62,6 +63,7 @@ def test_every_group_lies_where_its_hash_says(
     assert len(found) > 3
 
 
+@pytest.mark.deep
 def test_how_many_partitions_there_are_is_believed_where_groups_confirm_it(
     spark: SparkSession,
 ) -> None:
@@ -116,6 +118,7 @@ def metadata_record(
     }
 
 
+@pytest.mark.deep
 def test_topics_and_leaders_by_metadata(spark: SparkSession) -> None:
     # F323, F195: what stands in an aborted transaction, or in one that has not ended, is nothing.
     def topic(name: str, topic_id: str) -> tuple[str, str]:
@@ -159,6 +162,7 @@ def test_topics_and_leaders_by_metadata(spark: SparkSession) -> None:
     assert led(1000) == [("t", 0, 1)]
 
 
+@pytest.mark.deep
 def test_how_far_back_the_commits_of_real_brokers_reach(
     spark: SparkSession, unpacked: Unpacked
 ) -> None:

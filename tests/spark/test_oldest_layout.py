@@ -27,6 +27,7 @@ def test_messages_of_the_oldest_layout_are_records(spark: SparkSession, tmp_path
     }
 
 
+@pytest.mark.deep
 def test_their_offsets_can_be_asked_for(spark: SparkSession, tmp_path: Path) -> None:
     # F156
     write_files(tmp_path / "my_topic_0", ONE + TWO, THREE + PACKED)
@@ -39,6 +40,7 @@ def test_their_offsets_can_be_asked_for(spark: SparkSession, tmp_path: Path) -> 
     assert offsets_read(asked) == {("my_topic", 0): [12, 25]}
 
 
+@pytest.mark.deep
 def test_none_of_them_is_as_late_as_any_time(spark: SparkSession, tmp_path: Path) -> None:
     # F99, F155
     write_files(tmp_path / "my_topic_0", ONE)
@@ -48,6 +50,7 @@ def test_none_of_them_is_as_late_as_any_time(spark: SparkSession, tmp_path: Path
     assert offsets_read(asked) == {}
 
 
+@pytest.mark.deep
 def test_damage_is_named_with_file_and_position(spark: SparkSession, tmp_path: Path) -> None:
     # F159
     write_files(tmp_path / "my_topic_0", ONE + TWO[:-1] + b"!" + THREE)
@@ -58,6 +61,7 @@ def test_damage_is_named_with_file_and_position(spark: SparkSession, tmp_path: P
     assert offsets_read(lenient) == {("my_topic", 0): [0, 25]}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("view", ["batches", "byte_ranges", "faults", "recovery_plan"])
 def test_other_views_say_what_reads_such_files(
     view: str, spark: SparkSession, tmp_path: Path

@@ -64,6 +64,7 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ALL_ROWS = {("orders", 0): [0, 1, 2]}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("option", MEANT_FOR_FILES)
 def test_an_option_that_says_what_to_read_is_taken(
     option: str, spark: SparkSession, orders: Path
@@ -72,6 +73,7 @@ def test_an_option_that_says_what_to_read_is_taken(
     assert offsets_read(frame) == ALL_ROWS
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("worker_logs")
 def test_options_for_a_broker_are_ignored_and_told_in_one_line(
     spark: SparkSession, orders: Path
@@ -92,6 +94,7 @@ def test_options_for_a_broker_are_ignored_and_told_in_one_line(
     assert len(lines) == 1
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("worker_logs")
 def test_ignored_options_are_told_once_without_a_schema_too(
     spark: SparkSession, orders: Path
@@ -124,6 +127,7 @@ def test_sql_can_read_too(spark: SparkSession, orders: Path) -> None:
     assert offsets_read(spark.table("by_sql")) == {("orders", 0): [1, 2]}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -169,6 +173,7 @@ def test_a_bad_value_is_an_error_naming_the_option(
     assert f"kafkalog.errors.OptionError: {said}" in error
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -190,11 +195,13 @@ def test_an_unknown_option_is_an_error_naming_it(spark: SparkSession, orders: Pa
     assert "startingOffsets," in error
 
 
+@pytest.mark.deep
 def test_a_path_is_needed(spark: SparkSession) -> None:
     error = said_by_error(lambda: spark.read.format("kafkalog").load())
     assert "option path: got 'nothing', allowed: a log directory" in error
 
 
+@pytest.mark.deep
 def test_a_path_that_is_not_there_is_an_error_naming_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -202,6 +209,7 @@ def test_a_path_that_is_not_there_is_an_error_naming_it(
     assert f"kafkalog.errors.LogDirError: {tmp_path / 'nowhere'}: there is no such" in error
 
 
+@pytest.mark.deep
 def test_one_partition_in_two_places_is_an_error_naming_both(
     spark: SparkSession, tmp_path: Path
 ) -> None:

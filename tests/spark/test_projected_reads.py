@@ -22,6 +22,7 @@ def with_schema(spark: SparkSession, schema: str | StructType, **options: str) -
     return reader.load(str(ORDERS))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "ddl",
     [
@@ -58,6 +59,7 @@ def test_option_columns_is_a_select(view: str, columns: str, spark: SparkSession
     assert_df_equality(frame, full.select(*frame.columns), ignore_row_order=True)
 
 
+@pytest.mark.deep
 def test_a_schema_wins_over_option_columns(spark: SparkSession) -> None:
     frame = with_schema(spark, "offset LONG", columns="key,value")
     assert frame.columns == ["offset"]
@@ -68,6 +70,7 @@ def test_no_column_at_all_still_counts(spark: SparkSession) -> None:
     assert with_schema(spark, StructType([])).count() == RECORDS
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
@@ -89,11 +92,13 @@ def test_a_schema_that_does_not_fit_is_an_error_naming_the_column(
     assert f"kafkalog.errors.SchemaError: {said}" in error
 
 
+@pytest.mark.deep
 def test_a_column_of_another_view_is_an_error_naming_both(spark: SparkSession) -> None:
     error = said_by_error(lambda: with_schema(spark, "value BINARY", view="batches").count())
     assert "view batches has no column value; it has topic, partition, file" in error
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("columns", "said"),
     [

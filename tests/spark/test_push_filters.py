@@ -63,11 +63,13 @@ def numbers(spark: SparkSession) -> Iterator[DataFrame]:
     spark.conf.unset(PUSHDOWN)
 
 
+@pytest.mark.deep
 def test_a_pushed_filter_is_right_the_first_time(numbers: DataFrame) -> None:
     # What the test below stands on: the source is right, and Spark does push.
     assert numbers.where("n >= 900").count() == 100
 
 
+@pytest.mark.deep
 @pytest.mark.xfail(
     strict=True,
     raises=AssertionError,

@@ -31,6 +31,7 @@ def test_bytes_become_text_and_what_is_no_text_hexadecimal(spark: SparkSession) 
     assert told == {number: text for number, (_, text) in given.items()}
 
 
+@pytest.mark.deep
 def test_moments_become_timestamps_and_durations_stay(spark: SparkSession) -> None:
     """F621."""
     frame = spark.createDataFrame(
@@ -44,11 +45,13 @@ def test_moments_become_timestamps_and_durations_stay(spark: SparkSession) -> No
     assert [row.at for row in others] == [None, None, None]
 
 
+@pytest.mark.deep
 def test_a_name_that_is_taken_is_not_given_again(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1, 2)], "at int, at_ms bigint")
     assert readable(frame).columns == ["at", "at_ms"]
 
 
+@pytest.mark.deep
 def test_columns_are_described_as_their_schema_says(spark: SparkSession) -> None:
     frame = readable(spark.createDataFrame([], spark_schema("lag_history")))
     told = {row.column: row.comment for row in described(frame).collect()}
@@ -57,6 +60,7 @@ def test_columns_are_described_as_their_schema_says(spark: SparkSession) -> None
     assert told["at"] == fields["at_ms"]
 
 
+@pytest.mark.deep
 def test_what_is_counted_from_1970_is_no_duration() -> None:
     columns = [field for name in table_names() for field in table_fields(name)]
     moments = {f["name"] for f in columns if "since 1970" in f["metadata"]["comment"]}

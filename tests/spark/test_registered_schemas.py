@@ -53,6 +53,7 @@ def asked(kind: PayloadKind, topic: Path, schema_id: int | None = None) -> Decod
     return DecodingRequest("value", kind, None, None, schema_id, (str(topic),), "FAILFAST")
 
 
+@pytest.mark.deep
 def test_a_protobuf_message_is_looked_for_in_each_file(spark: SparkSession, topic: Path) -> None:
     request = asked(PayloadKind.CONFLUENT_PROTOBUF, topic)
     cart = ProtobufFormat("shop.Cart", b"")
@@ -76,6 +77,7 @@ def test_json_schemas_have_their_references(spark: SparkSession, topic: Path) ->
     assert (field["name"], field["type"]["fields"][0]["type"]) == ("line", "long")
 
 
+@pytest.mark.deep
 @needs_avro
 def test_avro_schemas_that_cannot_be_used_say_why(spark: SparkSession, topic: Path) -> None:
     choice = RegistryChoice(asked(PayloadKind.CONFLUENT_AVRO, topic, 6), spark, None)
@@ -86,12 +88,14 @@ def test_avro_schemas_that_cannot_be_used_say_why(spark: SparkSession, topic: Pa
     assert found.refused[8].startswith("not an Avro schema")
 
 
+@pytest.mark.deep
 @needs_avro
 def test_avro_bytes_are_raw(spark: SparkSession, topic: Path) -> None:
     found = RegistryChoice(asked(PayloadKind.CONFLUENT_AVRO, topic), spark, None).chosen([5])
     assert found.uses == [SchemaUse(5, AvroFormat('"bytes"', '"bytes"', is_raw=True))]
 
 
+@pytest.mark.deep
 @needs_avro
 def test_removed_schemas_are_the_last_to_be_read_as(spark: SparkSession, topic: Path) -> None:
     choice = RegistryChoice(asked(PayloadKind.CONFLUENT_AVRO, topic), spark, None)
@@ -102,6 +106,7 @@ def test_removed_schemas_are_the_last_to_be_read_as(spark: SparkSession, topic: 
     ]
 
 
+@pytest.mark.deep
 def test_no_usable_id_is_an_error_that_names_them(spark: SparkSession, topic: Path) -> None:
     choice = RegistryChoice(asked(PayloadKind.CONFLUENT_JSON, topic), spark, None)
     with pytest.raises(OptionError, match=r"found: 5 \(its schema is AVRO, not JSON\), 99 \(not"):

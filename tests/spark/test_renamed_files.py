@@ -33,6 +33,7 @@ def planned(spark: SparkSession, log_dir: Path, **options: str) -> DataFrame:
     return frame
 
 
+@pytest.mark.deep
 def test_a_plan_is_made_once(spark: SparkSession, tmp_path: Path) -> None:
     # The tests below rely on this: a new plan would not list what was renamed.
     frame = planned(spark, tmp_path)
@@ -49,12 +50,14 @@ def test_a_segment_marked_as_deleted_is_found(spark: SparkSession, tmp_path: Pat
     assert offsets_read(kafkalog_read(spark, tmp_path)) == {ORDERS: [3, 4, 5]}
 
 
+@pytest.mark.deep
 def test_a_partition_marked_as_deleted_is_found(spark: SparkSession, tmp_path: Path) -> None:
     frame = planned(spark, tmp_path)
     (tmp_path / "orders-0").rename(tmp_path / f"orders-0.{UNIQUE}-delete")
     assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
 
 
+@pytest.mark.deep
 def test_a_segment_marked_as_deleted_in_a_partition_that_is_too_is_found(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -66,6 +69,7 @@ def test_a_segment_marked_as_deleted_in_a_partition_that_is_too_is_found(
     assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
 
 
+@pytest.mark.deep
 def test_another_partitions_remains_are_not_taken_for_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -83,6 +87,7 @@ def test_a_file_that_is_gone_is_an_error_naming_it(spark: SparkSession, tmp_path
     assert "failOnDataLoss=false reads what is there" in error
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("worker_logs")
 def test_a_file_that_is_gone_is_logged_where_that_is_asked(
     spark: SparkSession, tmp_path: Path

@@ -78,6 +78,7 @@ def test_damage_is_filled_from_the_other_broker_and_each_record_comes_once(
     assert logged_lines(spark, str(brokers[0] / TOPICS[0]), f"read from {brokers[1]}")
 
 
+@pytest.mark.deep
 def test_damage_in_all_replicas_is_an_error_or_left_out(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_damage_in_all_replicas_is_an_error_or_left_out(
     assert offsets_read(read) == {ORDERS: [0, 1, 2, 6, 7, 8]}
 
 
+@pytest.mark.deep
 def test_all_replicas_can_be_read_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
     replica(tmp_path / "b1", 1, {0: [batch(0)]})
     replica(tmp_path / "b2", 2, {0: [batch(0), batch(3)]})
@@ -104,6 +106,7 @@ def test_all_replicas_can_be_read_side_by_side(spark: SparkSession, tmp_path: Pa
     ]
 
 
+@pytest.mark.deep
 def test_what_a_deposed_leader_wrote_is_not_read(spark: SparkSession, tmp_path: Path) -> None:
     # F171 and F173: broker 1 wrote 3 to 8 under epoch 0, broker 2 leads from 3 on under epoch 1.
     replica(tmp_path / "b1", 1, {0: [batch(0), batch(3, value=b"lost"), batch(6, value=b"lost")]})
@@ -120,6 +123,7 @@ def test_what_a_deposed_leader_wrote_is_not_read(spark: SparkSession, tmp_path: 
     assert [tuple(span) for span in other.extra_ranges] == [(6, 9)]
 
 
+@pytest.mark.deep
 def test_offsets_behind_the_best_ones_cut_come_from_a_follower(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -132,6 +136,7 @@ def test_offsets_behind_the_best_ones_cut_come_from_a_follower(
     assert offsets_read(read) == {ORDERS: [0, 1, 2, 3, 4, 5]}
 
 
+@pytest.mark.deep
 def test_a_segment_that_one_lost_comes_from_the_other(spark: SparkSession, tmp_path: Path) -> None:
     segments = {0: [batch(0)], 3: [batch(3)], 6: [batch(6)]}
     path = replica(tmp_path / "b1", 1, segments)
@@ -144,6 +149,7 @@ def test_a_segment_that_one_lost_comes_from_the_other(spark: SparkSession, tmp_p
     assert offsets_read(some) == {ORDERS: [4]}
 
 
+@pytest.mark.deep
 def test_gaps_of_a_cleaned_log_are_left(spark: SparkSession, tmp_path: Path) -> None:
     # F174: broker 1 cleaned 3 to 5 away; only its damaged batch at 6 is filled.
     path = replica(tmp_path / "b1", 1, {0: [batch(0), batch(6), batch(9)]})
@@ -158,6 +164,7 @@ def test_gaps_of_a_cleaned_log_are_left(spark: SparkSession, tmp_path: Path) -> 
     assert offsets_read(cleaned) == {ORDERS: [0, 1, 2, *range(6, 15)]}
 
 
+@pytest.mark.deep
 def test_the_report_says_who_lacks_what(spark: SparkSession, tmp_path: Path) -> None:
     batches = [batch(0), batch(3), batch(6)]
     path = replica(tmp_path / "b1", 1, {0: batches})
@@ -185,6 +192,7 @@ def test_the_report_says_who_lacks_what(spark: SparkSession, tmp_path: Path) -> 
     assert other.damaged_ranges == []
 
 
+@pytest.mark.deep
 def test_directories_that_cannot_belong_together_are_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -67,6 +67,7 @@ def test_every_segment_has_a_row_with_limits_and_where_they_come_from(
     }
 
 
+@pytest.mark.deep
 def test_without_settings_nothing_is_assumed(spark: SparkSession, log_dir: Path) -> None:
     # F168
     frame = kafkalog_read(spark, log_dir, view="retention_plan", asOf=10**18 - 1)
@@ -76,11 +77,13 @@ def test_without_settings_nothing_is_assumed(spark: SparkSession, log_dir: Path)
     }
 
 
+@pytest.mark.deep
 def test_the_time_of_the_plan_must_be_given(spark: SparkSession, log_dir: Path) -> None:
     error = said_by_error(lambda: kafkalog_read(spark, log_dir, view="retention_plan").count())
     assert "OptionError: option asOf: got 'nothing'" in error
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("option", ["serverProperties", "topicConfig"])
 def test_a_file_that_is_not_there_is_an_error(
     option: str, spark: SparkSession, log_dir: Path

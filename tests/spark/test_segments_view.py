@@ -18,6 +18,7 @@ pytestmark = pytest.mark.spark
 LIVE = ("active", "live")
 
 
+@pytest.mark.deep
 def test_the_view_has_the_columns_of_its_schema_with_their_comments(spark: SparkSession) -> None:
     frame = kafkalog_read(spark, EXAMPLES / "damaged", view="segments")
     assert frame.schema == spark_schema("segments")
@@ -49,6 +50,7 @@ def test_every_log_file_has_a_row_and_their_batches_are_those_of_view_batches(
     assert live == {row[0]: tuple(row)[1:] for row in counted}
 
 
+@pytest.mark.deep
 def test_what_is_not_live_says_why(spark: SparkSession, unpacked: Callable[[str], Path]) -> None:
     # F117, F137; T32.
     variants = unpacked("unclean.logs") / "variants"
@@ -60,6 +62,7 @@ def test_what_is_not_live_says_why(spark: SparkSession, unpacked: Callable[[str]
     assert "file.delete.delay" in rows[1].status_reason
 
 
+@pytest.mark.deep
 def test_a_directory_on_its_way_out_is_told_of_when_given_by_path(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -74,6 +77,7 @@ def test_a_directory_on_its_way_out_is_told_of_when_given_by_path(
     )
 
 
+@pytest.mark.deep
 def test_findings_are_rows_within_the_row(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -91,6 +95,7 @@ def test_findings_are_rows_within_the_row(
     assert [(row.entry, row.entries) for row in rows] == [(0, 6), (1, 5), (3, 2)]
 
 
+@pytest.mark.deep
 def test_some_columns_can_be_asked_for(spark: SparkSession) -> None:
     frame = kafkalog_read(
         spark, EXAMPLES / "damaged", view="segments", columns="file,index_verdict"

@@ -111,6 +111,7 @@ def test_data_loss_ends_a_query_with_what_to_do(spark: SparkSession, tmp_path: P
     assert "failOnDataLoss=false reads what is there" in said
 
 
+@pytest.mark.deep
 def test_view_messages_streams_and_views_about_files_do_not(
     spark: SparkSession, tmp_path: Path
 ) -> None:

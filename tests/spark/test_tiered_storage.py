@@ -47,6 +47,7 @@ def test_tiered_topics_are_read_whole(
     assert read == received(unpacked("tiered43.golden"), isolation, *TOPICS)
 
 
+@pytest.mark.deep
 def test_what_is_uploaded_can_be_read_alone(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -71,6 +72,7 @@ def batch(first_offset: int, count: int, epoch: int) -> bytes:
     return write_batch(records, BatchFields(leader_epoch=epoch))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_rows_of_overlapping_uploads_are_there_once(
     spark: SparkSession, tmp_path: Path, is_compressed: bool
@@ -95,6 +97,7 @@ def test_rows_of_overlapping_uploads_are_there_once(
     assert [row[2] for row in rows(spark, tmp_path, **offsets)] == list(range(55, 65))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("view", ["segments", "recovery_plan"])
 def test_views_of_a_brokers_disk_refuse_tiered_storage(
     spark: SparkSession, tmp_path: Path, view: str
@@ -105,6 +108,7 @@ def test_views_of_a_brokers_disk_refuse_tiered_storage(
     assert "in tiered storage" in said
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("view", ["batches", "faults", "transactions", "stable_offsets"])
 def test_other_views_read_it(
     spark: SparkSession, unpacked: Callable[[str], Path], view: str

@@ -37,6 +37,7 @@ def test_control_records_are_no_rows(spark: SparkSession, unpacked: Callable[[st
     assert len(received) < latest["shop.tx-0"]["offset"] + latest["shop.tx-1"]["offset"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["shop.del-records", "shop.del-records-mid"])
 def test_records_below_the_log_start_are_no_rows(
     name: str, spark: SparkSession, unpacked: Callable[[str], Path]
@@ -50,6 +51,7 @@ def test_records_below_the_log_start_are_no_rows(
     assert int(first_segment) < read[name, 0][0]
 
 
+@pytest.mark.deep
 def test_a_log_start_inside_a_batch_hides_its_first_records(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -59,6 +61,7 @@ def test_a_log_start_inside_a_batch_hides_its_first_records(
     assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [4, 5]}
 
 
+@pytest.mark.deep
 def test_a_first_offset_above_the_files_name_is_no_hole(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -67,6 +70,7 @@ def test_a_first_offset_above_the_files_name_is_no_hole(
     assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [5, 6, 7, 120, 121, 122]}
 
 
+@pytest.mark.deep
 def test_kafkas_own_topics_are_left_out_unless_named(spark: SparkSession, tmp_path: Path) -> None:
     # F93.
     for topic in (*KAFKAS_OWN, "__remote_log_metadata", "orders"):
@@ -83,6 +87,7 @@ def test_kafkas_own_topics_are_left_out_unless_named(spark: SparkSession, tmp_pa
     assert topics(subscribe="*") == {*KAFKAS_OWN, "__remote_log_metadata", "orders"}
 
 
+@pytest.mark.deep
 def test_what_is_on_its_way_out_is_read_only_by_its_own_path(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -98,6 +103,7 @@ def test_what_is_on_its_way_out_is_read_only_by_its_own_path(
     assert offsets_read(kafkalog_read(spark, deleted)) == {("orders", 0): [0, 1, 2]}
 
 
+@pytest.mark.deep
 def test_files_directories_and_globs_can_be_read(spark: SparkSession, tmp_path: Path) -> None:
     # F90: the partition follows the last dash, topics may contain dashes and dots.
     first = write_log(tmp_path / "disk1", "multi-3.x-0", {0: [batch(0)], 3: [batch(3)]})

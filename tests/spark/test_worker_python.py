@@ -38,6 +38,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**variables, "PATH": path, "PYTHONPATH": str(ROOT)}
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_reads_run_the_python_that_runs_the_program(
     environment: dict[str, str], tmp_path: Path
@@ -54,6 +55,7 @@ def test_reads_run_the_python_that_runs_the_program(
     assert (done.stdout, done.returncode) == ("3\n3\n", 0), done.stderr
 
 
+@pytest.mark.deep
 def test_a_python_without_the_libraries_is_told_what_to_set(environment: dict[str, str]) -> None:
     done = subprocess.run(
         ["python3", "-c", "import kafkalog.spark"],

@@ -89,6 +89,7 @@ def test_what_is_read_written_and_read_again_is_the_same(
     assert rows == [as_written(row) for row in rows_of(expected)]
 
 
+@pytest.mark.deep
 def test_checkpoints_say_where_logs_begin_and_end(spark: SparkSession, tmp_path: Path) -> None:
     # F564, F567.
     write(orders(spark, (0, 7), (0, 9), (1, 0)), tmp_path / "logs", batchSize=1, segmentBytes=100)
@@ -109,6 +110,7 @@ def test_checkpoints_say_where_logs_begin_and_end(spark: SparkSession, tmp_path:
     assert kafkalog_read(spark, tmp_path / "logs").count() == 4
 
 
+@pytest.mark.deep
 def test_without_offsets_rows_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     # F564.
     frame = spark.range(5, numPartitions=1).selectExpr(
@@ -128,6 +130,7 @@ def test_without_offsets_rows_are_counted(spark: SparkSession, tmp_path: Path) -
     }
 
 
+@pytest.mark.deep
 def test_the_topics_id_stands_in_each_partition(spark: SparkSession, tmp_path: Path) -> None:
     # F568.
     write(orders(spark, (0, 0)), tmp_path / "logs", topicIds='{"orders":"Yt1hSGvuQFW1XJcKgl0wfw"}')
@@ -135,6 +138,7 @@ def test_the_topics_id_stands_in_each_partition(spark: SparkSession, tmp_path: P
     assert read_topic_id(text) == "Yt1hSGvuQFW1XJcKgl0wfw"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("places", "words"),
     [
@@ -155,6 +159,7 @@ def test_rows_in_another_order_are_refused_and_nothing_is_left(
     assert found(tmp_path / "logs") == []
 
 
+@pytest.mark.deep
 def test_a_partition_in_two_tasks_is_refused_and_nothing_is_left(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -184,6 +189,7 @@ def test_what_is_there_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> No
     assert "is a broker's log directory, nothing is written there" in said
 
 
+@pytest.mark.deep
 def test_what_a_killed_task_leaves_is_no_data(spark: SparkSession, tmp_path: Path) -> None:
     # F566: the name that the task had, and that a broker gives to what it deletes.
     write(orders(spark, (0, 1)), tmp_path / "logs")
@@ -192,6 +198,7 @@ def test_what_a_killed_task_leaves_is_no_data(spark: SparkSession, tmp_path: Pat
     assert kafkalog_read(spark, tmp_path / "logs").count() == 0
 
 
+@pytest.mark.deep
 def test_a_record_without_place_or_header_name_is_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -211,6 +218,7 @@ def test_a_record_without_place_or_header_name_is_refused(
         assert found(tmp_path / "logs") == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
@@ -228,6 +236,7 @@ def test_columns_that_are_no_records_are_refused(
     assert words in said_by_error(lambda: write(frame, tmp_path / "logs"))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -247,6 +256,7 @@ def test_options_that_mean_nothing_are_refused(options: dict[str, str], words: s
     assert words in str(caught.value)
 
 
+@pytest.mark.deep
 def test_options_are_those_of_kafkas_topics() -> None:
     options = write_options({"path": "logs", "COMPRESSION": "Zstd", "segmentbytes": "1000"})
     assert options.log_dir == os.path.abspath("logs")
@@ -254,6 +264,7 @@ def test_options_are_those_of_kafkas_topics() -> None:
     assert options.settings.segment_bytes == options.settings.max_message_bytes == 1000
 
 
+@pytest.mark.deep
 def test_rows_without_offsets_are_in_no_order_of_a_log(spark: SparkSession) -> None:
     with pytest.raises(SchemaError, match="no column offset to sort by"):
         kafkalog.write(orders(spark, (0, 0)).drop("offset"), "/nowhere")

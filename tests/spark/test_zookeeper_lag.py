@@ -36,6 +36,7 @@ def test_a_data_log_dir_is_read_with_its_data_dir(spark: SparkSession, tmp_path:
     assert len(found.complete_from().collect()) == 1
 
 
+@pytest.mark.deep
 def test_commits_of_other_clusters_in_the_ensemble_are_not_taken(
     spark: SparkSession, tmp_path: Path
 ) -> None:

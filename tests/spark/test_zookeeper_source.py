@@ -45,6 +45,7 @@ def data_of(row: dict[str, Any]) -> bytes | None:
     return None if row["data"] is None else base64.b64decode(row["data"])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("view", ZookeeperView)
 def test_views_have_the_columns_of_their_tables(
     view: ZookeeperView, spark: SparkSession, unpacked: Unpack
@@ -72,6 +73,7 @@ def test_znodes_of_several_servers_equal_their_listings(
     assert len(found) == len(expected)
 
 
+@pytest.mark.deep
 def test_only_asked_columns_are_made(spark: SparkSession, unpacked: Unpack) -> None:
     folder = unpacked("kafka08.zookeeper") / "zookeeper-live"
     frame = read(spark, folder, columns="mtime_ms,path", znode="/brokers/ids")
@@ -85,6 +87,7 @@ def test_only_asked_columns_are_made(spark: SparkSession, unpacked: Unpack) -> N
     assert {tuple(row.acl[0]) for row in typed.collect()} == {(31, "world", "anyone")}
 
 
+@pytest.mark.deep
 def test_owners_are_named(spark: SparkSession, tmp_path: Path) -> None:
     owners = {"p": 0, "e": 0x1000, "c": -(2**63), "t": ttl_owner(60_000)}
     nodes = [
@@ -101,6 +104,7 @@ def test_owners_are_named(spark: SparkSession, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.deep
 def test_a_past_moment_is_asked_for_by_zxid_or_by_time(
     spark: SparkSession, unpacked: Unpack
 ) -> None:
@@ -120,6 +124,7 @@ def test_a_past_moment_is_asked_for_by_zxid_or_by_time(
     assert not is_there()
 
 
+@pytest.mark.deep
 def test_a_moment_that_the_files_do_not_reach_is_an_error(
     spark: SparkSession, unpacked: Unpack
 ) -> None:
@@ -149,6 +154,7 @@ def test_damage_is_an_error_or_is_passed_over(
     assert [(row.file, row.fault, row.is_damage) for row in faults] == [(str(newest), "seal", True)]
 
 
+@pytest.mark.deep
 def test_what_was_being_written_is_no_error(spark: SparkSession, tmp_path: Path) -> None:
     story = [transaction(1, create("/a", 1)), transaction(2, CreateSession(1))]
     half = snapshot_bytes([ROOT])[:60]
@@ -159,6 +165,7 @@ def test_what_was_being_written_is_no_error(spark: SparkSession, tmp_path: Path)
     assert {(row.fault, row.is_damage) for row in faults} == {("truncated", False)}
 
 
+@pytest.mark.deep
 def test_wrong_columns_are_named(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="no_such_column"):
         read(spark, tmp_path, columns="no_such_column").count()
