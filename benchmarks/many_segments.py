@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measuring.report import inputs_argument, load, machine, table
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows.append(_row("planning", _plan, places, counts))
     for command in _COMMANDS:
         name = " ".join(("kafkalog", *command))
-        rows.append(_row(name, lambda place, given=command: _run(place, given), places, counts))
+        rows.append(_row(name, partial(_run, command=command), places, counts))
     columns = ("what", *(f"{count:,} segments, s" for count in counts), "µs a segment", "ratio")
     print(f"{machine(())}; {before} before, {load()} after")
     print(

@@ -29,7 +29,7 @@ def peak_growth(segment: Segment, size: int, directory: Path) -> int:
     if not _STATUS.exists():
         raise NotMeasuredError("needs /proc")
     with tempfile.NamedTemporaryFile(dir=directory, suffix=".log") as file:
-        write_repeated(segment, size, file)
+        write_repeated(segment, size, file.file)
         file.flush()
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.memory", file.name],

@@ -12,6 +12,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measuring.report import inputs_argument, load, machine, table
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = [("listing alone", *_best(options.rounds, lambda: _listing(place)))]
     for name, given in _PLANS.items():
         parsed = read_options({"path": str(place), **given})
-        rows.append((name, *_best(options.rounds, lambda parsed=parsed: planned_groups(parsed))))
+        rows.append((name, *_best(options.rounds, partial(planned_groups, parsed))))
     columns = ("plan", "seconds", "tasks", "bytes of a task, pickled")
     print(f"{machine(())}; {before} before, {load()} after")
     print(

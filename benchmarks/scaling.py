@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{options.codec}, values of {options.record_size} bytes\n")
     header = ("local[1], one processor, MB/s", "local[2], MB/s", "times as fast", "to reach", "")
     print(table(header, [scaling], left=0))
-    header = ("GiB read", "largest Python worker, MiB", "all processes, MiB", "s")
-    print(f"\n{table(header, memory, left=0)}")
+    columns = ("GiB read", "largest Python worker, MiB", "all processes, MiB", "s")
+    print(f"\n{table(columns, memory, left=0)}")
     return 0
 
 

@@ -55,7 +55,7 @@ def _stream(make_stream: Callable[[], Any]) -> Decompress:
 def _arrow_stream(codec: str) -> Callable[[Any], Decompress]:
     def decompress(payload: bytes) -> bytes:
         with pa.CompressedInputStream(pa.BufferReader(payload), codec) as stream:
-            return stream.read()
+            return stream.read()  # type: ignore[no-any-return]
 
     return lambda module: decompress
 

@@ -91,12 +91,12 @@ def _partial(item: Input, segment: Segment) -> list[Contender]:
     check_headers(HEADERS, segment, list(readers.headers(segment)))
     check_headers(HEADERS_FILE, segment, list(readers.headers_of_file(item.path)))
     records, batches = segment.records, len(segment.batches)
-    unchecked = {"check_crcs": False}
+    unchecked = partial(readers.records, segment, check_crcs=False)
     narrow = readers.NARROW
     return [
-        _counted(FULL_UNCHECKED, records, lambda: readers.records(segment, **unchecked)),
+        _counted(FULL_UNCHECKED, records, unchecked),
         _counted(NARROW, records, lambda: readers.records(segment, narrow)),
-        _counted(NARROW_UNCHECKED, records, lambda: readers.records(segment, narrow, **unchecked)),
+        _counted(NARROW_UNCHECKED, records, lambda: unchecked(narrow)),
         _counted(HEADERS, batches, lambda: readers.headers(segment)),
         _counted(HEADERS_FILE, batches, lambda: readers.headers_of_file(item.path)),
     ]

@@ -61,7 +61,8 @@ def _rows(memory_records: Any, *, check_crcs: bool) -> Iterator[pa.RecordBatch]:
 
 
 def _arrow(batch: Any) -> pa.RecordBatch:
-    keys, values, offsets, timestamps = lists = ([], [], [], [])
+    lists: tuple[list[Any], ...] = ([], [], [], [])
+    keys, values, offsets, timestamps = lists
     for record in batch:
         keys.append(record.key)
         values.append(record.value)

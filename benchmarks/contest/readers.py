@@ -72,5 +72,5 @@ def payload_bytes(segment: Segment) -> int:
     """How many bytes all payloads have, decompressed; by kafkalog's own account of batches."""
     window = MemoryWindow(segment.data)
     found = SegmentBatchRows(window, _options(check_crcs=False), ("uncompressed_size",), {}).rows()
-    sizes = sum(size for batch in found for size in batch.column(0).to_pylist())
+    sizes: int = sum(size for batch in found for size in batch.column(0).to_pylist())
     return sizes - HEADER_BYTES * len(segment.batches)

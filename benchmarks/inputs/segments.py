@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import numpy as np
 
@@ -75,7 +75,7 @@ def frame(data: memoryview) -> list[Batch]:
     return batches
 
 
-def write_repeated(segment: Segment, size: int, file: BinaryIO) -> None:
+def write_repeated(segment: Segment, size: int, file: IO[bytes]) -> None:
     """Write the segment again and again, offsets going on, up to `size` bytes.
 
     A batch's checksum does not cover the base offset, so each stays right.

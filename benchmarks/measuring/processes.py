@@ -23,7 +23,7 @@ class Measured(NamedTuple):
     processors were busy without those of its start, and the most memory at one time, shared pages
     counted by their shares."""
 
-    count: int
+    count: int  # type: ignore[assignment]
     seconds: float
     busy_seconds: float
     peak_bytes: int = 0
@@ -34,7 +34,8 @@ def measured_process(command: Sequence[str], submit: str) -> Measured:
     memory of that and all it starts; `submit` are Spark's arguments. Raises CalledProcessError
     where it fails."""
     printed, peak_bytes = part_output(command, submit)
-    return Measured(*printed[:3], peak_bytes)
+    count, seconds, busy_seconds = printed[:3]
+    return Measured(count, seconds, busy_seconds, peak_bytes)
 
 
 def part_output(command: Sequence[str], submit: str) -> tuple[Any, int]:
