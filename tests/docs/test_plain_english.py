@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 COMPARED = "longer|more|less|fewer|larger|greater|smaller|later|earlier|lower|higher|better|other"
 # A pattern, and what to write instead. A space matches any white space, also at the end of a line.

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.support.repository import ROOT
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 ROWS = re.findall(r"^\| .+\? \| \[`(.+?)`\]\((.+?)\) \| `(\w+)` \|$", PAGE, re.MULTILINE)

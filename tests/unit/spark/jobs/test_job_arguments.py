@@ -26,8 +26,8 @@ from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
 from kafkalog.spark.jobs.inputs import announced_inputs
 from kafkalog.spark.jobs.job import ExitCode, JobCommand, JobSettings, job_command, run_job
 from kafkalog.words import counted
-from tests.conftest import ROOT
 from tests.support.logs.log_dirs import UNIQUE, add_partition, log_name
+from tests.support.repository import ROOT
 
 
 def counting(found: list[JobSettings]) -> JobCommand:
