@@ -129,7 +129,7 @@ class SalvageTotals:
         if self.doubtful_batches:
             lost += f"; {counted(self.doubtful_batches, 'doubtful batch')} kept"
         if self.start_errors:
-            lost += f"; a broker would stumble over {counted(self.start_errors, 'partition')}"
+            lost += f"; a broker would fail to load {counted(self.start_errors, 'partition')}"
         if self.without_topic_id:
             lost += (
                 f"; {counted(self.without_topic_id, 'partition')} had no topic id "
