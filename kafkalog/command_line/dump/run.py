@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -22,12 +22,14 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
 from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece
 from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
-from kafkalog.inspection.dump.record_search import RecordFilter
 from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.storage.files.output_files import given_file, is_written_directly
 from kafkalog.storage.log_dir.read_directories import refuse_inputs
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.words import counted, printable
+
+if TYPE_CHECKING:
+    from kafkalog.inspection.dump.record_search import RecordFilter
 
 
 @dataclass

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -32,9 +32,12 @@ from kafkalog.columns.records.record_columns import OUTPUT_BYTES, RecordColumns
 from kafkalog.format.faults import Severity
 from kafkalog.inspection.dump.dump_lines import BatchLines, DumpedFile
 from kafkalog.inspection.dump.dump_records import DUMPED_COLUMNS, RecordLines
-from kafkalog.inspection.dump.record_search import RecordFilter
 from kafkalog.inspection.dump.text_kernels import ByteColumn
 from kafkalog.inspection.dump.text_lines import LineFormat, escaped_text, of_texts
+
+# A search loads pyarrow.compute, which takes longer than a small dump.
+if TYPE_CHECKING:
+    from kafkalog.inspection.dump.record_search import RecordFilter
 
 
 class Piece(NamedTuple):
