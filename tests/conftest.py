@@ -41,6 +41,7 @@ settings.register_profile("quick", settings.get_profile("usual"), max_examples=2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tell pytest-xdist what one worker has to run: a file, or one of those folders."""
     for item in items:
