@@ -18,9 +18,8 @@ AVRO         = org.apache.spark:spark-avro_2.13:4.1.1
 JARS         = $(shell ls $(CURDIR)/$(VENV)/ivy/jars/*.jar 2>/dev/null | paste -sd, -)
 export PYSPARK_PYTHON      := $(CURDIR)/$(BIN)/python
 export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
-# A worker for each core, with a Spark session of its own if it comes to that. What tests of one
-# group share is started in one worker.
-WORKERS      = --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
+# A worker for each core. tests/conftest.py says which tests run in the same worker.
+WORKERS      = --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package check format bench bench-spark bench-tests clean

@@ -7,7 +7,7 @@ import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 # cores have no room for a parallel garbage collector, and the archive saves loading classes.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM_OPTIONS))
 # Tests of these folders share what takes long to start or to build: one worker runs them.
-_RUN_BY_ONE_WORKER = {"airflow", "broker", "browser", "cluster", "packaging", "remote"}
+_SHARED_BY_FOLDER = {"airflow", "broker", "browser", "cluster", "packaging", "remote"}
+_SHARE_A_SESSION = {"jobs", "spark"}
 
 # `make test-all`: new examples every time; one that fails says how to try it again.
 settings.register_profile(
@@ -41,13 +42,20 @@ settings.register_profile("quick", settings.get_profile("usual"), max_examples=2
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tell pytest-xdist what one worker has to run: a file, or one of those folders."""
-    for item in items:
-        folder, *_ = item.path.relative_to(ROOT / "tests").parts
-        group = folder if folder in _RUN_BY_ONE_WORKER else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker of pytest-xdist a file at a time, or all of a folder that shares something."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class FolderScheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            _, folder, *_ = file.split("/")
+            if folder in _SHARE_A_SESSION:
+                return "session"
+            return folder if folder in _SHARED_BY_FOLDER else file
+
+    return FolderScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
