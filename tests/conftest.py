@@ -44,7 +44,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker of pytest-xdist a file at a time, or all of a folder that shares something."""
+    """Give each worker of pytest-xdist a file at a time, or a folder that shares something."""
     from xdist.scheduler import LoadFileScheduling
 
     class FolderScheduling(LoadFileScheduling):
