@@ -69,7 +69,7 @@ def test_what_spark_submit_needs_is_in_the_installation(environment: Path) -> No
 def test_a_job_tells_its_own_arguments(environment: Path) -> None:
     said = run(environment, "kafkalog", "job", "validate-checksums", "--help")
     assert said.stdout.startswith("Usage: kafkalog job validate-checksums ")
-    assert "\n  kafkalog job validate-checksums /var/lib/kafka/data --output-dir" in said.stdout
+    assert "\n    kafkalog job validate-checksums /var/lib/kafka/data --output-dir" in said.stdout
     wrong = run(environment, "kafkalog", "job", "validate-checksums", "DIR")
     assert wrong.returncode == 2
     assert "Error: Missing option '--output-dir'." in wrong.stderr

@@ -180,7 +180,7 @@ def test_what_is_there_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> No
     write(orders(spark, (0, 1)), tmp_path / "logs")
     before = found(tmp_path / "logs")
     said = said_by_error(lambda: write(orders(spark, (0, 2), (1, 2)), tmp_path / "logs"))
-    assert "orders-0 exists: kafkalog writes new partitions" in said
+    assert "orders-0 exists: kafkalog writes only new, whole partitions" in said
     assert found(tmp_path / "logs") == before
     said = said_by_error(lambda: write(orders(spark, (1, 2)), tmp_path / "logs", "overwrite"))
     assert "allowed: append" in said
