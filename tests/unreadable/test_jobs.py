@@ -68,6 +68,7 @@ def test_a_job_that_spark_submit_starts_ends_with_exit_code_3_too(
     )
 
 
+@pytest.mark.deep
 def test_the_modes_do_with_unreadable_bytes_what_they_do_with_damage(
     disk: FailingDisk, logs: Path, tmp_path: Path
 ) -> None:
