@@ -1,4 +1,4 @@
-"""What old consumers have in ZooKeeper and should have, and who had which partition when.
+"""Compare what old consumers have in ZooKeeper with what they are assigned; show who owned what.
 
 Owners, sessions, offsets, deletions of topics under way, broker ids and cluster ids. The job only
 reports: it never changes or deletes anything.

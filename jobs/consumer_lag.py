@@ -1,4 +1,4 @@
-"""The lag of every consumer group, from the offsets topic and the logs, now or at a past time.
+"""Compute the lag of every consumer group from the offsets topic and the logs, now or in the past.
 
 Table: consumer_lag, a row per group, topic and partition.
 """

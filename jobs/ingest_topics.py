@@ -1,4 +1,4 @@
-"""The records of topics in a table that goes on where the last run ended, each exactly once.
+"""Copy the records of topics into a table, each exactly once, from where the last run ended.
 
 Tables: ingested_records, a row per record; ingest_manifest, which offsets each run read.
 """

@@ -1,4 +1,4 @@
-"""Lag and status of consumer groups over time, from the offsets topic and the logs.
+"""Show lag and status of consumer groups over time, from the offsets topic and the logs.
 
 Tables: lag_history, a row per group, topic, partition and commit, or moment; group_generations, a
 row per generation of a group.

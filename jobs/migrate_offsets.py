@@ -1,4 +1,4 @@
-"""Compares groups' offsets in ZooKeeper and in Kafka, and writes what moves them to the other.
+"""Compare groups' offsets in ZooKeeper and in Kafka, and write what moves them to the other.
 
 Tables: offset_migration, a row per group, topic and partition; migration_phases, a row per group.
 """

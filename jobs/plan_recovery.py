@@ -1,4 +1,4 @@
-"""What a broker would do to a log directory at its next start, and what could be saved.
+"""Show what a broker would do to a log directory at its next start, and what could be saved.
 
 Tables: recovery_plan, a row per partition; producer_sequences, a row per irregularity in the
 sequence numbers of idempotent producers.

@@ -1,4 +1,4 @@
-"""Which segments a broker's retention would delete, now or at a given time, and why.
+"""Show which segments a broker's retention would delete, now or at a given time, and why.
 
 Table: retention_plan, a row per segment.
 """

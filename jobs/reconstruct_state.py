@@ -1,4 +1,4 @@
-"""The latest committed value of each key, in a table that goes on where the last run ended.
+"""Write the latest committed value of each key to a table, from where the last run ended.
 
 Tables: state, a row per key; state_partitions; state_decoded, with --key- or --value-format.
 """

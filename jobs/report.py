@@ -1,4 +1,4 @@
-"""What is in a cluster's log directories, on one HTML page that a browser opens without network.
+"""Write one HTML page about a cluster's log directories, which a browser opens without a network.
 
 Writes report.html and no tables: what the page shows is in the tables of the other jobs.
 """

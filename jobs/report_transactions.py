@@ -1,4 +1,4 @@
-"""The transactions in a log directory, and what keeps each partition's last stable offset back.
+"""List the transactions in a log directory, and what blocks each partition's last stable offset.
 
 Tables: transaction_report, a row per transaction and partition; stable_offsets, one per partition.
 """

@@ -1,4 +1,4 @@
-"""Writes a new log directory with all that is intact in a damaged one; a broker opens it.
+"""Write a new log directory with all that is intact in a damaged one, for a broker to open.
 
 Tables: salvage, a row per partition; lost_ranges, a row per range of bytes or offsets that is not
 in the new directory.

@@ -1,4 +1,4 @@
-"""Which bytes of a log directory are intact: every batch of every segment is checked.
+"""Check which bytes of a log directory are intact: every batch of every segment.
 
 Tables: checksum_report, a row per segment; faults, a row per damaged batch or byte range.
 """

@@ -1,4 +1,4 @@
-"""Whether cleaned logs keep the cleaner's promises, and what a cleaning would free.
+"""Check whether cleaned logs keep the cleaner's guarantees, and what a cleaning would free.
 
 Tables: compaction_report, a row per compacted partition; compaction_findings, a row per finding.
 """

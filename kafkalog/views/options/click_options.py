@@ -181,7 +181,7 @@ def group_pattern_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def time_option(name: str, parameter: str, meaning: str) -> Decorator:
     """Add an option that is a time, received in milliseconds since 1970."""
-    words = f"{meaning}. TIME is such as 2026-11-21T12:00:00Z, {TIMES_ALLOWED}."
+    words = f"{meaning}. TIME: 2026-11-21T12:00:00Z for example, {TIMES_ALLOWED}."
     return click.option(name, parameter, metavar="TIME", type=Time(), help=words)
 
 

@@ -75,7 +75,9 @@ def test_a_partition_that_is_gone_is_data_loss_and_begins_anew_if_it_may(log_dir
     strict.trigger()
     lenient.trigger()
     shutil.rmtree(log.path)
-    with pytest.raises(DataLossError, match="orders-0 was read up to offset 4 and no longer exists"):
+    with pytest.raises(
+        DataLossError, match="orders-0 was read up to offset 4 and no longer exists"
+    ):
         strict.trigger()
     lenient.trigger()
     assert lenient.position == '{"orders": {"1": 1}}'
