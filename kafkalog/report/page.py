@@ -119,7 +119,7 @@ def _in_words(report: Report) -> Markup:
     if found:
         parts.append(element("ul", *(element("li", each) for each in found), class_="findings"))
     else:
-        words = "Nothing is damaged, held back or left over."
+        words = "Nothing is damaged, blocked or lagging."
         parts.append(element("p", words, class_="well"))
     parts.append(element("ul", *(element("li", each) for each in more), class_="remarks"))
     return section("words", "In words", *parts)

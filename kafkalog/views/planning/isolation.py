@@ -56,8 +56,8 @@ def committed_read(
 def _hiding(damage: CorruptDataError) -> CorruptDataError:
     return CorruptDataError(
         damage.fault,
-        f"{damage.detail}; it may hide the end of a transaction, and what is after the last "
-        "stable offset is not read",
+        f"{damage.detail}; it may hide the end of a transaction, and what is from the last "
+        "stable offset on is not read",
         position=damage.position,
         path=damage.path,
         base_offset=damage.base_offset,

@@ -80,5 +80,5 @@ def _check_reached(data_dir: DataDir, tree: TreeAt, options: ZookeeperOptions) -
     if asked > last:
         raise DataLossError(
             f"{data_dir.path} ends at zxid {last:#x}, before the requested {asked:#x}: request an "
-            "earlier one, or for none to get the last; mode=PERMISSIVE takes what there is"
+            "earlier one, or none to get the last; mode=PERMISSIVE takes what there is"
         )
