@@ -27,7 +27,7 @@ SETS = {"kafka44": 5000, "kafka39zk": 1000, "kafka010": 1000, "kafka08": 500, "t
 
 
 def ours(path: Path) -> list[str]:
-    request = DumpRequest(paths=(str(path),), is_deep=True, decodes=False)
+    request = DumpRequest(paths=(str(path),), deep=True, raw=True)
     pieces = (piece for item in planned(request) for piece in item_pieces(item, request))
     text = b"".join(bytes(piece.text) for piece in pieces)  # each is valid until the next
     return text.decode().split("\n")

@@ -24,7 +24,7 @@ SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43")
 
 def dumped(path: Path) -> list[str]:
     """The lines of one file."""
-    request = DumpRequest(paths=(str(path),), is_deep=True, show_secrets=True)
+    request = DumpRequest(paths=(str(path),), deep=True, show_secrets=True)
     text = bytearray()
     for item in planned(request):
         for piece in item_pieces(item, request):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import click
 
+from kafkalog.command_line.dump.request import DumpRequest, bytes_given
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options.click_options import (
-    GivenOffsets,
     fail_on_findings_option,
     from_time_option,
     offsets_option,
     partition_option,
     paths_argument,
+    settings_options,
     topic_option,
     until_time_option,
 )
@@ -56,7 +57,7 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 )
 @click.option(
     "--format",
-    "output_format",
+    "given_format",
     type=click.Choice(("text", "json", "csv", "parquet")),
     help="Default: by the ending of --output (.json, .jsonl, .csv, .parquet), otherwise text. "
     "parquet has the columns of views batches and records.",
@@ -76,70 +77,33 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 )
 @from_time_option("Only records of this time or later")
 @until_time_option("Only records before this time")
-@click.option("--key", metavar="KEY", help="Only records with this key: text, hex:… or base64:….")
+@click.option(
+    "--key",
+    metavar="KEY",
+    callback=lambda _context, _option, key: bytes_given("--key", key),
+    help="Only records with this key: text, hex:… or base64:….",
+)
 @click.option(
     "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after N batches or records."
 )
 @click.option("--follow", is_flag=True, help="Wait for new batches as logs grow, until Ctrl-C.")
 @fail_on_findings_option(default=False)
 @processes_option
-def dump(
-    paths: tuple[str, ...],
-    deep: bool,
-    payloads: bool,
-    raw: bool,
-    show_secrets: bool,
-    output_format: str | None,
-    output: str | None,
-    topics: tuple[str, ...],
-    partitions: tuple[int, ...],
-    offsets: tuple[GivenOffsets, ...],
-    from_ms: int | None,
-    until_ms: int | None,
-    key: str | None,
-    limit: int | None,
-    follow: bool,
-    fail_on_findings: bool,
-    processes: int | None,
-) -> ExitCode:
+@settings_options(DumpRequest, "request")
+def dump(request: DumpRequest, follow: bool, fail_on_findings: bool) -> ExitCode:
     """Show the batches or records of logs, and the contents of the files beside them.
 
     Damage is reported at its position, and reading continues after it. --key, --from-time and
     --until-time imply --deep.
     """
-    from kafkalog.command_line.dump.request import (
-        DumpRequest,
-        OffsetBounds,
-        bytes_given,
-        format_asked,
-        times_asked,
-    )
-
-    timestamps = times_asked(from_ms, until_ms)
-    given_format = format_asked(output_format, output)
-    request = DumpRequest(
-        paths=paths,
-        topics=topics,
-        partitions=partitions,
-        offsets=OffsetBounds.of(offsets),
-        timestamps=timestamps,
-        key=bytes_given("--key", key),
-        output_format=given_format,
-        is_deep=deep or key is not None or timestamps is not None,
-        payloads=payloads,
-        decodes=not raw,
-        show_secrets=show_secrets,
-        limit=limit,
-        processes=processes,
-        output=output,
-    )
-    if given_format == "parquet" and (output is None or follow):
+    is_parquet = request.output_format == "parquet"
+    if is_parquet and (request.output is None or follow):
         raise OptionError("--format", "parquet", "parquet with --output FILE, and without --follow")
     if follow:
         from kafkalog.command_line.dump.follow import run_follow
 
         return run_follow(request, fail_on_findings=fail_on_findings)
-    if given_format == "parquet":
+    if is_parquet:
         from kafkalog.command_line.dump.parquet import run_parquet
 
         return run_parquet(request, fail_on_findings=fail_on_findings)

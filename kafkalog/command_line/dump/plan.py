@@ -128,7 +128,7 @@ def _logs(request: DumpRequest, entries: list[Entry]) -> _Logs:
     wanted = request.topics, request.partitions
     with missing_topics_explained([*directories], all_logs, *wanted):
         chosen = with_topics(all_logs, *wanted)
-    _refuse_unknown(request.offsets.by_partition, all_logs)
+    _refuse_unknown(request.bounds.by_partition, all_logs)
     paths = {log.path for log in chosen}
     return {path: [log for log in logs if log.path in paths] for path, logs in found.items()}
 
@@ -248,7 +248,7 @@ def _reads(log: PartitionLog, request: DumpRequest) -> Iterator[SegmentRead]:
             f"{log.path} has files of Kafka 0.7's layout, which kafka-dump-log cannot read "
             "either: read them with view records of the Spark source"
         )
-    offsets = request.offsets.of_partition((log.topic, log.partition))
+    offsets = request.bounds.of_partition((log.topic, log.partition))
     for read in segment_reads(log, offsets) if offsets is not None else ():
         begins = start_position(read.path, read.first_offset) if read.first_offset else 0
         yield replace(read, start_position=begins)

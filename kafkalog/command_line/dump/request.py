@@ -13,8 +13,6 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.offset_ranges import OffsetRange, TimestampRange
 from kafkalog.views.options.click_options import GivenOffsets
 
-DUMP_FORMATS = ("text", "json", "csv", "parquet")
-
 _BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
 
 
@@ -40,11 +38,6 @@ class OffsetBounds:
         everywhere = ranges.pop(None, _ALL)
         return cls(everywhere, {key: each for key, each in ranges.items() if key is not None})
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all offsets of all partitions are requested."""
-        return self == OffsetBounds()
-
     def of_partition(self, key: tuple[str | None, int | None]) -> OffsetRange | None:
         """Return the range of a partition, None where nothing of it is requested."""
         if not self.by_partition:
@@ -54,52 +47,62 @@ class OffsetBounds:
 
 @dataclass(frozen=True)
 class DumpRequest:
-    """The command's arguments. `limit` counts records or, without `is_deep`, batches."""
+    """The values of the options. `limit` counts records or, without `is_deep`, batches."""
 
     paths: tuple[str, ...]
     topics: tuple[str, ...] = ()
     partitions: tuple[int, ...] = ()
-    offsets: OffsetBounds = OffsetBounds()
-    timestamps: TimestampRange | None = None
+    offsets: tuple[GivenOffsets, ...] = ()
+    from_ms: int | None = None
+    until_ms: int | None = None
     key: bytes | None = None
-    output_format: str = "text"
-    is_deep: bool = False
+    given_format: str | None = None
+    deep: bool = False
     payloads: bool = True
-    decodes: bool = True
+    raw: bool = False
     show_secrets: bool = False
     limit: int | None = None
     processes: int | None = None
     output: str | None = None
 
+    def __post_init__(self) -> None:
+        times = self.timestamps
+        if times is not None and times.end_ms < times.first_ms:
+            raise OptionError("--until-time", self.until_ms, "a time not before --from-time")
+
+    @property
+    def bounds(self) -> OffsetBounds:
+        """The offsets to dump. Raises OptionError for two ranges of a partition."""
+        return OffsetBounds.of(self.offsets)
+
+    @property
+    def timestamps(self) -> TimestampRange | None:
+        """The times of the records to dump, None for all."""
+        given = {"first_ms": self.from_ms, "end_ms": self.until_ms}
+        times = {name: time_ms for name, time_ms in given.items() if time_ms is not None}
+        return TimestampRange(**times) if times else None
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether to show records, not only batches."""
+        return self.deep or self.key is not None or self.timestamps is not None
+
+    @property
+    def output_format(self) -> str:
+        """The given format, otherwise that of the output's ending, otherwise text."""
+        ending = (self.output or "").rpartition(".")[2].lower()
+        return self.given_format or _BY_ENDING.get(ending, "text")
+
     @property
     def asks_for_some(self) -> bool:
         """Whether only certain offsets or records are requested, which only logs have."""
-        return not self.offsets.is_everything or self.timestamps is not None or self.key is not None
+        is_part = self.bounds != OffsetBounds()
+        return is_part or self.timestamps is not None or self.key is not None
 
     @property
     def is_table(self) -> bool:
         """Whether the format has rows for batches or records, and none for other files."""
         return self.output_format in ("csv", "parquet")
-
-
-def format_asked(output_format: str | None, output: str | None) -> str:
-    """Return the requested format, otherwise that of the output's ending, otherwise text."""
-    ending = "" if output is None else output.rpartition(".")[2].lower()
-    return output_format or _BY_ENDING.get(ending, "text")
-
-
-def times_asked(first_ms: int | None, end_ms: int | None) -> TimestampRange | None:
-    """Return the range of record times, None for all. Raises OptionError."""
-    if first_ms is None and end_ms is None:
-        return None
-    everything = TimestampRange()
-    times = TimestampRange(
-        everything.first_ms if first_ms is None else first_ms,
-        everything.end_ms if end_ms is None else end_ms,
-    )
-    if times.end_ms < times.first_ms:
-        raise OptionError("--until-time", end_ms, "a time not before --from-time")
-    return times
 
 
 def bytes_given(option: str, text: str | None) -> bytes | None:

@@ -190,7 +190,7 @@ def dump_options(request: DumpRequest) -> DumpOptions:
         text_format=LineFormat(request.output_format),
         is_deep=request.is_deep,
         payloads=request.payloads,
-        decodes=request.decodes,
+        decodes=not request.raw,
         show_secrets=request.show_secrets,
         keep=record_filter(request),
     )
