@@ -121,6 +121,17 @@ class ConflictingOptionsError(OptionError):
         return (ConflictingOptionsError, (self.name, self.value))
 
 
+class RepeatedOptionError(OptionError):
+    """An option that takes one value and is given twice."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.value, self.allowed = name, "two values", "one"
+        Exception.__init__(self, f"{name} is given twice")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (RepeatedOptionError, (self.name,))
+
+
 class RowError(KafkaLogError):
     """Rows that cannot be written as records, or not in the order that they came in."""
 

@@ -245,8 +245,6 @@ def _choice(
         if options:
             raise ConflictingOptionsError("--topic-partitions", options[0])
         return chosen_by_patterns("--topic-partitions", topic_partitions)
-    if topics and pattern:
-        raise ConflictingOptionsError("--topic-pattern", "--topic")
     is_named = re.compile(pattern or "").search
 
     def is_chosen(key: tuple[str, int]) -> bool:

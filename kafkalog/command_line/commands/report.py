@@ -20,6 +20,7 @@ from kafkalog.views.options.click_options import (
     paths_argument,
     show_keys_option,
 )
+from kafkalog.words import time_text
 
 _NO_JAVA = (
     "Spark makes the report and needs Java 17, but there is no program `java` in JAVA_HOME or "
@@ -60,7 +61,10 @@ def report(
         text
         for name, value in options.items()
         if value is not None
-        for text in (f"--{name.replace('_', '-')}", str(value))
+        for text in (
+            f"--{name.replace('_', '-')}",
+            time_text(value) if isinstance(value, int) else value,
+        )
     ]
     flags = {"--show-keys": show_keys, "--fail-on-findings": fail_on_findings}
     given += [flag for flag, is_given in flags.items() if is_given]

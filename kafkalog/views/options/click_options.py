@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import click
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
+from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.views.options.options import Isolation, Mode, Shutdown
@@ -31,7 +32,7 @@ of these: a local path, or a URI such as s3://bucket/path with credentials in th
 environment.
 """
 _OFFSETS = re.compile(
-    r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,18})(?P<colon>:?)(?P<end>[0-9]{0,18})"
+    r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,19})(?P<colon>:?)(?P<end>[0-9]{0,19})"
 )
 
 
@@ -93,8 +94,10 @@ class Offsets(click.ParamType[GivenOffsets]):
             self.fail(f"{value!r} does not begin with TOPIC-PARTITION=, as orders-0=", param, ctx)
         # Of several partitions one can have no offsets to read.
         least = 1 if place is None else 0
-        if first is not None and end is not None and end - first < least:
+        if (LARGEST_OFFSET if end is None else end) - (first or 0) < least:
             self.fail(f"{value!r}: FROM is not below UNTIL, which is not included", param, ctx)
+        if end is not None and end > LARGEST_OFFSET:
+            self.fail(f"{value!r}: UNTIL is not at most {LARGEST_OFFSET}", param, ctx)
         return GivenOffsets(place, first, end)
 
 

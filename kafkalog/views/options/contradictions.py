@@ -6,14 +6,18 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.errors import ConflictingOptionsError, RepeatedOptionError
+
+# A pattern, and the exact names that cannot be given beside it.
+_EXCLUSIVE = {"topic_pattern": "topics", "group_pattern": "groups"}
 
 
 def refuse_contradictions(
     command: click.Command, arguments: Sequence[str], context: click.Context
 ) -> None:
-    """Raise OptionError where an option that takes one value is given twice, or where two options
-    contradict each other: click would silently take the last one."""
+    """Raise OptionError where an option that takes one value is given twice, where two options
+    set the same parameter, or where there are both names and a pattern: click would silently take
+    the last one."""
     parser = command.make_parser(click.Context(command, parent=context))
     try:
         _, _, given = parser.parse_args(list(arguments))
@@ -27,4 +31,8 @@ def refuse_contradictions(
         if before is not option:
             raise ConflictingOptionsError(option.opts[0], before.opts[0])
         if not option.is_flag and given.count(option) > 1:
-            raise OptionError(option.opts[0], "two values", "one")
+            raise RepeatedOptionError(option.opts[0])
+    names = {each.name: each.opts[0] for each in given}
+    for pattern, exact in _EXCLUSIVE.items():
+        if pattern in names and exact in names:
+            raise ConflictingOptionsError(names[pattern], names[exact])

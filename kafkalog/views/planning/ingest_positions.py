@@ -230,7 +230,7 @@ def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) 
         start = max(source.start_offset, source.log_start_offset)
         if position is not None and start > position and source.end_offset > start:
             raise OptionError(
-                "--from-time or --from-offsets",
+                "--from-time or --offsets",
                 f"offset {start} of {source.name}",
                 f"{position} at most, where the table ends: it would have a hole",
             )

@@ -121,8 +121,8 @@ def test_bash_completes_a_command_and_an_option() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("find logs --topic t --key a --key b", "option --key: got 'two values', allowed: one"),
-        ("ls logs --by topic --by topic", "option --by: got 'two values', allowed: one"),
+        ("find logs --topic t --key a --key b", "error: --key is given twice\n"),
+        ("ls logs --by topic --by topic", "error: --by is given twice\n"),
         (
             "groups --list logs --state",
             "--state cannot be used with --list",
@@ -130,6 +130,10 @@ def test_bash_completes_a_command_and_an_option() -> None:
         (
             "txns logs --open --all",
             "--all cannot be used with --open",
+        ),
+        (
+            "get-offsets logs --topic a --topic-pattern b",
+            "--topic-pattern cannot be used with --topic",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -215,6 +216,12 @@ def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return history(settings_options(BurrowSettings, "burrow", *_burrow_options())(function))
 
 
+def _refuse_nan(_context: click.Context, _option: click.Parameter, share: float) -> float:
+    if isnan(share):
+        raise click.BadParameter("nan is not a number")
+    return share
+
+
 def _burrow_options() -> list[Decorator]:
     numbers = [
         click.option(
@@ -251,6 +258,7 @@ def _burrow_options() -> list[Decorator]:
         "minimum_complete",
         metavar="SHARE",
         type=click.FloatRange(0, 1),
+        callback=_refuse_nan,
         default=_BURROW.minimum_complete,
         show_default=True,
         help="Burrow's minimum-complete: a partition with a smaller share of its commits is OK.",

@@ -40,7 +40,6 @@ OPTIONS = {
     "endingOffsets": _OFFSETS,
     "subscribe": "--topic",
     "subscribePattern": "--topic-pattern",
-    "subscribe and subscribePattern": "--topic and --topic-pattern",
 }
 
 
@@ -105,7 +104,8 @@ class IngestRequest:
         found = {}
         if firsts:
             found["startingOffsets"] = _json(firsts)
-        if any(each.end is not None for _, each in placed):
+        # Without any bound they still name the partitions, which have to be those that are read.
+        if placed and (not firsts or any(each.end is not None for _, each in placed)):
             ends = [(key, int(LATEST) if each.end is None else each.end) for key, each in placed]
             found["endingOffsets"] = _json(ends)
         return found

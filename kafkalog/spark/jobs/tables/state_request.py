@@ -33,7 +33,6 @@ _OPTIONS = {
     "endingTimestamp": "--as-of",
     "subscribe": "--topic",
     "subscribePattern": "--topic-pattern",
-    "subscribe and subscribePattern": "--topic and --topic-pattern",
 }
 
 
@@ -55,7 +54,7 @@ class _PartitionOffset(click.ParamType[PartitionOffset]):
             return value
         place, is_placed, offset = value.rpartition("=")
         partition = topic_partition(place) if is_placed else None
-        if not re.fullmatch("-1|[0-9]{1,18}", offset) or (is_placed and partition is None):
+        if not re.fullmatch("-1|[0-9]{1,19}", offset) or (is_placed and partition is None):
             self.fail(f"{value!r} is not TOPIC-PARTITION=OFFSET, such as orders-0=50", param, ctx)
         return PartitionOffset(partition, int(offset))
 

@@ -26,9 +26,11 @@ from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import check_partitions
 from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
 from kafkalog.views.planning.planning import best_ranges
 from kafkalog.views.planning.state_positions import StateSource, by_topic
 from kafkalog.views.reading.reading import report_damage_behind
+from kafkalog.words import names_that_are_there
 
 
 class PlannedOffsets(Protocol):
@@ -55,8 +57,16 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     as the read would.
     """
     found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    chosen = options.topics.chosen(found)
+    if not chosen and options.topics.pattern is not None:
+        held = names_that_are_there(
+            [options.topics.pattern], {log.topic for log in found if log.topic}
+        )
+        raise OptionError(
+            SUBSCRIBE_PATTERN, options.topics.pattern, f"what is found in a topic's name: {held}"
+        )
     # The oldest messages have no keys.
-    logs = [log for log in options.topics.chosen(found) if not is_oldest_layout(log)]
+    logs = [log for log in chosen if not is_oldest_layout(log)]
     _refuse_parts(logs)
     check_partitions(options.offsets, logs)
     sources = [

@@ -12,6 +12,8 @@ import pytest
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
+from jobs.consumer_lag import main as consumer_lag
+from jobs.lag_history import main as lag_history
 from kafkalog.errors import (
     CorruptDataError,
     DataLossError,
@@ -124,8 +126,23 @@ def test_an_option_that_is_given_twice_is_a_wrong_argument(
 ) -> None:
     given = ["logs", "--output-dir", "a", "--output-dir", "b"]
     assert counting([])(given) == ExitCode.WRONG_ARGUMENTS
-    told = "error: option --output-dir: got 'two values', allowed: one\n"
+    assert capsys.readouterr().err == "error: --output-dir is given twice\n"
+
+
+@pytest.mark.parametrize("name", ["topic", "group"])
+def test_names_and_a_pattern_for_them_contradict_each_other_in_every_job(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["logs", "--output-dir", "out", f"--{name}", "a", f"--{name}-pattern", "^b"]
+    assert consumer_lag(given) == ExitCode.WRONG_ARGUMENTS
+    told = f"error: --{name}-pattern cannot be used with --{name}\n"
     assert capsys.readouterr().err == told
+
+
+def test_a_share_of_commits_is_a_number(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["logs", "--output-dir", "out", "--burrow-minimum-complete", "nan"]
+    assert lag_history(given) == ExitCode.WRONG_ARGUMENTS
+    assert "'--burrow-minimum-complete': nan is not a number" in capsys.readouterr().err
 
 
 def test_help_and_wrong_arguments_need_no_pyspark() -> None:

@@ -29,6 +29,8 @@ from kafkalog.views.options.click_options import (
         ("orders-eu-12=:0", GivenOffsets(("orders-eu", 12), None, 0)),
         ("orders-0=5:5", GivenOffsets(("orders", 0), 5, 5)),
         ("orders-0=:", GivenOffsets(("orders", 0), None, None)),
+        ("a-1-2=:", GivenOffsets(("a-1", 2), None, None)),
+        ("9223372036854775806:", GivenOffsets(None, 2**63 - 2, None)),
     ],
 )
 def test_offsets_are_a_range_of_one_partition_or_of_all(text: str, expected: GivenOffsets) -> None:
@@ -36,7 +38,11 @@ def test_offsets_are_a_range_of_one_partition_or_of_all(text: str, expected: Giv
 
 
 @pytest.mark.parametrize(
-    "text", ["", ":", "a:b", "-1:5", "20:10", "5:5", "orders=1:2", "orders-0=", "=1:2", "1:2:3"]
+    "text",
+    [
+        *("", ":", "a:b", "-1:5", "20:10", "5:5", ":0", "orders=1:2", "orders-0=", "=1:2", "1:2:3"),
+        *("orders-0=5:4", "1:9223372036854775808", "9223372036854775807"),
+    ],
 )
 def test_other_offsets_are_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match=r"is not|FROM|TOPIC-PARTITION"):

@@ -10,8 +10,13 @@ import pytest
 
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.spark.jobs.job import JobSettings
-from kafkalog.spark.jobs.tables.ingest_request import IngestRequest, ingest_options
-from kafkalog.spark.jobs.tables.state_request import StateRequest, state_options
+from kafkalog.spark.jobs.tables.ingest_request import OPTIONS, IngestRequest, ingest_options
+from kafkalog.spark.jobs.tables.state_request import (
+    StateRequest,
+    named_as_options,
+    state_options,
+)
+from kafkalog.spark.jobs.tables.state_sources import found_sources
 from kafkalog.storage.reading.offset_ranges import Everything, SpecificOffsets
 from kafkalog.views.options.options import ReadOptions
 from tests.support.logs.log_dirs import add_partition
@@ -55,6 +60,26 @@ def test_a_range_without_a_start_goes_on_where_the_table_ends(job: JobSettings) 
     assert not is_bounded
 
 
+def test_a_partition_that_is_named_without_bounds_has_to_be_the_only_one(job: JobSettings) -> None:
+    options, _ = ingested(job, "--offsets orders-0=:")
+    told = pytest.raises(OptionError, match=r"--offsets.*orders-0, orders-1")
+    with told, named_as_options(OPTIONS):
+        found_sources(options)
+
+
+def test_a_pattern_that_matches_no_topic_is_refused(job: JobSettings) -> None:
+    options, _ = ingested(job, "--topic-pattern ^order$")
+    told = pytest.raises(OptionError, match=r"--topic-pattern.*did you mean orders")
+    with told, named_as_options(OPTIONS):
+        found_sources(options)
+
+
+def test_the_largest_offset_of_a_log_can_be_named(job: JobSettings) -> None:
+    largest = 2**63 - 1
+    given = f"--as-of-offset orders-0={largest} --as-of-offset orders-1=0"
+    assert state(job, given).offsets.ending == limits(largest, 0)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -64,7 +89,6 @@ def test_a_range_without_a_start_goes_on_where_the_table_ends(job: JobSettings) 
         ("--offsets orders-0=5:9 --offsets orders-1=:9", OptionError),
         ("--offsets orders-0=5:9 --offsets orders-0=6:9", OptionError),
         ("--offsets orders-0=5:9 --offsets 6:9", OptionError),
-        ("--topic orders --topic-pattern orders", OptionError),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(
