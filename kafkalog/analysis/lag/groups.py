@@ -30,6 +30,12 @@ GROUP_KEY = GroupKey._fields
 # One task has all records of a partition of `__consumer_offsets`, and with it of its groups.
 _OFFSETS_PARTITION = ("cluster_id", "internal_partition")
 _KEY_SCHEMA = "cluster_id string, internal_partition int, group_id string, group_type string"
+# What LatestRecords looks at, and the number of the row.
+_DECISIVE = (
+    *(*GROUP_KEY, "record_type", "member_id", "subscribed_topic_regex"),
+    *("record_offset", "record_timestamp_ms"),
+)
+_ROW = "row"
 _Rows = list[dict[str, Any]]
 
 
@@ -44,7 +50,7 @@ def latest_group_records(group_metadata: DataFrame, at_ms: int | None = None) ->
         schema = None
         for batch in batches:
             schema = batch.schema
-            for row in batch.to_pylist():
+            for row in _latest_of(batch, at_ms):
                 kept.add(row)
         if schema is not None:
             yield pa.RecordBatch.from_pylist(kept.records(), schema=schema)
@@ -52,6 +58,17 @@ def latest_group_records(group_metadata: DataFrame, at_ms: int | None = None) ->
     # Several tasks may have read the records of a partition.
     in_order = records.mapInArrow(latest, records.schema).repartition(*_OFFSETS_PARTITION)
     return in_order.mapInArrow(latest, records.schema)
+
+
+def _latest_of(batch: pa.RecordBatch, at_ms: int | None) -> _Rows:
+    """Return the rows of a batch that count, the only ones to become Python's: a record of a large
+    classic group has all members, and there is one for each generation."""
+    latest = LatestRecords(at_ms)
+    for row, key in enumerate(batch.select(_DECISIVE).to_pylist()):
+        latest.add({**key, _ROW: row})
+    rows = [record[_ROW] for record in latest.records()]
+    found: _Rows = batch.take(pa.array(rows, pa.int64())).to_pylist()
+    return found
 
 
 def group_members(latest: DataFrame) -> DataFrame:
