@@ -111,7 +111,17 @@ def _with_groups(commits: DataFrame, groups: DataFrame, members: DataFrame) -> D
             *("offsets_partition", _SUBSCRIBED),
         ).alias(_GROUP),
     )
-    return joined_by_group(commits, facts).select(*commits.columns, _GROUP)
+    # Of its topic alone: a group can have thousands of topics, and as many commits.
+    own = F.transform(
+        F.col(_GROUP)[_SUBSCRIBED],
+        lambda each: F.struct(
+            F.filter(each["subscribed_topics"], lambda topic: topic == F.col("topic")).alias(
+                "subscribed_topics"
+            )
+        ),
+    )
+    known = joined_by_group(commits, facts)
+    return known.select(*commits.columns, F.col(_GROUP).withField(_SUBSCRIBED, own).alias(_GROUP))
 
 
 def _with_topics(commits: DataFrame, topics: DataFrame) -> DataFrame:
