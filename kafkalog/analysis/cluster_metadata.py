@@ -36,9 +36,14 @@ def records_in_force(messages: DataFrame, at_ms: int | None = None) -> DataFrame
     if at_ms is not None:
         records = records.where(F.col("timestamp_ms") <= at_ms)
     read = records.select(
-        *("cluster_id", "input_path", "offset", "record_name", "value"),
+        *("cluster_id", "input_path", "offset", "record_name"),
         _snapshot_end().alias("snapshot_end"),
+        _field("topicId", "string").alias("topic_id"),
+        _field("name", "string").alias("name"),
+        _field("partitionId", "int").alias("number"),
+        _field("leader", "int").alias("leader"),
     )
+    # A task holds a whole log: without the values, which can be large.
     by_file = read.groupBy("cluster_id", "input_path", "snapshot_end")
     return by_file.applyInArrow(_rows_in_force, read.schema).select(
         "cluster_id",
@@ -47,11 +52,7 @@ def records_in_force(messages: DataFrame, at_ms: int | None = None) -> DataFrame
             F.col("snapshot_end").isNull().alias("is_in_log"),
             "offset",
         ).alias("place"),
-        "record_name",
-        _field("topicId", "string").alias("topic_id"),
-        _field("name", "string").alias("name"),
-        _field("partitionId", "int").alias("number"),
-        _field("leader", "int").alias("leader"),
+        *("record_name", "topic_id", "name", "number", "leader"),
     )
 
 
