@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import kafkalog
-from kafkalog.format.record_batch import write_batch
-from tests.support.logs.log_dirs import (
-    HIGH_WATERMARKS,
-    LOG_STARTS,
-    add_meta_properties,
-    checkpoint_text,
-)
-from tests.support.logs.samples import batch, record
+from tests.support.logs.samples import batch
 from tests.support.spark.kafka_logs import (
     consumed_offsets,
     kafkalog_read,
-    logged_lines,
     offsets_read,
     ordinary_topics,
     said_by_error,
@@ -191,116 +182,6 @@ def test_a_global_time_wins_over_times_by_partition_and_these_over_offsets(
 
 
 @pytest.mark.deep
-def test_the_first_late_offset_counts_even_if_earlier_times_follow(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # F99: times need not rise with offsets.
-    times = [5, 100, 3, 200, 4, 150]
-    batches = [
-        write_batch([replace(record(offset), timestamp_ms=time)])
-        for offset, time in enumerate(times)
-    ]
-    write_log(tmp_path, "orders-0", {0: batches[:3], 3: batches[3:]})
-    for asked, first in ((0, 0), (6, 1), (101, 3), (200, 3)):
-        read = offsets_read(kafkalog_read(spark, tmp_path, startingTimestamp=str(asked)))
-        assert read == {("orders", 0): list(range(first, 6))}
-
-
-@pytest.fixture
-def deleted_up_to_4(tmp_path: Path) -> Path:
-    """orders-0 with offsets 0 to 8 in two segments, of which those below 4 are deleted."""
-    write_log(tmp_path, "orders-0", {0: [batch(0), batch(3)], 6: [batch(6)]})
-    (tmp_path / LOG_STARTS).write_text(checkpoint_text({("orders", 0): 4}))
-    return tmp_path
-
-
-@pytest.mark.deep
-@pytest.mark.usefixtures("worker_logs")
-@pytest.mark.parametrize(
-    ("option", "offset", "valid_range", "clamped"),
-    [
-        ("startingOffsets", 3, "4 up to the end of the log", [4, 5, 6, 7, 8]),
-        ("startingOffsets", 10, "4 up to 9", []),
-        ("endingOffsets", 10, "4 up to 9", [4, 5, 6, 7, 8]),
-        ("endingOffsets", 3, "4 up to the end of the log", []),
-    ],
-)
-def test_an_offset_outside_the_log_is_an_error_or_clamped_and_logged(
-    option: str,
-    offset: int,
-    valid_range: str,
-    clamped: list[int],
-    spark: SparkSession,
-    deleted_up_to_4: Path,
-) -> None:
-    # F98.
-    asked = {option: by_topic({("orders", 0): offset})}
-    error = said_by_error(lambda: kafkalog_read(spark, deleted_up_to_4, **asked).count())
-    said = f"offset {offset} of orders-0 is not in the log, which holds {valid_range}"
-    assert "kafkalog.errors.DataLossError: " in error
-    assert said in error
-    assert "failOnDataLoss=false reads what is there" in error
-
-    before = len(logged_lines(spark, said))
-    frame = kafkalog_read(spark, deleted_up_to_4, failOnDataLoss=False, **asked)
-    assert offsets_read(frame) == ({("orders", 0): clamped} if clamped else {})
-    lines = logged_lines(spark, said)
-    assert len(lines) == before + 1
-    assert lines[-1].endswith("reading what is there")
-
-
-@pytest.mark.deep
-def test_the_first_and_the_last_offset_of_a_log_are_inside_it(
-    spark: SparkSession, deleted_up_to_4: Path
-) -> None:
-    # F98.
-    orders = ("orders", 0)
-    frame = kafkalog_read(
-        spark,
-        deleted_up_to_4,
-        startingOffsets=by_topic({orders: 4}),
-        endingOffsets=by_topic({orders: 9}),
-    )
-    assert offsets_read(frame) == {orders: [4, 5, 6, 7, 8]}
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("is_clean", "stop_at", "expected"),
-    [
-        (True, "highWatermark", [0, 1, 2, 3]),
-        (True, "highwatermark", [0, 1, 2, 3]),
-        (True, "logEnd", [0, 1, 2, 3, 4, 5]),
-        # After kill -9 the checkpoint may be older than what was served.
-        (False, "highWatermark", [0, 1, 2, 3, 4, 5]),
-    ],
-)
-def test_a_read_can_stop_at_the_high_watermark(
-    is_clean: bool, stop_at: str, expected: list[int], spark: SparkSession, tmp_path: Path
-) -> None:
-    # F81, F83, F97.
-    write_log(tmp_path, "orders-0", {0: [batch(0)], 3: [batch(3)]})
-    add_meta_properties(tmp_path)
-    (tmp_path / HIGH_WATERMARKS).write_text(checkpoint_text({("orders", 0): 4}))
-    if is_clean:
-        (tmp_path / ".kafka_cleanshutdown").touch()
-    read = offsets_read(kafkalog_read(spark, tmp_path, stopAt=stop_at))
-    assert read == {("orders", 0): expected}
-
-
-@pytest.mark.deep
-def test_a_high_watermark_beyond_the_log_is_capped_by_its_end(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # F97; without the mode it is an error (F76).
-    write_log(tmp_path, "orders-0", {0: [batch(0)]})
-    (tmp_path / HIGH_WATERMARKS).write_text(checkpoint_text({("orders", 0): 100}))
-    (tmp_path / ".kafka_cleanshutdown").touch()
-    frame = kafkalog_read(spark, tmp_path, stopAt="highWatermark", mode="PERMISSIVE")
-    assert offsets_read(frame) == {("orders", 0): [0, 1, 2]}
-
-
-@pytest.mark.deep
 def test_up_to_the_high_watermark_a_consumer_had_received_everything(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -308,44 +189,6 @@ def test_up_to_the_high_watermark_a_consumer_had_received_everything(
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
     frame = kafkalog_read(spark, logs / "log-dirs", stopAt="highWatermark")
     assert offsets_read(frame) == consumed_offsets(golden, ordinary_topics(golden))
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"startingOffsets": "latest"}, "option startingOffsets: got 'latest', allowed: earliest"),
-        ({"endingOffsets": "earliest"}, "option endingOffsets: got 'earliest', allowed: latest"),
-        (
-            {"startingOffsets": '{"orders":{"0":-1}}'},
-            'option startingOffsets: got \'{"orders":{"0":-1}}\', allowed: offsets other than -1',
-        ),
-        (
-            {"endingOffsets": '{"orders":{"0":-2}}'},
-            'option endingOffsets: got \'{"orders":{"0":-2}}\', allowed: offsets other than -2',
-        ),
-        # Spark's Kafka source asserts that all partitions are named, and no other.
-        ({"startingOffsets": '{"orders":{"0":0}}'}, "option startingOffsets: got 'orders-0'"),
-        (
-            {"endingOffsetsByTimestamp": '{"orders":{"0":1,"1":1,"2":1}}'},
-            "option endingOffsetsByTimestamp: got 'orders-0, orders-1, orders-2'",
-        ),
-        (
-            {
-                "startingOffsets": '{"orders":{"0":2,"1":2}}',
-                "endingOffsets": '{"orders":{"0":1,"1":2}}',
-            },
-            "option endingOffsets: got 'offset 1', allowed: an end of orders-0 not before",
-        ),
-    ],
-)
-def test_bounds_that_make_no_sense_are_an_error_naming_the_option(
-    options: dict[str, str], said: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    for partition in (0, 1):
-        write_log(tmp_path, f"orders-{partition}", {0: [batch(0)]})
-    error = said_by_error(lambda: kafkalog_read(spark, tmp_path, **options).count())
-    assert f"kafkalog.errors.OptionError: {said}" in error
 
 
 def test_times_are_a_filter_and_offsets_are_python_values(
