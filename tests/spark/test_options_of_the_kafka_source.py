@@ -18,24 +18,6 @@ from tests.support.spark.kafka_logs import (
 
 pytestmark = pytest.mark.spark
 
-# Options of spark-sql-kafka-0-10 4.2.0 that choose what is read, with values for orders-0.
-MEANT_FOR_FILES = {
-    "subscribe": "orders",
-    "subscribePattern": "ord.*",
-    "assign": '{"orders":[0]}',
-    "startingOffsets": '{"orders":{"0":-2}}',
-    "startingOffsetsByTimestamp": '{"orders":{"0":0}}',
-    "startingTimestamp": "0",
-    "startingOffsetsByTimestampStrategy": "latest",
-    "endingOffsets": '{"orders":{"0":-1}}',
-    "endingOffsetsByTimestamp": '{"orders":{"0":4102444800000}}',
-    "endingTimestamp": "4102444800000",
-    "failOnDataLoss": "false",
-    "includeHeaders": "true",
-    "kafka.isolation.level": "read_uncommitted",
-    "minPartitions": "10",
-    "maxRecordsPerPartition": "1000",
-}
 # Those that shape streams or speak to a broker; and what any client passes through.
 WITHOUT_EFFECT = {
     "maxOffsetsPerTrigger": "1000",
@@ -62,15 +44,6 @@ def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 ALL_ROWS = {("orders", 0): [0, 1, 2]}
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("option", MEANT_FOR_FILES)
-def test_an_option_that_says_what_to_read_is_taken(
-    option: str, spark: SparkSession, orders: Path
-) -> None:
-    frame = kafkalog_read(spark, orders, **{option: MEANT_FOR_FILES[option]})
-    assert offsets_read(frame) == ALL_ROWS
 
 
 @pytest.mark.deep
@@ -127,95 +100,8 @@ def test_sql_can_read_too(spark: SparkSession, orders: Path) -> None:
     assert offsets_read(spark.table("by_sql")) == {("orders", 0): [1, 2]}
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (
-            {"kafka.isolation.level": "dirty"},
-            "option kafka.isolation.level: got 'dirty', allowed: one of read_uncommitted,",
-        ),
-        ({"view": "rows"}, "option view: got 'rows', allowed: one of records, batches,"),
-        ({"mode": "LAX"}, "option mode: got 'LAX', allowed: one of FAILFAST, PERMISSIVE,"),
-        ({"stopAt": "lso"}, "option stopAt: got 'lso', allowed: one of logEnd, highWatermark"),
-        ({"includeHeaders": "yes"}, "option includeHeaders: got 'yes', allowed: one of true,"),
-        ({"includeMetadata": "1"}, "option includeMetadata: got '1', allowed: one of true,"),
-        ({"failOnDataLoss": "no"}, "option failOnDataLoss: got 'no', allowed: one of true,"),
-        ({"kafka.check.crcs": "0"}, "option kafka.check.crcs: got '0', allowed: one of true,"),
-        ({"minPartitions": "0"}, "option minPartitions: got '0', allowed: a whole number"),
-        (
-            {"maxRecordsPerPartition": "many"},
-            "option maxRecordsPerPartition: got 'many', allowed: a whole number",
-        ),
-        ({"maxBatchBytes": "-1"}, "option maxBatchBytes: got '-1', allowed: a whole number"),
-        ({"startingTimestamp": "noon"}, "option startingTimestamp: got 'noon', allowed: milli"),
-        ({"startingOffsets": "{"}, "option startingOffsets: got '{', allowed: JSON such as"),
-        (
-            {"endingOffsetsByTimestamp": "5"},
-            "option endingOffsetsByTimestamp: got '5', allowed: JSON such as",
-        ),
-        (
-            {"startingOffsetsByTimestampStrategy": "earliest"},
-            "option startingOffsetsByTimestampStrategy: got 'earliest', allowed: one of error,",
-        ),
-        ({"assign": "orders-0"}, "option assign: got 'orders-0', allowed: JSON such as"),
-        ({"subscribePattern": "("}, "option subscribePattern: got '(', allowed: a regular"),
-        (
-            {"subscribe": "orders", "assign": '{"orders":[0]}'},
-            "option subscribe and assign: got 'both', allowed: one of them",
-        ),
-    ],
-)
-def test_a_bad_value_is_an_error_naming_the_option(
-    options: dict[str, str], said: str, spark: SparkSession, orders: Path
-) -> None:
-    error = said_by_error(lambda: kafkalog_read(spark, orders, **options))
-    assert f"kafkalog.errors.OptionError: {said}" in error
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"subscribe": "orders,users"}, "option subscribe: got 'users', allowed: what the log"),
-        ({"assign": '{"orders":[0,7]}'}, "option assign: got 'orders-7', allowed: what the log"),
-    ],
-)
-def test_a_topic_that_is_not_there_is_an_error_naming_it(
-    options: dict[str, str], said: str, spark: SparkSession, orders: Path
-) -> None:
-    error = said_by_error(lambda: kafkalog_read(spark, orders, **options).count())
-    assert f"kafkalog.errors.OptionError: {said}" in error
-
-
 def test_an_unknown_option_is_an_error_naming_it(spark: SparkSession, orders: Path) -> None:
     error = said_by_error(lambda: kafkalog_read(spark, orders, startingOffset="earliest"))
     # Spark has put the name into lower case.
     assert "kafkalog.errors.OptionError: option startingoffset: got 'earliest', allowed: " in error
     assert "startingOffsets," in error
-
-
-@pytest.mark.deep
-def test_a_path_is_needed(spark: SparkSession) -> None:
-    error = said_by_error(lambda: spark.read.format("kafkalog").load())
-    assert "option path: got 'nothing', allowed: a log directory" in error
-
-
-@pytest.mark.deep
-def test_a_path_that_is_not_there_is_an_error_naming_it(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    error = said_by_error(lambda: kafkalog_read(spark, tmp_path / "nowhere").count())
-    assert f"kafkalog.errors.LogDirError: {tmp_path / 'nowhere'}: there is no such" in error
-
-
-@pytest.mark.deep
-def test_one_partition_in_two_places_is_an_error_naming_both(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    for disk in ("disk1", "disk2"):
-        write_log(tmp_path / disk, "orders-0", {0: [batch(0)]})
-    error = said_by_error(lambda: kafkalog_read(spark, tmp_path / "disk*").count())
-    assert "kafkalog.errors.LogDirError: " in error
-    for disk in ("disk1", "disk2"):
-        assert str(tmp_path / disk / "orders-0") in error
