@@ -17,7 +17,7 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.messages.record_writer import write_record_key, write_record_value
 from tests.support.golden.fixture_sets import consumed
-from tests.support.logs.log_dirs import add_meta_properties, add_partition
+from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.repository import ROOT
 from tests.support.spark.kafka_logs import kafkalog_read, logged_lines, said_by_error, write_log
 
@@ -143,17 +143,6 @@ def test_columns_are_those_of_the_schema_and_say_where_a_record_stands(
 
 
 @pytest.mark.deep
-def test_a_record_of_an_unknown_type_is_a_row_with_its_bytes(
-    spark: SparkSession, log_dir: Path
-) -> None:
-    # T37, F191
-    row = rows(spark, log_dir, subscribe=OFFSETS)[-1]
-    assert (row.record_type, row.record_name, row.reason) == (99, None, "unknown_type")
-    assert (row.key, row.value, row.timestamp_ms, row.producer_id) == (None, None, None, None)
-    assert (bytes(row.raw_key), bytes(row.raw_value)) == (b"\0\x63\0\x01g", b"to come")
-
-
-@pytest.mark.deep
 def test_secrets_are_hidden_also_in_bytes_that_cannot_be_read(
     spark: SparkSession, log_dir: Path
 ) -> None:
@@ -168,47 +157,6 @@ def test_secrets_are_hidden_also_in_bytes_that_cannot_be_read(
     shown, unreadable, _ = rows(spark, log_dir, subscribe=METADATA, showSecrets="true")
     assert json.loads(shown.value)["salt"] == "c2FsdA=="
     assert bytes(unreadable.raw_value).endswith(b"more")
-
-
-@pytest.mark.deep
-def test_internal_topics_are_read_and_others_are_not(spark: SparkSession, log_dir: Path) -> None:
-    for options in ({}, {"subscribe": "*"}, {"subscribePattern": "^__|orders"}):
-        assert {row.topic for row in rows(spark, log_dir, **options)} == {OFFSETS, METADATA}
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("how", ["subscribe", "assign", "path"])
-def test_another_topic_that_is_asked_for_is_an_error_that_says_which_there_are(
-    spark: SparkSession, log_dir: Path, how: str
-) -> None:
-    path, options = log_dir, {"subscribe": f"{OFFSETS},orders"}
-    if how == "assign":
-        options = {"assign": '{"orders":[0]}'}
-    elif how == "path":
-        path, options = log_dir / "orders-0", {}
-    said = said_by_error(lambda: rows(spark, path, **options))
-    assert "OptionError: option view: got 'messages of orders'" in said
-    assert OFFSETS in said
-
-
-@pytest.mark.deep
-def test_offsets_and_the_log_start_are_heeded(spark: SparkSession, log_dir: Path) -> None:
-    asked = {
-        "assign": json.dumps({OFFSETS: [3]}),
-        "startingOffsets": json.dumps({OFFSETS: {"3": 1}}),
-        "endingOffsets": json.dumps({OFFSETS: {"3": 3}}),
-    }
-    assert [row.offset for row in rows(spark, log_dir, **asked)] == [1, 2]
-    (log_dir / "log-start-offset-checkpoint").write_text(f"0\n1\n{OFFSETS} 3 2\n")
-    assert [row.offset for row in rows(spark, log_dir, subscribe=OFFSETS)] == [2, 3]
-
-
-@pytest.mark.deep
-def test_a_field_of_the_json_is_a_function_away(spark: SparkSession, log_dir: Path) -> None:
-    messages = kafkalog_read(spark, log_dir, view="messages")
-    commits = messages.where("record_name = 'OffsetCommit'")
-    found = commits.selectExpr("get_json_object(value, '$.offset')").collect()
-    assert sorted(found) == [Row("5"), Row("6")]
 
 
 @pytest.mark.deep
@@ -273,9 +221,3 @@ def test_a_snapshot_of_the_metadata_is_read_by_its_path(
     assert len(found) == len(dumped.read_text().splitlines()) > 100
     assert [row.offset for row in found] == list(range(len(found)))
     assert (found[0].record_name, found[-1].record_name) == ("SNAPSHOT_HEADER", "SNAPSHOT_FOOTER")
-
-
-@pytest.mark.deep
-def test_an_empty_internal_topic_has_no_row(spark: SparkSession, tmp_path: Path) -> None:
-    add_partition(tmp_path, f"{OFFSETS}-0")
-    assert rows(spark, tmp_path) == []
