@@ -22,13 +22,6 @@ from tests.support.spark.kafka_logs import kafkalog_read, variants_as_partitions
 pytestmark = pytest.mark.spark
 
 TABLES = ROOT / "schemas" / "tables"
-# Damage in the bundled example, by hand: the variants zero-hole and bitflip-payload-first-segment.
-# File's base offset, position, length, kind, severity, verdict.
-EXAMPLE_FAULTS = [
-    (0, 23728, 1558, "checksum", "error", "faulty"),
-    (2663, 7979, 4096, "zeros", "error", "faulty"),
-    (2663, 12075, 3879, "garbage", "error", "faulty"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -108,26 +101,6 @@ def test_crcs_are_not_computed_when_not_asked_for(spark: SparkSession) -> None:
     assert tuple(seen)[1:] == (0, 0)
 
 
-@pytest.mark.deep
-def test_the_ranges_of_every_file_partition_it(spark: SparkSession, variants: Path) -> None:
-    # F62.
-    frame = kafkalog_read(spark, variants, view="byte_ranges")
-    columns = frame.select("file", "file_size", "position", "length", "verdict")
-    ranges: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in columns.orderBy("file", "position").toArrow().to_pylist():
-        ranges[row["file"]].append(row)
-    sizes = {str(path): path.stat().st_size for path in variants.glob("*/*.log")}
-    # An empty file has a range too, of no bytes, so that no file is forgotten.
-    assert ranges.keys() == sizes.keys()
-    for path, rows in ranges.items():
-        ends = [row["position"] + row["length"] for row in rows]
-        assert [row["position"] for row in rows] == [0, *ends[:-1]], path
-        assert all(row["length"] > 0 or row["position"] == sizes[path] for row in rows), path
-        assert ends[-1] == sizes[path], path
-        assert {row["file_size"] for row in rows} == {sizes[path]}
-        assert {row["verdict"] for row in rows} <= {"valid", "faulty", "trailing"}
-
-
 def test_every_fault_is_found_at_its_position(spark: SparkSession, variants: Path) -> None:
     # F62 to F75; T1 to T4, T12, T13, T33.
     frame = kafkalog_read(spark, variants, view="faults")
@@ -137,15 +110,6 @@ def test_every_fault_is_found_at_its_position(spark: SparkSession, variants: Pat
         found[row.topic].append((row.kind, row.position))
     assert dict(found) == FOUND_WITH_INDEXES
     assert found.keys() & WHOLE == {"empty-active-log"}
-
-
-@pytest.mark.deep
-def test_the_faults_of_the_bundled_example_are_those_made_by_hand(spark: SparkSession) -> None:
-    # F62, F68.
-    columns = ("segment_base_offset", "position", "length", "kind", "severity", "verdict")
-    frame = kafkalog_read(spark, EXAMPLES / "damaged", view="faults").select(*columns)
-    rows = frame.orderBy("segment_base_offset", "position").collect()
-    assert [tuple(row) for row in rows] == EXAMPLE_FAULTS
 
 
 @pytest.mark.deep
@@ -164,15 +128,3 @@ def test_byte_ranges_say_which_cluster_broker_and_input_they_are_of(spark: Spark
     (row,) = places.distinct().collect()
     assert tuple(row) == ("E00000000000000000005w", 1, str(EXAMPLES / "damaged"), "e.w", 0)
     assert f"cluster.id={row.cluster_id}" in properties
-
-
-@pytest.mark.deep
-def test_bytes_below_the_log_start_are_accounted_for(
-    spark: SparkSession, unpacked: Callable[[str], Path]
-) -> None:
-    # F62, F95: their records are no rows, their bytes are in the file.
-    partition = unpacked("kafka44.logs") / "log-dirs" / "shop.del-records-mid-0"
-    ranges = kafkalog_read(spark, partition, view="byte_ranges")
-    (row,) = ranges.agg(F.min("base_offset"), F.sum("length")).collect()
-    files = sorted(partition.glob("*.log"))
-    assert tuple(row) == (int(files[0].stem), sum(path.stat().st_size for path in files))

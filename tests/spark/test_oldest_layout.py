@@ -28,29 +28,6 @@ def test_messages_of_the_oldest_layout_are_records(spark: SparkSession, tmp_path
 
 
 @pytest.mark.deep
-def test_their_offsets_can_be_asked_for(spark: SparkSession, tmp_path: Path) -> None:
-    # F156
-    write_files(tmp_path / "my_topic_0", ONE + TWO, THREE + PACKED)
-    asked = kafkalog_read(
-        spark,
-        tmp_path,
-        startingOffsets='{"my_topic": {"0": 12}}',
-        endingOffsets='{"my_topic": {"0": 35}}',
-    )
-    assert offsets_read(asked) == {("my_topic", 0): [12, 25]}
-
-
-@pytest.mark.deep
-def test_none_of_them_is_as_late_as_any_time(spark: SparkSession, tmp_path: Path) -> None:
-    # F99, F155
-    write_files(tmp_path / "my_topic_0", ONE)
-    asked = kafkalog_read(
-        spark, tmp_path, startingTimestamp=0, startingOffsetsByTimestampStrategy="latest"
-    )
-    assert offsets_read(asked) == {}
-
-
-@pytest.mark.deep
 def test_damage_is_named_with_file_and_position(spark: SparkSession, tmp_path: Path) -> None:
     # F159
     write_files(tmp_path / "my_topic_0", ONE + TWO[:-1] + b"!" + THREE)

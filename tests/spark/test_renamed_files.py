@@ -14,7 +14,6 @@ from tests.support.logs.log_dirs import UNIQUE, log_name
 from tests.support.logs.samples import batch
 from tests.support.spark.kafka_logs import (
     kafkalog_read,
-    logged_lines,
     offsets_read,
     said_by_error,
     write_log,
@@ -51,13 +50,6 @@ def test_a_segment_marked_as_deleted_is_found(spark: SparkSession, tmp_path: Pat
 
 
 @pytest.mark.deep
-def test_a_partition_marked_as_deleted_is_found(spark: SparkSession, tmp_path: Path) -> None:
-    frame = planned(spark, tmp_path)
-    (tmp_path / "orders-0").rename(tmp_path / f"orders-0.{UNIQUE}-delete")
-    assert offsets_read(frame) == {ORDERS: [0, 1, 2, 3, 4, 5]}
-
-
-@pytest.mark.deep
 def test_a_segment_marked_as_deleted_in_a_partition_that_is_too_is_found(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -85,16 +77,3 @@ def test_a_file_that_is_gone_is_an_error_naming_it(spark: SparkSession, tmp_path
     error = said_by_error(frame.count)
     assert f"kafkalog.errors.DataLossError: {file} no longer exists on " in error
     assert "failOnDataLoss=false reads what is there" in error
-
-
-@pytest.mark.deep
-@pytest.mark.usefixtures("worker_logs")
-def test_a_file_that_is_gone_is_logged_where_that_is_asked(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    frame = planned(spark, tmp_path, failOnDataLoss="false")
-    file = tmp_path / "orders-0" / log_name(3)
-    file.unlink()
-    assert offsets_read(frame) == {ORDERS: [0, 1, 2]}
-    (line,) = logged_lines(spark, str(file), "no longer exists")
-    assert line.endswith("reading what is there")

@@ -68,26 +68,6 @@ def test_every_segment_has_a_row_with_limits_and_where_they_come_from(
 
 
 @pytest.mark.deep
-def test_without_settings_nothing_is_assumed(spark: SparkSession, log_dir: Path) -> None:
-    # F168
-    frame = kafkalog_read(spark, log_dir, view="retention_plan", asOf=10**18 - 1)
-    columns = ("goes", "reason", "retention_ms", "retention_ms_from")
-    assert {tuple(row) for row in frame.select(*columns).collect()} == {
-        (None, "unknown_limits", None, "unknown")
-    }
-
-
-@pytest.mark.deep
 def test_the_time_of_the_plan_must_be_given(spark: SparkSession, log_dir: Path) -> None:
     error = said_by_error(lambda: kafkalog_read(spark, log_dir, view="retention_plan").count())
     assert "OptionError: option asOf: got 'nothing'" in error
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("option", ["serverProperties", "topicConfig"])
-def test_a_file_that_is_not_there_is_an_error(
-    option: str, spark: SparkSession, log_dir: Path
-) -> None:
-    options = {"view": "retention_plan", "asOf": 1, option: "/nowhere"}
-    error = said_by_error(lambda: kafkalog_read(spark, log_dir, **options).count())
-    assert f"OptionError: option {option}: got '/nowhere'" in error

@@ -51,33 +51,6 @@ def test_every_log_file_has_a_row_and_their_batches_are_those_of_view_batches(
 
 
 @pytest.mark.deep
-def test_what_is_not_live_says_why(spark: SparkSession, unpacked: Callable[[str], Path]) -> None:
-    # F117, F137; T32.
-    variants = unpacked("unclean.logs") / "variants"
-    frame = kafkalog_read(spark, variants / "swap-and-cleaned-left" / "log-dirs", view="segments")
-    dead = frame.where(~F.col("status").isin(*LIVE)).orderBy("segment_base_offset")
-    rows = dead.select("topic", "segment_base_offset", "status", "status_reason").collect()
-    assert [tuple(row)[:3] for row in rows] == [("e.w", 0, "dropped"), ("e.w", 463, "dropped")]
-    assert rows[0].status_reason == "a cleaning that was not finished"
-    assert "file.delete.delay" in rows[1].status_reason
-
-
-@pytest.mark.deep
-def test_a_directory_on_its_way_out_is_told_of_when_given_by_path(
-    spark: SparkSession, unpacked: Callable[[str], Path]
-) -> None:
-    # F92, F137; T32.
-    (marked,) = (unpacked("kafka44.logs") / "log-dirs").glob("*-delete")
-    frame = kafkalog_read(spark, marked, view="segments")
-    rows = frame.select("topic", "partition", "status", "input_path", "directory").distinct()
-    expected = ("shop.to-be-deleted", 0, "not_served", str(marked), str(marked))
-    assert [tuple(row) for row in rows.collect()] == [expected]
-    assert frame.where("status_reason LIKE 'the directory is marked for deletion%'").count() == len(
-        list(marked.glob("*.log"))
-    )
-
-
-@pytest.mark.deep
 def test_findings_are_rows_within_the_row(
     spark: SparkSession, unpacked: Callable[[str], Path]
 ) -> None:
@@ -93,12 +66,3 @@ def test_findings_are_rows_within_the_row(
         (0, ".index", "position", "error"),
     ]
     assert [(row.entry, row.entries) for row in rows] == [(0, 6), (1, 5), (3, 2)]
-
-
-@pytest.mark.deep
-def test_some_columns_can_be_asked_for(spark: SparkSession) -> None:
-    frame = kafkalog_read(
-        spark, EXAMPLES / "damaged", view="segments", columns="file,index_verdict"
-    )
-    assert frame.columns == ["file", "index_verdict"]
-    assert frame.count() > 0

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.support.logs.log_dirs import LOG_STARTS, UNIQUE, checkpoint_text
 from tests.support.logs.samples import batch
 from tests.support.spark.kafka_logs import kafkalog_read, offsets_read, write_log
 
@@ -49,58 +48,6 @@ def test_records_below_the_log_start_are_no_rows(
     assert read[name, 0][0] == earliest[f"{name}-0"]["offset"]
     first_segment = min((logs / "log-dirs" / f"{name}-0").glob("*.log")).stem
     assert int(first_segment) < read[name, 0][0]
-
-
-@pytest.mark.deep
-def test_a_log_start_inside_a_batch_hides_its_first_records(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # F81, F95, T31.
-    write_log(tmp_path, "orders-0", {0: [batch(0), batch(3)]})
-    (tmp_path / LOG_STARTS).write_text(checkpoint_text({("orders", 0): 4}))
-    assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [4, 5]}
-
-
-@pytest.mark.deep
-def test_a_first_offset_above_the_files_name_is_no_hole(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # F91, T31, T33: the cleaner has removed what was there.
-    write_log(tmp_path, "orders-0", {0: [batch(5)], 100: [batch(120)]})
-    assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [5, 6, 7, 120, 121, 122]}
-
-
-@pytest.mark.deep
-def test_kafkas_own_topics_are_left_out_unless_named(spark: SparkSession, tmp_path: Path) -> None:
-    # F93.
-    for topic in (*KAFKAS_OWN, "__remote_log_metadata", "orders"):
-        write_log(tmp_path, f"{topic}-0", {0: [batch(0, 1)]})
-
-    def topics(**options: str) -> set[str]:
-        return {topic for topic, _ in offsets_read(kafkalog_read(spark, tmp_path, **options))}
-
-    assert topics() == {"__remote_log_metadata", "orders"}
-    assert topics(subscribe="__consumer_offsets") == {"__consumer_offsets"}
-    assert topics(assign='{"__transaction_state":[0]}') == {"__transaction_state"}
-    assert topics(subscribePattern="__c.*") == {"__consumer_offsets", "__cluster_metadata"}
-    assert topics(subscribePattern=".*") == {"__remote_log_metadata", "orders"}
-    assert topics(subscribe="*") == {*KAFKAS_OWN, "__remote_log_metadata", "orders"}
-
-
-@pytest.mark.deep
-def test_what_is_on_its_way_out_is_read_only_by_its_own_path(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # F92, T32: undeleting is a use.
-    live = write_log(tmp_path, "orders-0", {0: [batch(0)], 3: [batch(3)]})
-    (live / "00000000000000000000.log").rename(live / "00000000000000000000.log.deleted")
-    gone = write_log(tmp_path, f"old.orders-1.{UNIQUE}-delete", {0: [batch(0)]})
-    write_log(tmp_path, f"users-0.{UNIQUE}-future", {0: [batch(0)]})
-    write_log(tmp_path, f"stray-0.{UNIQUE}-stray", {0: [batch(0)]})
-    assert offsets_read(kafkalog_read(spark, tmp_path)) == {("orders", 0): [3, 4, 5]}
-    assert offsets_read(kafkalog_read(spark, gone)) == {("old.orders", 1): [0, 1, 2]}
-    deleted = live / "00000000000000000000.log.deleted"
-    assert offsets_read(kafkalog_read(spark, deleted)) == {("orders", 0): [0, 1, 2]}
 
 
 @pytest.mark.deep
