@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from tests.support.golden.damaged_variants import FOUND_WITH_INDEXES, WHOLE
 from tests.support.golden.fixture_sets import dumped_batches, unique_segments
 from tests.support.repository import EXAMPLES, ROOT
 from tests.support.spark.kafka_logs import kafkalog_read, variants_as_partitions
@@ -99,17 +98,6 @@ def test_crcs_are_not_computed_when_not_asked_for(spark: SparkSession) -> None:
     assert seen is not None
     assert seen[0] > 0
     assert tuple(seen)[1:] == (0, 0)
-
-
-def test_every_fault_is_found_at_its_position(spark: SparkSession, variants: Path) -> None:
-    # F62 to F75; T1 to T4, T12, T13, T33.
-    frame = kafkalog_read(spark, variants, view="faults")
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    places = frame.orderBy("topic", "partition", "segment_base_offset", "position")
-    for row in places.select("topic", "kind", "position").collect():
-        found[row.topic].append((row.kind, row.position))
-    assert dict(found) == FOUND_WITH_INDEXES
-    assert found.keys() & WHOLE == {"empty-active-log"}
 
 
 @pytest.mark.deep

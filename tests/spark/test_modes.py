@@ -143,17 +143,6 @@ def test_checksums_that_are_not_checked_cost_no_record(
     )
 
 
-@pytest.mark.deep
-def test_other_damage_is_found_without_checksums(
-    spark: SparkSession, unpacked: Callable[[str], Path]
-) -> None:
-    # F27: a wrong count is seen in the records themselves.
-    path = partition(unpacked, "record-count-wrong-valid-crc")
-    options = {"kafka.check.crcs": "false"}
-    error = said_by_error(lambda: kafkalog_read(spark, path, **options).count())
-    assert f"{path / ACTIVE}: position 7979" in error
-
-
 def test_the_bundled_example_is_read_around_its_damage(spark: SparkSession) -> None:
     # The batch at 23728 of the first segment begins with offset 191 (recovery.json).
     read = offsets_read(kafkalog_read(spark, EXAMPLES / "damaged", mode="PERMISSIVE"))
@@ -161,12 +150,3 @@ def test_the_bundled_example_is_read_around_its_damage(spark: SparkSession) -> N
     missing = sorted(set(ALL) - set(offsets))
     assert (missing[0], offsets == sorted(set(offsets))) == (191, True)
     assert [offset for offset in missing if offset >= 463] == list(range(2721, 2782))
-
-
-@pytest.mark.deep
-def test_a_batch_larger_than_allowed_is_damage(spark: SparkSession) -> None:
-    # F51.
-    path = EXAMPLES / "damaged" / "e.w-0" / "00000000000000000463.log"
-    error = said_by_error(lambda: kafkalog_read(spark, path, maxBatchBytes=500).count())
-    assert ": too_large: " in error
-    assert kafkalog_read(spark, path, maxBatchBytes=500, mode="DROPMALFORMED").count() == 0

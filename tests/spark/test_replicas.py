@@ -19,7 +19,6 @@ from tests.support.spark.kafka_logs import (
     kafkalog_read,
     logged_lines,
     offsets_read,
-    said_by_error,
     write_log,
 )
 
@@ -79,20 +78,6 @@ def test_damage_is_filled_from_the_other_broker_and_each_record_comes_once(
 
 
 @pytest.mark.deep
-def test_damage_in_all_replicas_is_an_error_or_left_out(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    batches = [batch(0), batch(3), batch(6)]
-    for broker in (1, 2):
-        path = replica(tmp_path / f"b{broker}", broker, {0: batches})
-        overwrite(path, len(batches[0]) + 70, b"\xff")
-    paths = tmp_path / "b1", tmp_path / "b2"
-    assert "CorruptDataError" in said_by_error(kafkalog_read(spark, *paths).count)
-    read = kafkalog_read(spark, *paths, mode="PERMISSIVE")
-    assert offsets_read(read) == {ORDERS: [0, 1, 2, 6, 7, 8]}
-
-
-@pytest.mark.deep
 def test_all_replicas_can_be_read_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
     replica(tmp_path / "b1", 1, {0: [batch(0)]})
     replica(tmp_path / "b2", 2, {0: [batch(0), batch(3)]})
@@ -121,32 +106,6 @@ def test_what_a_deposed_leader_wrote_is_not_read(spark: SparkSession, tmp_path: 
     assert (other.diverges_at, other.diverges_by) == (3, "leader_epoch")
     assert [tuple(span) for span in other.different_ranges] == [(3, 6)]
     assert [tuple(span) for span in other.extra_ranges] == [(6, 9)]
-
-
-@pytest.mark.deep
-def test_offsets_behind_the_best_ones_cut_come_from_a_follower(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # Broker 1 led epoch 1 from 6 on and lost the end of its file; 2 has 3 to 5 under epoch 0.
-    path = replica(tmp_path / "b1", 1, {0: [batch(0), batch(3)]}, "0\n2\n0 0\n1 6\n")
-    path.write_bytes(path.read_bytes()[: len(batch(0)) + 30])
-    replica(tmp_path / "b2", 2, {0: [batch(0), batch(3), batch(6)]})
-    read = kafkalog_read(spark, tmp_path / "b1", tmp_path / "b2")
-    # 6 to 8 are of epoch 0 where the best has epoch 1.
-    assert offsets_read(read) == {ORDERS: [0, 1, 2, 3, 4, 5]}
-
-
-@pytest.mark.deep
-def test_a_segment_that_one_lost_comes_from_the_other(spark: SparkSession, tmp_path: Path) -> None:
-    segments = {0: [batch(0)], 3: [batch(3)], 6: [batch(6)]}
-    path = replica(tmp_path / "b1", 1, segments)
-    replica(tmp_path / "b2", 2, segments)
-    path.with_name(f"{3:020d}.log").unlink()
-    read = kafkalog_read(spark, tmp_path / "b1", tmp_path / "b2")
-    assert offsets_read(read) == {ORDERS: list(range(9))}
-    asked = {"startingOffsets": '{"orders":{"0":4}}', "endingOffsets": '{"orders":{"0":5}}'}
-    some = kafkalog_read(spark, tmp_path / "b1", tmp_path / "b2", **asked)
-    assert offsets_read(some) == {ORDERS: [4]}
 
 
 @pytest.mark.deep
@@ -190,15 +149,3 @@ def test_the_report_says_who_lacks_what(spark: SparkSession, tmp_path: Path) -> 
     assert [tuple(span) for span in other.missing_ranges] == [(6, 9)]
     assert [tuple(span) for span in other.extra_ranges] == [(3, 6)]
     assert other.damaged_ranges == []
-
-
-@pytest.mark.deep
-def test_directories_that_cannot_belong_together_are_refused(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    # F170
-    for place in ("b1", "b2"):
-        replica(tmp_path / place, 1, {0: [batch(0)]})
-    error = said_by_error(kafkalog_read(spark, tmp_path / "b1", tmp_path / "b2").count)
-    assert "LogDirError: partition orders-0 is there twice" in error
-    assert "both say that they are of broker 1" in error
