@@ -121,18 +121,6 @@ def test_failfast_writes_the_tables_of_sound_files(spark: SparkSession, tmp_path
     assert table(spark, tmp_path, "faults").where("severity = 'error'").isEmpty()
 
 
-@pytest.mark.deep
-def test_a_path_that_is_not_there_is_unreadable_input(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    nowhere = tmp_path / "nowhere"
-    assert run(nowhere, output=tmp_path / "tables") == ExitCode.UNREADABLE_INPUT
-    assert capsys.readouterr().err == (
-        f"error: {nowhere}: no such file or directory on this machine\n"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(DAMAGED, output=tmp_path, arguments="--format csv")
     assert code == ExitCode.WRONG_ARGUMENTS

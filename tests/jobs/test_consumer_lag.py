@@ -176,11 +176,6 @@ def test_without_the_offsets_topic_the_job_says_what_is_missing(
 
 
 @pytest.mark.deep
-def test_a_time_in_seconds_is_a_time_before_all_commits(log_dir: Path, tmp_path: Path) -> None:
-    assert run(log_dir, tmp_path, "--as-of", at(0) // 1000) == ExitCode.DONE
-
-
-@pytest.mark.deep
 def test_damage_that_hides_commits_is_a_finding(
     log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

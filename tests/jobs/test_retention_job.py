@@ -72,16 +72,6 @@ def test_findings_are_timestamps_in_the_future(spark: SparkSession, log_dir: Pat
 
 
 @pytest.mark.deep
-def test_a_setting_that_kafka_refuses_is_a_wrong_argument(
-    spark: SparkSession, log_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server = log_dir.parent / "server.properties"
-    server.write_text("log.retention.ms=soon\n")
-    assert run(log_dir, "--server-properties", server) == ExitCode.WRONG_ARGUMENTS
-    assert "log.retention.ms=soon" in capsys.readouterr().err
-
-
-@pytest.mark.deep
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

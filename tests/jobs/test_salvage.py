@@ -173,20 +173,6 @@ def test_topics_whose_policy_is_compact_are_compacted(
 
 
 @pytest.mark.deep
-def test_topics_can_be_named_to_be_compacted(
-    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = arguments(tmp_path, EXAMPLES / "kafka-4.4")
-    assert (
-        main([*given, "--compact-topic", "shop.tx", "--compact-topic", "nowhere"])
-        == ExitCode.WRONG_ARGUMENTS
-    )
-    assert "option --compact-topic: got 'nowhere'" in capsys.readouterr().err
-    assert main([*given, "--compact-topic", "shop.tx"]) == ExitCode.DONE
-    assert "less after compaction of shop.tx;" in capsys.readouterr().out
-
-
-@pytest.mark.deep
 def test_nothing_to_compact_is_told_before_anything_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
