@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.spark.jobs.job import ZOOKEEPER_PATHS_MEANING, ExitCode, JobSettings, job_command
+from kafkalog.views.options.click_options import GivenPath
 from kafkalog.views.options.options import Mode
 from kafkalog.words import counted
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     "--log-dir",
     "log_dirs",
     metavar="LOG_DIR",
+    type=GivenPath(),
     multiple=True,
     help="A broker's log directory: compare offsets with its logs, topics and cluster ids with "
     "what is on disk; repeatable.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import as_of_option, config_options
+from kafkalog.views.options.click_options import GivenPath, as_of_option, config_options
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "k
     "verify-compaction",
     "/var/lib/kafka/data --output-dir /tmp/compaction --before /mnt/copy/kafka-logs",
 )
-@click.option("--before", metavar="LOG_DIR", help="An earlier copy, to find lost keys.")
+@click.option(
+    "--before", metavar="LOG_DIR", type=GivenPath(), help="An earlier copy, to find lost keys."
+)
 @config_options
 @as_of_option("Check as of this time instead of now")
 def main(

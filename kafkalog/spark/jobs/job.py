@@ -23,6 +23,7 @@ from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options.click_options import (
     PATHS_MEANING,
     Decorator,
+    GivenPath,
     fail_on_findings_option,
     format_option,
     mode_option,
@@ -152,33 +153,24 @@ class JobCommand(click.Command):
         return f"python jobs/{(self.name or '').replace('-', '_')}.py"
 
 
-class _OutputPath(click.ParamType[str]):
+class _OutputPath(GivenPath):
     """A path to write to, made absolute; a URI as it is. Delta takes some relative paths for names
     in a catalog."""
 
-    name = "path"
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value:
-            self.fail("got an empty path, such as of a variable that is not set", param, ctx)
-        return self._absolute(value, param, ctx)
-
-    def _absolute(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        is_uri = is_remote(value) or value.startswith("file:")
-        return value if is_uri else os.path.abspath(value)
+        path = str(super().convert(value, param, ctx))
+        is_uri = is_remote(path) or path.startswith("file:")
+        return path if is_uri else os.path.abspath(path)
 
 
-class _LocalPath(_OutputPath):
+class _LocalPath(GivenPath):
     """A path on this machine, made absolute, to write to by other means than Spark's."""
 
-    def _absolute(
-        self, value: str, param: click.Parameter | None, ctx: click.Context | None
-    ) -> str:
-        if is_remote(value):
-            self.fail(f"{value} is a URI: give a directory of this machine", param, ctx)
-        return absolute_path(value)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        path = str(super().convert(value, param, ctx))
+        if is_remote(path):
+            self.fail(f"{path} is a URI: give a directory of this machine", param, ctx)
+        return absolute_path(path)
 
 
 def _output_option(page: str | None) -> Decorator:

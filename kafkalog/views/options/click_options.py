@@ -57,6 +57,15 @@ class Time(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+class GivenPath(click.Path):
+    """A path that is not empty: that would mean the current directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not value:
+            self.fail("got an empty path, such as of a variable that is not set", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class Pattern(click.ParamType[str]):
     """A regular expression, as text."""
 
@@ -132,7 +141,7 @@ def settings_options(settings: type, parameter: str, *options: Decorator) -> Dec
 
 def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument PATH..., received as `paths`."""
-    return click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())(
+    return click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=GivenPath())(
         function
     )
 
@@ -297,7 +306,7 @@ def new_log_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "target",
         metavar="DIR",
         required=True,
-        type=click.Path(),
+        type=GivenPath(),
         help="The new log directory; it must not exist.",
     )(function)
 
@@ -313,7 +322,7 @@ def show_keys_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def output_dir_option(
-    meaning: str, *, default: str | None = None, path: click.ParamType[str] | None = None
+    meaning: str, *, default: str | None = None, path: GivenPath | None = None
 ) -> Decorator:
     """Add --output-dir, received as `output_dir`; required where it has no default."""
     # click takes default=None for a default, which a required option then has.
@@ -321,7 +330,7 @@ def output_dir_option(
     return click.option(
         "--output-dir",
         metavar="DIR",
-        type=path or click.Path(),
+        type=path or GivenPath(),
         help=meaning,
         **({"required": True} if default is None else given),
     )

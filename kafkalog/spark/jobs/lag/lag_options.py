@@ -16,6 +16,7 @@ from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.errors import OptionError
 from kafkalog.views.options.click_options import (
     Decorator,
+    GivenPath,
     as_of_option,
     from_time_option,
     group_option,
@@ -57,6 +58,7 @@ def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
         zookeeper = click.option(
             "--zookeeper",
             metavar="DATA_DIR",
+            type=GivenPath(),
             multiple=True,
             required=required,
             help=f"{meaning}: dataDir, its folder version-2, or a glob; repeatable, as for "

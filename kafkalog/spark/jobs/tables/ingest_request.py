@@ -24,6 +24,7 @@ from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.storage.reading.offset_ranges import LATEST
 from kafkalog.views.options.click_options import (
     GivenOffsets,
+    GivenPath,
     from_time_option,
     offsets_option,
     settings_options,
@@ -142,6 +143,7 @@ def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--starting-offsets-out",
             metavar="FILE",
+            type=GivenPath(),
             help="Write where the table ends as startingOffsets of Spark's Kafka source, which "
             "continues there with the live cluster.",
         ),

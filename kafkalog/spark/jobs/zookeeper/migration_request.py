@@ -13,7 +13,11 @@ from kafkalog.coordination.zookeeper.offset_migration import COMMIT_INTERVAL_MS,
 from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.jobs.lag.lag_options import chosen_name_options, zookeeper_options
-from kafkalog.views.options.click_options import offsets_retention_option, settings_options
+from kafkalog.views.options.click_options import (
+    GivenPath,
+    offsets_retention_option,
+    settings_options,
+)
 
 if TYPE_CHECKING:
     from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
@@ -101,12 +105,14 @@ _WRITING = (
     click.option(
         "--write-segments",
         metavar="DIR",
+        type=GivenPath(),
         help="Move offsets to Kafka: write segments of __consumer_offsets to this new directory, "
         "to be placed into the log directories of stopped brokers, see docs/migration.md.",
     ),
     click.option(
         "--write-zookeeper-commands",
         metavar="FILE",
+        type=GivenPath(),
         help="Move offsets to ZooKeeper: write commands for its shell to this new file.",
     ),
     click.option(

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from kafkalog.command_line.commands.job import job_titles
+from kafkalog.command_line.main import kafkalog
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.spark.jobs.inputs import announced_logs
@@ -176,6 +178,32 @@ def test_an_empty_output_is_not_the_current_directory(
     for name in ("validate_checksums", "report"):
         assert run(name, monkeypatch, "--output-dir", "") == (ExitCode.WRONG_ARGUMENTS, None)
         assert "'--output-dir': got an empty path" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("verify_compaction", "--before"),
+        ("consumer_lag", "--zookeeper"),
+        ("audit_consumers", "--log-dir"),
+        ("ingest_topics", "--starting-offsets-out"),
+        ("migrate_offsets", "--write-segments"),
+        ("migrate_offsets", "--write-zookeeper-commands"),
+    ],
+)
+def test_an_empty_path_is_refused_before_anything_is_read(
+    name: str, option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--output-dir", "/tmp/never", option, ""]
+    assert run(name, monkeypatch, *given) == (ExitCode.WRONG_ARGUMENTS, None)
+    assert f"'{option}': got an empty path" in capsys.readouterr().err
+
+
+def test_an_empty_path_to_read_is_not_the_current_directory() -> None:
+    for given in (["check", ""], ["salvage", "logs", "--to", ""]):
+        result = CliRunner().invoke(kafkalog, given)
+        assert (result.exit_code, result.stdout) == (ExitCode.WRONG_ARGUMENTS, "")
+        assert "got an empty path" in result.stderr
 
 
 @pytest.mark.parametrize(
