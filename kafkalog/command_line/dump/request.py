@@ -12,6 +12,7 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.offset_ranges import OffsetRange, TimestampRange
 from kafkalog.views.options.click_options import GivenOffsets
+from kafkalog.views.options.contradictions import refuse_inverted_times
 
 _BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
 
@@ -66,9 +67,7 @@ class DumpRequest:
     output: str | None = None
 
     def __post_init__(self) -> None:
-        times = self.timestamps
-        if times is not None and times.end_ms < times.first_ms:
-            raise OptionError("--until-time", self.until_ms, "a time not before --from-time")
+        refuse_inverted_times(self.from_ms, self.until_ms)
 
     @property
     def bounds(self) -> OffsetBounds:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from kafkalog.errors import ConflictingOptionsError, RepeatedOptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError, RepeatedOptionError
 
 # A pattern, and the exact names that cannot be given beside it.
 _EXCLUSIVE = {"topic_pattern": "topics", "group_pattern": "groups"}
@@ -36,3 +36,9 @@ def refuse_contradictions(
     for pattern, exact in _EXCLUSIVE.items():
         if pattern in names and exact in names:
             raise ConflictingOptionsError(names[pattern], names[exact])
+
+
+def refuse_inverted_times(from_ms: int | None, until_ms: int | None) -> None:
+    """Raise OptionError for an --until-time before --from-time."""
+    if from_ms is not None and until_ms is not None and until_ms < from_ms:
+        raise OptionError("--until-time", until_ms, "a time not before --from-time")

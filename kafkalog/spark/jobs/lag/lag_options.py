@@ -13,7 +13,6 @@ import click
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_status import LagSettings
-from kafkalog.errors import OptionError
 from kafkalog.views.options.click_options import (
     Decorator,
     GivenPath,
@@ -28,6 +27,7 @@ from kafkalog.views.options.click_options import (
     topic_pattern_option,
     until_time_option,
 )
+from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
 from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms
 
@@ -121,8 +121,7 @@ class HistoryRequest:
         begins."""
         from kafkalog.spark.jobs.lag.lag_settings import LagHistorySettings, NameFilter
 
-        if self.from_ms is not None and self.until_ms is not None and self.from_ms > self.until_ms:
-            raise OptionError("--until-time", self.until_ms, "a time not before --from-time")
+        refuse_inverted_times(self.from_ms, self.until_ms)
         now_ms = time.time_ns() // 1_000_000
         until_ms = now_ms if self.until_ms is None else self.until_ms
         return LagHistorySettings(

@@ -30,6 +30,7 @@ from kafkalog.views.options.click_options import (
     settings_options,
     until_time_option,
 )
+from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.planning.state_positions import by_topic
 
@@ -83,6 +84,7 @@ class IngestRequest:
     def _refuse_contradictions(self) -> None:
         if self.full_refresh and self.is_bounded:
             raise ConflictingOptionsError("--full-refresh", "a start")
+        refuse_inverted_times(self.from_ms, self.until_ms)
         for option, given_ms, bounds in (
             ("--from-time", self.from_ms, [each.first for each in self.offsets]),
             ("--until-time", self.until_ms, [each.end for each in self.offsets]),

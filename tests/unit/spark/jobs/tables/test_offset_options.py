@@ -86,6 +86,7 @@ def test_the_largest_offset_of_a_log_can_be_named(job: JobSettings) -> None:
         ("--offsets 5:9 --from-time 1", ConflictingOptionsError),
         ("--offsets :9 --until-time 1", ConflictingOptionsError),
         ("--offsets 5: --full-refresh", ConflictingOptionsError),
+        ("--from-time 2026-11-22 --until-time 2026-11-21", OptionError),
         ("--offsets orders-0=5:9 --offsets orders-1=:9", OptionError),
         ("--offsets orders-0=5:9 --offsets orders-0=6:9", OptionError),
         ("--offsets orders-0=5:9 --offsets 6:9", OptionError),
