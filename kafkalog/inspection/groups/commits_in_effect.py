@@ -26,7 +26,7 @@ COMMIT_COLUMNS = (
     "is_transactional",
     "is_confirmed",
 )
-# The number of rows that may be held beside those that count.
+# The number of rows that may be held beside those that count; as many as those, if they are more.
 _MOST_ROWS = 1 << 17
 # Columns of kept rows: the effective offset of a commit that has an effect, else -1, and whether
 # the commit waits for the end of its transaction.
@@ -49,7 +49,7 @@ class CommitsInEffect:
         """Take rows of the view."""
         self._kept.append(_ranked(pa.Table.from_batches([batch]), self._at_ms))
         self._added += len(batch)
-        if self._added > _MOST_ROWS:
+        if self._added > max(_MOST_ROWS, len(self._kept[0])):
             self._kept = [last_commits(pa.concat_tables(self._kept))]
             self._added = 0
 
