@@ -265,7 +265,7 @@ def _fault_text(fault: FaultyRange, path: str, *, ends_file: bool) -> str:
 
 
 def _fault_json(fault: FaultyRange) -> str:
-    done = {
+    fields = {
         "position": fault.position,
         "size": fault.length,
         "fault": fault.fault.label,
@@ -275,4 +275,4 @@ def _fault_json(fault: FaultyRange) -> str:
         "baseOffset": fault.base_offset,
         "lastOffset": fault.last_offset,
     }
-    return "," + json.dumps(done, ensure_ascii=False, separators=(",", ":"))[1:]
+    return "," + json.dumps(fields, ensure_ascii=False, separators=(",", ":"))[1:]
