@@ -50,9 +50,13 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
         path = replace_rows(lag, job.output_dir, "consumer_lag", job.table_format, inputs)
         (totals,) = lag_totals(lag).collect()
         reaches = commit_reaches(views.complete_from.collect())
+        missing = [f"--group {name}" for name in settings.groups.missing(lag, "group_id")]
+        missing += [f"--topic {name}" for name in settings.topics.missing(lag, "topic")]
         if job.show and totals.partitions:
             most_behind(lag).show(job.show, truncate=False)
     print(lag_words(totals), reach_words(reaches, settings.as_of_ms), sep="\n")
+    for option in missing:
+        print(f"no rows of {option}")
     found = lag_findings(totals, reaches, settings.max_lag)
     print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
     return job.exit_code(has_findings=bool(found))

@@ -63,10 +63,13 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
         rows = read_table(spark, job.output_dir, "lag_history", job.table_format)
         newest = newest_statuses(rows.where(F.col("input_path").isin(inputs))).persist()
         totals = {row.status: row.groups for row in status_totals(newest).collect()}
+        missing = settings.groups.missing(newest, "group_id")
         if job.show and totals:
             newest.show(job.show, truncate=False)
         reaches = commit_reaches(views.complete_from.collect())
     print(status_words(totals), reach_words(reaches, request.from_ms), sep="\n")
+    for name in missing:
+        print(f"no rows of --group {name}")
     print("tables:", *written)
     is_damaged = any(reach.damaged_ranges for reach in reaches)
     return job.exit_code(has_findings=LagStatus.ERR.value in totals or is_damaged)

@@ -156,6 +156,15 @@ def test_now_ages_are_as_of_now_and_commits_expire(
     assert "a running broker would have dropped 2 commits by now" in said
 
 
+def test_names_without_rows_are_reported(
+    log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(log_dir, tmp_path, "--group", "reader", "--group", "redaer", "--topic", "orders")
+    said = capsys.readouterr().out
+    assert "1 group, 1 partition: " in said
+    assert re.findall("no rows of (.*)", said) == ["--group redaer"]
+
+
 @pytest.mark.deep
 def test_more_lag_than_allowed_is_a_finding() -> None:
     totals = Row(most_records=101, below_log_start=0, damaged=0)

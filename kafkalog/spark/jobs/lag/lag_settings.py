@@ -30,6 +30,13 @@ class NameFilter:
             is_selected = is_selected | F.col(column).rlike(self.pattern)
         return rows.where(is_selected)
 
+    def missing(self, rows: DataFrame, column: str) -> list[str]:
+        """Return the given names that no row has."""
+        if not self.names:
+            return []
+        present = {row[0] for row in rows.select(column).distinct().collect()}
+        return sorted(set(self.names) - present)
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerLagSettings:
