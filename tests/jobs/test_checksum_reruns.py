@@ -59,6 +59,7 @@ def test_a_second_run_replaces_the_rows_of_its_input_and_keeps_those_of_others(
     assert segments() == {str(logs): 6, str(other): 1}
 
 
+@pytest.mark.deep
 def test_a_second_run_replaces_a_parquet_table(spark: SparkSession, tmp_path: Path) -> None:
     for _ in range(2):
         assert run(DAMAGED, output=tmp_path) == ExitCode.DONE

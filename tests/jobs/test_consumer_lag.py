@@ -156,6 +156,7 @@ def test_now_ages_are_as_of_now_and_commits_expire(
     assert "a running broker would have dropped 2 commits by now" in said
 
 
+@pytest.mark.deep
 def test_names_without_rows_are_reported(
     log_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
