@@ -5,6 +5,7 @@ Gives the same account as `kafkalog.format.segment.read_ranges`, a piece at a ti
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -46,13 +47,17 @@ class Chunk:
     unreadable: UnreadableRanges
 
 
-class SegmentBatches:
-    """The batches of one segment with their bytes. Iterate over `chunks()` once."""
+class _Batches(ABC):
+    """One walk through a segment. Iterate over `chunks()` once."""
 
     def __init__(self, window: Window, options: SegmentOptions) -> None:
         self._window = window
         self._options = options
         self._walk = SegmentWalk(window, options)
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield all ranges of the segment, or those up to where `end_offset` is reached."""
 
     @property
     def next_offset(self) -> int:
@@ -65,8 +70,11 @@ class SegmentBatches:
             pass
         return self.next_offset
 
+
+class SegmentBatches(_Batches):
+    """The batches of one segment with their bytes."""
+
     def chunks(self) -> Iterator[Chunk]:
-        """Yield all ranges of the segment, or those up to where `end_offset` is reached."""
         compute_checksums = self._compute_checksums if self._options.check_crcs else None
         for decided in self._walk.decided_rows(self._scan, compute_checksums):
             yield from self._chunks(decided)
@@ -133,27 +141,11 @@ class SegmentBatches:
         return Chunk(window.data, window.position, rows, window.unreadable)
 
 
-class SegmentHeaders:
+class SegmentHeaders(_Batches):
     """The batch headers of one segment: payloads are neither read nor checked, and chunks hold
-    nothing but their tables. Iterate over `chunks()` once."""
-
-    def __init__(self, window: Window, options: SegmentOptions) -> None:
-        self._window = window
-        self._walk = SegmentWalk(window, options)
-
-    @property
-    def next_offset(self) -> int:
-        """One more than the last offset that is confirmed so far."""
-        return self._walk.next_offset
-
-    def walk(self) -> int:
-        """Walk what `chunks` would give, and return `next_offset`."""
-        for _ in self.chunks():
-            pass
-        return self.next_offset
+    nothing but their tables."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """As `SegmentBatches.chunks`."""
         window = self._window
         for decided in self._walk.decided_rows(self._scan):
             if decided:
