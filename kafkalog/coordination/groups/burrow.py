@@ -28,7 +28,10 @@ BURROW_ERRORS = frozenset({BurrowStatus.STOP, BurrowStatus.STALL, BurrowStatus.R
 # The statuses of a group, from the best, and the place there of each status of a partition: a group
 # has the worst. F332
 BURROW_GROUP_STATUSES = (
-    *(BurrowStatus.OK, BurrowStatus.WARN, BurrowStatus.ERR, BurrowStatus.NOTFOUND),
+    BurrowStatus.OK,
+    BurrowStatus.WARN,
+    BurrowStatus.ERR,
+    BurrowStatus.NOTFOUND,
 )
 BURROW_GROUP_RANKS = {status: rank for rank, status in enumerate(BURROW_GROUP_STATUSES)}
 BURROW_GROUP_RANKS |= dict.fromkeys(BURROW_ERRORS, BURROW_GROUP_RANKS[BurrowStatus.ERR])
