@@ -400,7 +400,6 @@ def test_offsets_that_are_no_range_are_an_error_with_the_usage(offsets: str, sai
 
 
 def test_offsets_of_a_partition_leave_the_others_out() -> None:
-    given = ("--offsets", "orders-0=3:5", "--offsets", "orders-2=7", "--format", "json", "--deep")
-    rows = [json.loads(line) for line in dump(*given, SHOP).stdout.splitlines()]
+    rows = json_lines("--offsets", "orders-0=3:5", "--offsets", "orders-2=7", "--deep", SHOP)
     found = [(row["partition"], row["offset"]) for row in rows if row["type"] == "record"]
     assert found == [(0, 3), (0, 4), (2, 7)]
