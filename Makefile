@@ -21,8 +21,13 @@ export PYSPARK_SUBMIT_ARGS  = $(if $(JARS),--jars $(JARS)) pyspark-shell
 # A worker for each core. tests/conftest.py says which tests run in the same worker.
 WORKERS      = --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
+# Tests that read sources and documents only.
+RULES        = tests/unit/test_house.py tests/docs/test_vocabulary.py tests/docs/test_where_is.py \
+               tests/docs/test_rules_are_cited.py tests/docs/test_reference_pages.py \
+               tests/docs/test_plain_english.py
+
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package check format bench bench-spark bench-tests clean
+.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-spark bench-tests clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -119,11 +124,14 @@ dist: $(READY) ## Build dist/kafkalog-VERSION.tar.gz and, from that, the wheel t
 package: $(READY) ## Make what a cluster needs: dist/environment.tar.gz and dist/kafkalog.zip
 	@$(BIN)/python -m kafkalog.spark.packing dist
 
-check: $(READY) ## Run every check: format, lint, types, import contracts, tests
+lint: $(READY) ## Run the quick checks: format, lint, types, import contracts, names, reference, English
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q $(RULES)
+
+check: lint ## Run every check: those of make lint, then the tests
 	$(MAKE) --no-print-directory test
 
 format: $(READY) ## Format the code and mend what lint can mend

@@ -45,18 +45,27 @@ def main(job: JobSettings, request: LagRequest) -> ExitCode:
     if zookeeper is None:
         refuse_without_commits(job.paths, logs)
     with job_session("kafkalog consumer-lag", with_delta=job.is_delta) as spark:
-        views = lag_views(spark, job.paths, mode=job.mode, zookeeper=zookeeper)
+        views = lag_views(
+            spark,
+            job.paths,
+            mode=job.mode,
+            zookeeper=zookeeper,
+            latest=True,
+            as_of_ms=settings.as_of_ms,
+        )
         lag = lag_table(views, settings).persist()
         path = replace_rows(lag, job.output_dir, "consumer_lag", job.table_format, inputs)
         (totals,) = lag_totals(lag).collect()
         reaches = commit_reaches(views.complete_from.collect())
-        missing = [f"--group {name}" for name in settings.groups.missing(lag, "group_id")]
-        missing += [f"--topic {name}" for name in settings.topics.missing(lag, "topic")]
+        missing = [
+            *settings.groups.missing_words("--group", lag, views.commits, "group_id"),
+            *settings.topics.missing_words("--topic", lag, views.commits, "topic"),
+        ]
         if job.show and totals.partitions:
             most_behind(lag).show(job.show, truncate=False)
     print(lag_words(totals), reach_words(reaches, settings.as_of_ms), sep="\n")
-    for option in missing:
-        print(f"no rows of {option}")
+    for line in missing:
+        print(line)
     found = lag_findings(totals, reaches, settings.max_lag)
     print(f"findings: {', '.join(found) or 'none'}", f"table: {path}", sep="\n")
     return job.exit_code(has_findings=bool(found))

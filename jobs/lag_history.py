@@ -61,15 +61,19 @@ def main(job: JobSettings, request: HistoryRequest, burrow: BurrowSettings) -> E
             for table, frame in tables.items()
         ]
         rows = read_table(spark, job.output_dir, "lag_history", job.table_format)
-        newest = newest_statuses(rows.where(F.col("input_path").isin(inputs))).persist()
+        rows = rows.where(F.col("input_path").isin(inputs))
+        newest = newest_statuses(rows).persist()
         totals = {row.status: row.groups for row in status_totals(newest).collect()}
-        missing = settings.groups.missing(newest, "group_id")
+        missing = [
+            *settings.groups.missing_words("--group", newest, views.commits, "group_id"),
+            *settings.topics.missing_words("--topic", rows, views.commits, "topic"),
+        ]
         if job.show and totals:
             newest.show(job.show, truncate=False)
         reaches = commit_reaches(views.complete_from.collect())
     print(status_words(totals), reach_words(reaches, request.from_ms), sep="\n")
-    for name in missing:
-        print(f"no rows of --group {name}")
+    for line in missing:
+        print(line)
     print("tables:", *written)
     is_damaged = any(reach.damaged_ranges for reach in reaches)
     return job.exit_code(has_findings=LagStatus.ERR.value in totals or is_damaged)

@@ -32,16 +32,22 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     offsets that no log has."""
     from kafkalog.analysis.zookeeper import offset_migration as migration
     from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.lag.lag_settings import NameFilter
     from kafkalog.spark.jobs.zookeeper import migration_words as words
     from kafkalog.spark.jobs.zookeeper.migration_reading import offset_inputs, offset_stores
     from kafkalog.spark.jobs.zookeeper.migration_writing import written_moves
+    from kafkalog.spark.jobs.zookeeper.offset_judgement import judged
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
 
     inputs = offset_inputs(job, request, announced_logs(job)[1])
     with job_session("kafkalog migrate-offsets", with_delta=job.is_delta) as spark:
         stores = offset_stores(spark, job, request, inputs)
-        found = compared(stores, request)
+        groups = NameFilter(request.groups, request.group_pattern)
+        topics = NameFilter(request.topics, request.topic_pattern)
+        pairs = compared(stores)
+        chosen = topics.matching(groups.matching(pairs, "group_id"), "topic")
+        found = judged(chosen, stores.cluster, request.judgement(stores.replicas)).persist()
         tables = {
             "offset_migration": migration.offset_migration(found).persist(),
             "migration_phases": migration.migration_phases(found).persist(),
@@ -55,9 +61,15 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
         if job.show and totals.groups:
             phases.orderBy("phase", "group_id").select(*_SHOWN).show(job.show, truncate=False)
         phase_totals = migration.phase_totals(phases).collect()
+        missing = [
+            *groups.missing_words("--group", rows, pairs, "group_id"),
+            *topics.missing_words("--topic", rows, pairs, "topic"),
+        ]
         print(words.migration_verdict(stores.cluster, totals, phase_totals))
         missing_brokers = stores.replicas.missing_brokers()
         print(*words.move_words(request.directions, totals, missing_brokers), sep="\n")
+        for line in missing:
+            print(line)
         for line in written_moves(stores, rows, request, time.time_ns() // 1_000_000):
             print(line)
     findings = words.migration_findings(request.directions, totals)
@@ -66,20 +78,15 @@ def main(job: JobSettings, request: MigrationRequest) -> ExitCode:
     return job.exit_code(has_findings=bool(findings))
 
 
-def compared(stores: OffsetStores, request: MigrationRequest) -> DataFrame:
-    """Return both stores side by side, judged: a row per group, topic and partition."""
+def compared(stores: OffsetStores) -> DataFrame:
+    """Return both stores side by side: a row per group, topic and partition."""
     from kafkalog.analysis.zookeeper.offset_migration import StoredOffsets, compared_offsets
-    from kafkalog.spark.jobs.lag.lag_settings import NameFilter
-    from kafkalog.spark.jobs.zookeeper.offset_judgement import judged
 
     stored = StoredOffsets(
         *(stores.zookeeper_offsets, stores.consumers, stores.topics),
         *(stores.commits, stores.group_metadata, stores.log_ends),
     )
-    pairs = compared_offsets(stored, stores.partitions)
-    pairs = NameFilter(request.groups, request.group_pattern).matching(pairs, "group_id")
-    pairs = NameFilter(request.topics, request.topic_pattern).matching(pairs, "topic")
-    return judged(pairs, stores.cluster, request.judgement(stores.replicas)).persist()
+    return compared_offsets(stored, stores.partitions)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import index_interval_option, shutdown_option
+from kafkalog.views.options import click_options as shared
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,8 +24,8 @@ _SHOWN = (
 
 
 @job_command("plan-recovery", "/var/lib/kafka/data --output-dir /tmp/plan")
-@shutdown_option
-@index_interval_option("the topics")
+@shared.shutdown_option
+@shared.index_interval_option("the topics")
 def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode:
     """Show what a broker would do to log directories at its next start, and what could be saved."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding

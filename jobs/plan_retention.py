@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import as_of_option, config_options
+from kafkalog.views.options import click_options as shared
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     "plan-retention",
     "/var/lib/kafka/data --output-dir /tmp/plan --server-properties server.properties",
 )
-@config_options
-@as_of_option("Plan as of this time instead of now")
+@shared.config_options
+@shared.as_of_option("Plan as of this time instead of now")
 def main(
     job: JobSettings, server_properties: str | None, topic_config: str | None, as_of: int | None
 ) -> ExitCode:

@@ -44,11 +44,13 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.spark.jobs.decoding.format_choices import format_choices
     from kafkalog.spark.jobs.inputs import announced_inputs
     from kafkalog.spark.jobs.tables import state_table
-    from kafkalog.spark.jobs.tables.state_sources import sources_frame, state_sources
+    from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.session import job_session
+    from kafkalog.views.planning.state_sources import found_sources
 
     inputs, requests = announced_inputs(job), decoding_requests(decoding, job)
-    sources = state_sources(request.options(job, inputs))
+    options = request.options(job, inputs)
+    sources = found_sources(options)
     with job_session("kafkalog reconstruct-state", with_delta=job.is_delta) as spark:
         choices = format_choices(spark, requests)
         planned = state_table.planned_state_run(spark, job, request, sources)
@@ -80,7 +82,7 @@ def build(
     """Return the latest record of each key in the offsets to read, deletes included; `keyless`
     counts the records without a key."""
     from kafkalog.analysis import state
-    from kafkalog.spark.jobs.tables.state_sources import state_records
+    from kafkalog.spark.jobs.tables.source_frames import state_records
 
     isolation_level = run.positions.settings.isolation_level
     records = state_records(spark, job, isolation_level, run, state.STATE_RECORD_COLUMNS)

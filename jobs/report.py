@@ -9,7 +9,7 @@ import sys
 import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import as_of_option, config_options, show_keys_option
+from kafkalog.views.options import click_options as shared
 
 
 @job_command(
@@ -17,9 +17,9 @@ from kafkalog.views.options.click_options import as_of_option, config_options, s
     "/var/lib/kafka/data --output-dir /tmp/report --server-properties server.properties",
     page="report.html",
 )
-@config_options
-@as_of_option("Report as of this time instead of now")
-@show_keys_option
+@shared.config_options
+@shared.as_of_option("Report as of this time instead of now")
+@shared.show_keys_option
 def main(
     job: JobSettings,
     server_properties: str | None,

@@ -9,12 +9,12 @@ import sys
 import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import as_of_option, max_transaction_timeout_option
+from kafkalog.views.options import click_options as shared
 
 
 @job_command("report-transactions", "/var/lib/kafka/data --output-dir /tmp/transactions")
-@max_transaction_timeout_option
-@as_of_option("Report as of this time instead of now")
+@shared.max_transaction_timeout_option
+@shared.as_of_option("Report as of this time instead of now")
 def main(job: JobSettings, max_transaction_timeout: int, as_of: int | None) -> ExitCode:
     """Report each transaction: how it ended, when, what it wrote, and who holds back the last
     stable offset of a partition. Findings are hanging transactions, which no coordinator will

@@ -10,7 +10,7 @@ import sys
 import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import new_log_dir_option
+from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.salvage_options import SalvageRequest, salvage_options
 
 _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset", "detail")
@@ -19,7 +19,7 @@ _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset",
 @job_command(
     "salvage", "/mnt/damaged/kafka-logs --to /mnt/new/kafka-logs --output-dir /tmp/salvaged"
 )
-@new_log_dir_option
+@shared.new_log_dir_option
 @salvage_options
 def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     """Write a new log directory with all that is intact in a damaged one."""

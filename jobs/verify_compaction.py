@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import GivenPath, as_of_option, config_options
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import GivenPath
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "k
 @click.option(
     "--before", metavar="LOG_DIR", type=GivenPath(), help="An earlier copy, to find lost keys."
 )
-@config_options
-@as_of_option("Check as of this time instead of now")
+@shared.config_options
+@shared.as_of_option("Check as of this time instead of now")
 def main(
     job: JobSettings,
     before: str | None,

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from kafkalog.messages.record_writer import write_record_key, write_record_value
     from kafkalog.spark.frames import read, register, write
     from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
+    from kafkalog.spark.lake.export import export
     from kafkalog.spark.session import job_session, notebook_session
     from kafkalog.spark.tables import described
     from kafkalog.spark.topic_views import commits_complete_from
@@ -91,6 +92,7 @@ __all__ = [
     "commits_in_effect",
     "described",
     "earliest_offset",
+    "export",
     "find_partitions",
     "group_generations",
     "group_members",
@@ -157,6 +159,7 @@ _PUBLIC_NAMES = {
     "messages.record_writer": ("write_record_key", "write_record_value"),
     "spark.frames": ("read", "register", "write"),
     "spark.jobs.lag.lag_reading": ("log_places", "with_lag"),
+    "spark.lake.export": ("export",),
     "spark.session": ("job_session", "notebook_session"),
     "spark.tables": ("described",),
     "spark.topic_views": ("commits_complete_from",),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def resource(folder: str, *names: str) -> Traversable:
-    """A file or folder below a top-level folder of the project: `schemas`, `conf` or `jobs`."""
+    """Return a file or folder below a top-level folder of the project: `schemas`, `conf` or
+    `jobs`."""
     packaged = files("kafkalog").joinpath(folder)
     place: Traversable = packaged if packaged.is_dir() else Path(__file__).parents[1] / folder
     for name in names:

@@ -82,7 +82,7 @@ def age_text(age_ms: int) -> str:
     return duration_text(age_ms) if age_ms >= 0 else f"{duration_text(-age_ms)} in the future"
 
 
-def names_that_are_there(wanted: Collection[str], present: Collection[str]) -> str:
+def name_suggestions(wanted: Collection[str], present: Collection[str]) -> str:
     """Return suggestions for names that do not exist: similar names, and the first of all."""
     near = {name: None for each in sorted(wanted) for name in get_close_matches(each, present, n=2)}
     guess = f"did you mean {', '.join(near)}? There are " if near else ""
@@ -108,12 +108,12 @@ def sentence_parts(words: str) -> tuple[tuple[str, int | None, str], ...]:
 
 def sentence(words: str, numbers: Sequence[int]) -> str:
     """Return the words, in the form of `sentence_parts`, with numbers in their places."""
-    said = []
+    parts = []
     for text, place, written in sentence_parts(words):
-        said.append(text)
+        parts.append(text)
         if place is not None:
-            said.append(_number_text(numbers[place], written))
-    return "".join(said)
+            parts.append(_number_text(numbers[place], written))
+    return "".join(parts)
 
 
 def _number_text(number: int, written: str) -> str:
@@ -134,11 +134,11 @@ def time_text(time_ms: int | None) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
-def given_time_ms(text: str, tell: Callable[[str], object]) -> int:
-    """Return what `time_ms` returns, and report a time that looks like seconds to `tell`."""
+def given_time_ms(text: str, warn: Callable[[str], object]) -> int:
+    """Return what `time_ms` returns, and report a time that looks like seconds to `warn`."""
     doubt = time_doubt(text)
     if doubt is not None:
-        tell(doubt)
+        warn(doubt)
     return time_ms(text)
 
 

@@ -58,6 +58,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return FolderScheduling(config, log)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a Spark session, by its folder."""
+    for item in items:
+        if item.path.relative_to(ROOT / "tests").parts[0] in _SHARE_A_SESSION:
+            item.add_marker("spark")
+
+
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """The folder with the contents of an archive in tests/golden/data, unpacked once."""

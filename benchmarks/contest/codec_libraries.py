@@ -122,11 +122,7 @@ LIBRARIES: dict[str, tuple[Library, ...]] = {
     "zstd": (
         _chosen("zstd"),
         Library("cramjam, bytes", "cramjam", lambda m: lambda p: bytes(m.zstd.decompress(p))),
-        Library(
-            "zstandard",
-            "zstandard",
-            lambda m: _stream(m.ZstdDecompressor().decompressobj),
-        ),
+        Library("zstandard", "zstandard", lambda m: _stream(m.ZstdDecompressor().decompressobj)),
         Library("backports.zstd", "backports.zstd", lambda m: m.decompress),
         Library("pyarrow", "pyarrow", _arrow_stream("zstd")),
     ),

@@ -33,7 +33,7 @@ _PEERS: dict[str, tuple[Callable[[str], peers.Reader], int]] = {
     KAFKA_PYTHON: (peers.kafka_python, 32),
 }
 _UNCHECKED_PEERS: dict[str, tuple[Callable[[str], peers.Reader], int]] = {
-    AIOKAFKA_UNCHECKED: (partial(peers.aiokafka, check_crcs=False), 8),
+    AIOKAFKA_UNCHECKED: (partial(peers.aiokafka, check_crcs=False), 8)
 }
 
 

@@ -39,6 +39,10 @@ class Topic:
         return self.size // self.record_size
 
 
+# A topic that a contender can read or write first, untimed.
+WARM_UP = Topic("none", 1024, 8 * 2**20, 1)
+
+
 @contextmanager
 def broker_with(
     topics: Sequence[Topic], directory: Path, say: Callable[[str], None]

@@ -40,11 +40,7 @@ def measured_process(command: Sequence[str], submit: str) -> Measured:
 
 def part_output(command: Sequence[str], submit: str) -> tuple[Any, int]:
     """Return the result together with the JSON in the last line."""
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": submit,
-    }
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_SUBMIT_ARGS": submit}
     with subprocess.Popen(
         command,
         cwd=_PROJECT,
@@ -126,7 +122,7 @@ def worker_peak_bytes() -> int:
 
 def _peak_of_worker(pid: int) -> int:
     directory = _PROC / str(pid)
-    if b"pyspark.daemon" not in (directory / "cmdline").read_bytes():
+    if b"pyspark.worker" not in (directory / "cmdline").read_bytes():
         return 0
     lines = (directory / "status").read_text().splitlines()
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))

@@ -25,7 +25,7 @@ class _Record(NamedTuple):
     is_control: bool = False  # none of the types that are read here is
 
 
-def records_in_force(messages: DataFrame, at_ms: int | None = None) -> DataFrame:
+def metadata_in_force(messages: DataFrame, at_ms: int | None = None) -> DataFrame:
     """Return the records about topics and partitions that are in force, of those written up to
     `at_ms`. Column `place` has their order: what a snapshot says comes before the log's offset up
     to which it speaks.

@@ -22,7 +22,7 @@ from kafkalog.messages.payload_formats import (
     SchemaUse,
 )
 
-HEADERS = "headers"
+_HEADERS = "headers"
 
 
 # Chooses a column's format when it is given the schema ids in the data (`schema_ids`).
@@ -30,15 +30,15 @@ FormatChoice = Callable[[DataFrame], PayloadFormat]
 
 
 def with_decoded_columns(frame: DataFrame, choices: Mapping[str, FormatChoice]) -> DataFrame:
-    """The frame with what `with_decoded` adds for each column that has a choice."""
+    """Return the frame with what `with_decoded` adds for each column that has a choice."""
     for column, choice in choices.items():
         frame = with_decoded(frame, column, choice(schema_ids(frame, column)))
     return frame
 
 
 def with_decoded(frame: DataFrame, column: str, payload_format: PayloadFormat) -> DataFrame:
-    """The frame with `<column>_decoded` and `<column>_error`, followed by `<column>_schema_id` if
-    the format is one of Confluent's.
+    """Return the frame with `<column>_decoded` and `<column>_error`, followed by
+    `<column>_schema_id` if the format is one of Confluent's.
 
     Of a null payload all are null. A decoded value may be null by itself (JSON has null, Avro as
     well); `<column>_error` is null then. Column `headers` is looked at where the frame has it.
@@ -69,13 +69,13 @@ def with_decoded(frame: DataFrame, column: str, payload_format: PayloadFormat) -
 
 
 def schema_ids(frame: DataFrame, column: str) -> DataFrame:
-    """The schema ids before the payloads in a column, each once, as `schema_id`."""
+    """Return the schema ids before the payloads in a column, each once, as `schema_id`."""
     ids = frame.select(schema_id_of(F.col(column)).alias("schema_id"))
     return ids.where(F.col("schema_id").isNotNull()).distinct()
 
 
 def schema_id_of(payload: Column) -> Column:
-    """The schema id in Confluent's prefix; null where there is none."""
+    """Return the schema id in Confluent's prefix; null where there is none."""
     has_id = (F.length(payload) >= ID_PREFIX_BYTES) & (_first_byte(payload) == Magic.SCHEMA_ID)
     unsigned = F.conv(F.hex(F.substring(payload, 2, SCHEMA_ID_BYTES)), 16, 10).cast("long")
     signed = F.when(unsigned < 2**31, unsigned).otherwise(unsigned - 2**32)
@@ -135,10 +135,10 @@ def _with_id(payload: Column, fault: Column) -> Column:
 
 
 def _header_fault(frame: DataFrame, column: str) -> Column:
-    if HEADERS not in frame.columns:
+    if _HEADERS not in frame.columns:
         return F.lit(None).cast("string")
     name = f"__{column}_schema_id"
-    is_named = F.exists(F.col(HEADERS), lambda header: header["key"] == name)
+    is_named = F.exists(F.col(_HEADERS), lambda header: header["key"] == name)
     reason = F.lit(f"its schema's GUID is in header {name}, which is not read yet")
     return F.when(is_named, reason)
 

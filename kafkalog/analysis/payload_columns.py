@@ -29,7 +29,8 @@ _DECODED, _REST = "decoded", "rest"
 
 
 def parsed_payload(schema_format: SchemaFormat, payload: Column) -> Column:
-    """What Spark makes of a payload, for the two functions below: to be computed once per row."""
+    """Return what Spark makes of a payload, for the two functions below: to be computed once per
+    row."""
     match schema_format:
         case TextFormat():
             return _text(payload)
@@ -48,7 +49,7 @@ def parsed_payload(schema_format: SchemaFormat, payload: Column) -> Column:
 
 
 def decoded_value(schema_format: SchemaFormat, parsed: Column) -> Column:
-    """The value of a payload in which nothing is wrong."""
+    """Return the value of a payload in which nothing is wrong."""
     match schema_format:
         case JsonFormat() | AvroFormat():
             return parsed[_DECODED]
@@ -57,7 +58,7 @@ def decoded_value(schema_format: SchemaFormat, parsed: Column) -> Column:
 
 
 def payload_fault(schema_format: SchemaFormat, parsed: Column) -> Column:
-    """What is wrong with a payload that is not null; null if nothing is."""
+    """Return what is wrong with a payload that is not null; null if nothing is."""
     match schema_format:
         case TextFormat():
             return F.when(parsed.isNull(), F.lit("not UTF-8"))

@@ -30,7 +30,7 @@ _UNPRINTABLE = r"[\x00-\x08\x0B\x0C\x0E-\x1F\x7F]"
 
 
 def readable(frame: DataFrame) -> DataFrame:
-    """The frame with binary columns as text and moments in milliseconds as timestamps.
+    """Return the frame with binary columns as text and moments in milliseconds as timestamps.
 
     Bytes that are not UTF-8 text are written `0x` and hexadecimal; null stays null, empty stays
     empty (F620). A moment outside of the years 1 to 9999 is null (F621). Columns keep their names,
@@ -47,7 +47,7 @@ def _readable(column: Column, field: StructField, names: list[str]) -> Column:
     if isinstance(field.dataType, LongType) and _is_moment(field.name):
         short = field.name.removesuffix("_ms")
         name = field.name if short in names else short
-        return moment(column).alias(name, metadata=field.metadata)
+        return timestamp_column(column).alias(name, metadata=field.metadata)
     return column
 
 
@@ -61,6 +61,6 @@ def _text(column: Column) -> Column:
     return F.when(is_text, text).otherwise(F.concat(F.lit("0x"), F.hex(column)))
 
 
-def moment(milliseconds: Column) -> Column:
-    """Milliseconds since 1970 as a timestamp; null outside of the years 1 to 9999 (F621)."""
+def timestamp_column(milliseconds: Column) -> Column:
+    """Return milliseconds since 1970 as a timestamp; null outside of the years 1 to 9999 (F621)."""
     return F.when(milliseconds.between(_FIRST_MS, _LAST_MS), F.timestamp_millis(milliseconds))

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kafkalog import words as of_values
+from kafkalog.words import age_text, sentence
 
 
-def sentence(words: str, *numbers: Column) -> Column:
+def sentence_column(words: str, *numbers: Column) -> Column:
     """Return the words with numbers in their places; null where a number is null."""
-    return _text(lambda *values: of_values.sentence(words, values), *numbers)
+    return _text(lambda *values: sentence(words, values), *numbers)
 
 
-def age_text(age_ms: Column) -> Column:
+def age_column(age_ms: Column) -> Column:
     """Return how long ago something was; null for null."""
-    return _text(of_values.age_text, age_ms)
+    return _text(age_text, age_ms)
 
 
 def _text(write: Callable[..., str], *columns: Column) -> Column:

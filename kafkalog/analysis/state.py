@@ -43,8 +43,8 @@ def with_keyless_counted(records: DataFrame, observation: Observation) -> DataFr
 
 
 def state(latest: DataFrame, sources: DataFrame) -> DataFrame:
-    """Rows of schemas/tables/state.json, deletes among them: `sources` has a row for each topic and
-    partition, with the cluster and the path that it is from."""
+    """Return rows of schemas/tables/state.json, deletes among them: `sources` has a row for each
+    topic and partition, with the cluster and the path that it is from."""
     places = F.broadcast(sources.select("topic", "partition", "cluster_id", "input_path"))
     types = F.element_at(
         F.create_map(F.lit(0), F.lit("CreateTime"), F.lit(1), F.lit("LogAppendTime")),
@@ -62,21 +62,20 @@ def state(latest: DataFrame, sources: DataFrame) -> DataFrame:
 
 
 def state_totals(rows: DataFrame) -> DataFrame:
-    """One row that sums a state up, for the verdict on the terminal."""
+    """Return one row that sums a state up, for the verdict on the terminal."""
     return rows.agg(
-        F.count_if(~F.col("is_deleted")).alias("keys"),
-        F.count_if("is_deleted").alias("deletes"),
+        F.count_if(~F.col("is_deleted")).alias("keys"), F.count_if("is_deleted").alias("deletes")
     )
 
 
 def in_partitions(rows: DataFrame, sources: DataFrame) -> DataFrame:
-    """The rows of the topics and partitions that `sources` has."""
+    """Return the rows of the topics and partitions that `sources` has."""
     return rows.join(F.broadcast(sources), ["topic", "partition"], "left_semi")
 
 
 def newest(rows: DataFrame) -> DataFrame:
-    """The rows that changed last in each partition first, to be shown: keys and values as text, or
-    what they were decoded to."""
+    """Return the rows that changed last in each partition first, to be shown: keys and values as
+    text, or what they were decoded to."""
     known = {field["name"] for field in table_fields("state")}
     decoded = [name for name in rows.columns if name not in known]
     texts = [name for name in ("key", "value") if f"{name}_decoded" not in decoded]

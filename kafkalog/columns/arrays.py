@@ -20,7 +20,7 @@ _NO_BYTES = np.zeros(1, dtype=np.uint8)
 def fixed_width(
     values: NDArray[Any], data_type: pa.DataType, nulls: NDArray[np.bool_] | None = None
 ) -> pa.Array:
-    """An array of numbers, null where `nulls` says so."""
+    """Return an array of numbers, null where `nulls` says so."""
     present = _validity(nulls)
     if pa.types.is_boolean(data_type):
         data = pa.py_buffer(np.packbits(values, bitorder="little"))
@@ -36,7 +36,7 @@ def _validity(nulls: NDArray[np.bool_] | None) -> pa.Buffer | None:
 
 
 def strings(values: list[str]) -> pa.Array:
-    """A short array of strings."""
+    """Return a short array of strings."""
     return _of_bytes([value.encode() for value in values], pa.string(), None)
 
 
@@ -54,8 +54,8 @@ def laid_out(
     data_type: pa.DataType,
     nulls: NDArray[np.bool_] | None,
 ) -> pa.Array:
-    """An array of strings or bytes that lie one after another in `data`: `ends` is 0 and where each
-    ends."""
+    """Return an array of strings or bytes that lie one after another in `data`: `ends` is 0 and
+    where each ends."""
     buffers = [_validity(nulls), pa.py_buffer(ends), pa.py_buffer(data)]
     return pa.Array.from_buffers(data_type, len(ends) - 1, buffers)
 
@@ -63,7 +63,7 @@ def laid_out(
 def chosen(
     values: list[str], codes: NDArray[Any], nulls: NDArray[np.bool_] | None = None
 ) -> pa.Array:
-    """The string `values[code]` for every code."""
+    """Return the string `values[code]` for every code."""
     indices = fixed_width(codes, pa.int32(), nulls)
     return pa.DictionaryArray.from_arrays(indices, strings(values)).dictionary_decode()
 
@@ -90,19 +90,19 @@ class Constant:
 
 
 def one_binary(value: NDArray[np.uint8], is_null: bool) -> pa.Array:
-    """An array of one byte string, which is not copied."""
+    """Return an array of one byte string, which is not copied."""
     ends = np.array([0, len(value)], dtype=np.int32)
     return laid_out(ends, value, pa.binary(), np.array([is_null]))
 
 
 def integers(array: pa.Array) -> NDArray[Any]:
-    """The numbers of an array without nulls, not copied."""
+    """Return the numbers of an array without nulls, not copied."""
     whole = np.frombuffer(array.buffers()[1], dtype=array.type.to_pandas_dtype())
     return whole[array.offset : array.offset + len(array)]
 
 
 def booleans(array: pa.Array) -> NDArray[np.bool_]:
-    """The values of an array of booleans without nulls."""
+    """Return the values of an array of booleans without nulls."""
     return _unpacked(array.buffers()[1], array.offset, len(array))
 
 
@@ -115,8 +115,8 @@ def present(array: pa.Array) -> NDArray[np.bool_]:
 
 
 def list_entries(array: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
-    """The entries of all lists of an array, and where in them each list begins and at last where
-    the last one ends; a null is an empty list, as the kernels make them."""
+    """Return the entries of all lists of an array, and where in them each list begins and at last
+    where the last one ends; a null is an empty list, as the kernels make them."""
     borders = np.frombuffer(array.buffers()[1], dtype=np.int32)
     borders = borders[array.offset : array.offset + len(array) + 1]
     first, end = int(borders[0]), int(borders[-1])
@@ -124,9 +124,9 @@ def list_entries(array: pa.Array) -> tuple[pa.Array, NDArray[np.int32]]:
 
 
 def binaries(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int32], NDArray[np.bool_]]:
-    """The bytes of an array of byte strings, where in them each begins and at last where the last
-    one ends, and which are there. The first two are not copied and cannot be written: kernels are
-    compiled for the one or the other."""
+    """Return the bytes of an array of byte strings, where in them each begins and at last where the
+    last one ends, and which are there. The first two are not copied and cannot be written: kernels
+    are compiled for the one or the other."""
     _, ends, data = array.buffers()
     first, count = array.offset, len(array)
     content = np.frombuffer(data, dtype=np.uint8) if data is not None and data.size else _NO_BYTES
@@ -146,7 +146,7 @@ def _read_only(array: NDArray[_Element]) -> NDArray[_Element]:
 
 
 def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
-    """An array of a few Python values, None for null."""
+    """Return an array of a few Python values, None for null."""
     nulls = np.array([value is None for value in values], dtype=bool)
     if pa.types.is_string(data_type):
         return _of_bytes([str("" if v is None else v).encode() for v in values], data_type, nulls)
@@ -159,7 +159,8 @@ def of_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
 
 
 def record_batch(columns: Mapping[str, pa.Array], schema: pa.Schema, count: int) -> pa.RecordBatch:
-    """The columns that the schema names, in its order; `count` rows even without a column."""
+    """Return the columns that the schema names, in its order; `count` rows even without a
+    column."""
     if not schema.names:
         return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), count, [None]))
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

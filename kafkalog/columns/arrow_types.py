@@ -24,7 +24,7 @@ _SIMPLE_TYPES = {
 
 
 def arrow_type(spark_type: Any) -> pa.DataType:
-    """The Arrow type of a Spark type in JSON form."""
+    """Return the Arrow type of a Spark type in JSON form."""
     if isinstance(spark_type, str):
         return _SIMPLE_TYPES[spark_type]
     if spark_type["type"] == "array":
@@ -44,7 +44,7 @@ def _arrow_field(field: dict[str, Any]) -> pa.Field:
 
 @cache
 def arrow_schema(name: str, columns: tuple[str, ...] | None = None) -> pa.Schema:
-    """The Arrow schema of a view or table, or of some of its columns in the order given."""
+    """Return the Arrow schema of a view or table, or of some of its columns in the order given."""
     fields = {field["name"]: _arrow_field(field) for field in table_fields(name)}
     if columns is None:
         return pa.schema(list(fields.values()))

@@ -20,7 +20,8 @@ def table_batch(
     constants: TableRow,
     columns: tuple[str, ...] | None = None,
 ) -> pa.RecordBatch:
-    """Rows of the table, `constants` being the same on all; what a row does not name is null."""
+    """Return rows of the table, `constants` being the same on all; what a row does not name is
+    null."""
     schema = arrow_schema(table, columns)
     arrays = {
         field.name: _array(
@@ -34,7 +35,7 @@ def table_batch(
 def row_batches(
     table: str, rows: Iterator[TableRow], input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of the table that were found in one input, in batches of bounded numbers."""
+    """Yield rows of the table that were found in one input, in batches of bounded numbers."""
     while some := list(islice(rows, ROWS_PER_BATCH)):
         yield table_batch(table, some, {"input_path": input_path}, columns)
 

@@ -19,7 +19,7 @@ _METADATA_COLUMNS = ("key", "value", "timestampMs")
 def cluster_metadata(
     log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
 ) -> ClusterMetadata:
-    """What the metadata says, with a snapshot where its log has lost its beginning."""
+    """Return what the metadata says, with a snapshot where its log has lost its beginning."""
     metadata = ClusterMetadata()
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
     snapshots = [path for log in of_metadata if (path := snapshot_before(log)) is not None]

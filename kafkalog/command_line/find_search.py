@@ -10,7 +10,7 @@ from functools import partial
 from kafkalog.columns.batches.fault_details import FaultyRange, missing_end
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import in_order, processes_for
-from kafkalog.command_line.terminal import progress_bar, tell
+from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.dump.record_search import (
@@ -96,7 +96,7 @@ def logs_to_search(log_dirs: Sequence[str], request: FindRequest) -> list[Partit
     """
     logs = logs_of_topics(log_dirs, request.topics, request.partitions)
     for line in absent_lines(log_dirs, logs, request.topics, request.partitions):
-        tell(line)
+        print_note(line)
     oldest = next(filter(is_oldest_layout, logs), None)
     if oldest is not None:
         raise UnsupportedFormatError(
@@ -118,7 +118,7 @@ def _chosen_by_key(
         (log.partition or 0 for log in partitions), default=0
     )
     number = partition_of_key(key, count)
-    tell(
+    print_note(
         f"Java's partitioner chooses {topic}-{number} of {counted(count, 'partition')}: only that "
         "one is searched"
     )
@@ -177,7 +177,7 @@ def _age(match: _Match) -> tuple[int, int]:
 
 
 def _found_rows(matches: Sequence[_Match], processes: int) -> list[FoundRow]:
-    """A row per match, with what consumers see of it."""
+    """Return a row per match, with what consumers see of it."""
     by_log: dict[str, tuple[PartitionLog, list[MatchedRecord]]] = {}
     for log, record in sorted(matches, key=lambda match: match[1].offset):
         by_log.setdefault(log.path, (log, []))[1].append(record)
@@ -220,23 +220,23 @@ def _tell(result: Found, accounts: Iterable[_Account]) -> None:
     for account in accounts:
         log, first, end = account.log, account.first_offset, account.end_offset
         offsets = "no offset" if first is None else f"offsets {first} to {(end or 0) - 1}"
-        tell(
+        print_note(
             f"searched {log.name} in {log.path}: {offsets}, "
             f"{counted(account.total('records'), 'record')} in "
             f"{counted(len(account.segments), 'segment')}, {size_text(account.total('size'))}"
         )
         if first:
-            tell(f"  offsets below {first} are in no file here")
+            print_note(f"  offsets below {first} are in no file here")
         if account.is_compacted:
-            tell("  the log is compacted: of a key, older records may have been removed")
+            print_note("  the log is compacted: of a key, older records may have been removed")
         for _, _, path, position, length, fault, offset in _damage_rows(account):
-            tell(
+            print_note(
                 f"  {path}: position {position}, {counted(int(str(length)), 'byte')}: {fault}, "
                 f"which may hide records from offset {offset} on"
             )
     if result.matches:
-        tell(f"found {counted(result.matches, 'record')}")
+        print_note(f"found {counted(result.matches, 'record')}")
     elif result.damages:
-        tell("not found, and damage may hide it")
+        print_note("not found, and damage may hide it")
     else:
-        tell("not found")
+        print_note("not found")

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from kafkalog.command_line.terminal import styled, tell, write_table
+from kafkalog.command_line.terminal import print_note, styled, write_table
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import Decorator, show_option
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import Decorator
 from kafkalog.words import counted, printable_lines
 
 
 def shown_rows_option(noun: str) -> Decorator:
     """Add --show, received as `show`, for the table that `write_findings` writes."""
-    return show_option(f"{noun} as text; JSON and CSV have all", default=100)
+    return shared.show_option(f"{noun} as text; JSON and CSV have all", default=100)
 
 
 def write_findings(
@@ -42,7 +43,7 @@ def write_verdict(verdict: str, table_format: str, *, has_findings: bool) -> Non
     if table_format == "text":
         click.echo(styled(printable_lines(verdict), fg="red" if has_findings else "green"))
     else:
-        tell(verdict)
+        print_note(verdict)
 
 
 def exit_code(*, has_findings: bool, fails: bool) -> ExitCode:

@@ -10,7 +10,7 @@ from typing import Any
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog, is_selected
-from kafkalog.words import first_names, names_that_are_there
+from kafkalog.words import first_names, name_suggestions
 
 
 def bytes_in(logs: Sequence[PartitionLog]) -> int:
@@ -99,9 +99,7 @@ def those_of(
 def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
     if missing:
         names = [str(value) for value in sorted(present - {None})]
-        held = names_that_are_there([str(value) for value in missing], names)
+        held = name_suggestions([str(value) for value in missing], names)
         raise OptionError(
-            option,
-            ",".join(map(str, sorted(missing))),
-            f"what the log directories hold: {held}",
+            option, ",".join(map(str, sorted(missing))), f"what the log directories hold: {held}"
         )

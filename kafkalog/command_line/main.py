@@ -18,12 +18,12 @@ import click
 
 from kafkalog import __version__
 from kafkalog.columns.jit import prefer_stored
-from kafkalog.command_line.terminal import tell, tell_error
+from kafkalog.command_line.terminal import print_error, print_note
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.views.options.contradictions import refuse_contradictions
-from kafkalog.words import names_that_are_there
+from kafkalog.words import name_suggestions
 
 # Each has a module in kafkalog.command_line.commands, with "_" for "-", and a function in it.
 COMMANDS = {
@@ -34,10 +34,13 @@ COMMANDS = {
     "check": "Check checksums, framing, offsets, records and indexes.",
     "report": "Write one HTML page with plots about a cluster (needs Java).",
     "find": "Find records by key or value, and show what was searched.",
+    "export": "Write the records of topics to tables of Parquet files, each exactly once.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
+    "optimize": "Write the small files of a table again as large ones.",
+    "vacuum": "Remove files in a table's directory that are not part of the table.",
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
@@ -86,7 +89,7 @@ class LazyCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = arguments[0]
         if not (name in COMMANDS or name.startswith("-") or context.resilient_parsing):
-            context.fail(f"No such command {name!r}: {names_that_are_there([name], COMMANDS)}")
+            context.fail(f"No such command {name!r}: {name_suggestions([name], COMMANDS)}")
         found = super().resolve_command(context, arguments)
         if found[1] is not None and not context.resilient_parsing:
             refuse_contradictions(found[1], found[2], context)
@@ -102,7 +105,7 @@ class LazyCommands(click.Group):
         with noted_unreadable() as noted:
             code = self._ended(context) or ExitCode.DONE
             for line in noted.lines():
-                tell(line)
+                print_note(line)
             context.exit(noted.exit_code(code))
 
     def _ended(self, context: click.Context) -> int:
@@ -110,7 +113,7 @@ class LazyCommands(click.Group):
             code: int = super().invoke(context)
             sys.stdout.flush()
         except OptionError as error:
-            code = tell_error(str(error), ExitCode.WRONG_ARGUMENTS)
+            code = print_error(self._named_as_given(str(error), context), ExitCode.WRONG_ARGUMENTS)
         except BrokenPipeError:
             code = output_closed()
         except StoppedError as stopped:
@@ -118,10 +121,16 @@ class LazyCommands(click.Group):
         except KeyboardInterrupt:
             code = INTERRUPTED
         except (KafkaLogError, OSError) as error:
-            code = tell_error(str(error), ExitCode.UNREADABLE_INPUT)
+            code = print_error(str(error), ExitCode.UNREADABLE_INPUT)
         except MemoryError:
-            code = tell_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
+            code = print_error(str(OutOfMemoryError()), ExitCode.UNREADABLE_INPUT)
         return code
+
+    def _named_as_given(self, message: str, context: click.Context) -> str:
+        from kafkalog.views.options.option_names import named_as_given
+
+        command = self.get_command(context, context.invoked_subcommand or "")
+        return message if command is None else named_as_given(message, command)
 
 
 @click.command(

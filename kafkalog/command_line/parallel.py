@@ -29,7 +29,7 @@ _BYTES_PER_PROCESS = 16 * 1024 * 1024
 
 
 def processes_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The option --processes, given to the command as `processes`."""
+    """Return the option --processes, given to the command as `processes`."""
     return click.option(
         "--processes",
         metavar="N",
@@ -55,7 +55,7 @@ def in_order(
     processes: int,
     on_done: Callable[[_Item], None] = lambda item: None,
 ) -> Generator[_Result, None, None]:
-    """What the function yields of each item, in the order of the items, as it comes.
+    """Yield what the function yields of each item, in the order of the items, as it comes.
 
     Processes are forks of this one: function and items need not be pickled, results are. An item
     is begun as soon as a process is free, and runs ahead of its turn by a few results only.
@@ -81,8 +81,46 @@ def _results(
             on_done(item)
 
 
+def all_results(
+    function: Callable[[_Item], _Result],
+    items: Sequence[_Item],
+    *,
+    processes: int,
+    on_wait: Callable[[], None],
+    on_failure: Callable[[list[_Result]], None],
+) -> list[_Result]:
+    """Return what the function returns for each item, in the order of the items.
+
+    `on_wait` is called a few times a second while processes work. If anything is raised,
+    `on_failure` first receives the results that there are; processes are ended by SIGTERM before.
+    Raises as `in_order` does.
+    """
+    results: list[_Result] = []
+    if _is_alone(items, processes):
+        try:
+            for item in items:
+                results.append(function(item))
+        except BaseException:
+            on_failure(results)
+            raise
+        return results
+
+    def work(item: _Item, _: Turn) -> Iterator[_Result]:
+        yield function(item)
+
+    pool = WorkerPool(work, items, min(processes, len(items)), on_wait=on_wait)
+    try:
+        for _ in items:
+            results.extend(pool.next_item())
+    except BaseException:
+        on_failure([*results, *pool.close()])
+        raise
+    pool.close()
+    return results
+
+
 def _is_alone(items: Sequence[_Item], processes: int) -> bool:
-    """Whether this process does it all; where it is connected with a store it has to."""
+    """Return whether this process does it all; where it is connected with a store it has to."""
     return processes == 1 or len(items) <= 1 or has_connections()
 
 
@@ -131,7 +169,7 @@ def _written(
     item: _Item,
     turn: Turn,
 ) -> Iterator[_Result]:
-    """The results of an item, its texts held until it is its turn or the room is full."""
+    """Yield the results of an item, its texts held until it is its turn or the room is full."""
     held, results = 0, deque[_Result]()
     made = iter(function(item))
     raised: Exception | None = None

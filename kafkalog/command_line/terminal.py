@@ -109,7 +109,7 @@ def _topic_text(topic: str) -> str:
 
 
 def is_coloured(stream: IO[Any]) -> bool:
-    """Whether to write colour: only to a terminal, and as https://no-color.org asks."""
+    """Return whether to write colour: only to a terminal, and as https://no-color.org asks."""
     is_dumb = os.environ.get("TERM") == "dumb"
     return stream.isatty() and not is_dumb and not os.environ.get("NO_COLOR")
 
@@ -122,26 +122,31 @@ def styled(text: str, stream: IO[Any] | None = None, **style: Any) -> str:
 def progress_bar(
     length: int, label: str = "", *, hidden: bool = False
 ) -> AbstractContextManager[Any]:
-    """Return a bar on stderr for `length` bytes, which `update(n)` moves.
+    """Return a bar on stderr for `length` bytes, which `update(n)` moves; `update(n, text)` also
+    shows a text beside the time that is left.
 
     The bar is not shown if stderr is not a terminal, or if `hidden`.
     """
     return click.progressbar(
-        length=length, label=label, file=sys.stderr, hidden=hidden or not sys.stderr.isatty()
+        length=length,
+        label=label,
+        file=sys.stderr,
+        hidden=hidden or not sys.stderr.isatty(),
+        item_show_func=lambda text: text,
     )
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Write a line or several to stdout."""
     click.echo(printable_lines(text))
 
 
-def tell(message: str) -> None:
+def print_note(message: str) -> None:
     """Write a line or several to stderr, where they do not mix with the output."""
     click.echo(printable_lines(message), err=True)
 
 
-def tell_error(message: str, code: ExitCode) -> ExitCode:
+def print_error(message: str, code: ExitCode) -> ExitCode:
     """Write an error as one line to stderr; return the exit code."""
     head = styled("error:", sys.stderr, fg="red", bold=True)
     click.echo(f"{head} {printable(message)}", err=True)

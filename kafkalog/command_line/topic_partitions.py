@@ -29,7 +29,7 @@ class PartitionPattern:
     end: int | None = None
 
     def matches(self, key: TopicPartition) -> bool:
-        """Whether a partition is meant."""
+        """Return whether a partition is meant."""
         topic, partition = key
         if partition < self.first or (self.end is not None and partition >= self.end):
             return False
@@ -37,8 +37,8 @@ class PartitionPattern:
 
 
 def chosen_by_patterns(option: str, text: str) -> Choice:
-    """A choice of the partitions that one of the patterns means. Raises OptionError for a text that
-    is none, in the name of the option."""
+    """Return a choice of the partitions that one of the patterns means. Raises OptionError for a
+    text that is none, in the name of the option."""
     patterns = [_partition_pattern(option, part) for part in text.split(",")]
     return lambda key: any(pattern.matches(key) for pattern in patterns)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkalog.command_line.cluster_metadata import cluster_metadata
-from kafkalog.command_line.terminal import tell
+from kafkalog.command_line.terminal import print_note
 from kafkalog.command_line.views import plain_rows, reduced_view, view_options
 from kafkalog.coordination.groups.transactional_ids import (
     OpenTransactionRule,
@@ -63,7 +63,7 @@ class TransactionRows:
     coordinators: dict[int, int] = field(default_factory=dict)
 
     def words(self) -> str:
-        """One line that sums them up."""
+        """Return one line that sums them up."""
         held_back = sum(row["offsets_held_back"] > 0 for row in self.stable_offsets)
         return transaction_words(Counter(row["outcome"] for row in self.transactions), held_back)
 
@@ -77,9 +77,9 @@ def transaction_rows(
     longest_ms: int,
     processes: int,
 ) -> TransactionRows:
-    """The transactions of these logs, judged by what coordinators' logs say, which are among the
-    `others` under the paths: if not all of their partitions are, none
-    is called hanging because no coordinator knows it."""
+    """Return the transactions of these logs, judged by what coordinators' logs say, which are among
+    the `others` under the paths: if not all of their partitions are, none is called hanging because
+    no coordinator knows it."""
     states_logs = [log for log in others if log.topic == TRANSACTION_STATE]
 
     def rows(
@@ -114,10 +114,10 @@ def transaction_rows(
 
 def _tell_absent(absent: Mapping[str | None, Sequence[int]]) -> None:
     if None in absent and len(absent) > 1:
-        tell(f"not all log directories name their cluster, in meta.properties: {_NOT_KNOWN}")
+        print_note(f"not all log directories name their cluster, in meta.properties: {_NOT_KNOWN}")
     elif absent:
         found = [f"{TRANSACTION_STATE}-{each}" for numbers in absent.values() for each in numbers]
-        tell(f"not there: {first_names(found, _MOST_ABSENT)}: {_NOT_KNOWN}")
+        print_note(f"missing: {first_names(found, _MOST_ABSENT)}: {_NOT_KNOWN}")
 
 
 def _transactional_ids(

@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Generic, TypeVar
@@ -17,6 +18,8 @@ _Result = TypeVar("_Result")
 
 # The most results kept of an item before its turn; then its process waits.
 _MOST_WAITING = 32
+# How long to wait before `on_wait` is called.
+_WAIT_SECONDS = 0.25
 # The most items per process that are begun ahead of the one whose turn it is.
 _MOST_AHEAD = 2
 # A result, or an error, or that nothing more comes of the item.
@@ -54,7 +57,8 @@ Work = Callable[[_Item, Turn], Iterable[_Result]]
 
 class WorkerPool(Generic[_Item, _Result]):
     """Forks of this process, which run `work`. With `gives_turns` each gets one message per item
-    when its turn comes, and `work` has to wait for that."""
+    when its turn comes, and `work` has to wait for that. `on_wait` is called a few times a second
+    while there is no result."""
 
     def __init__(
         self,
@@ -63,9 +67,11 @@ class WorkerPool(Generic[_Item, _Result]):
         processes: int,
         *,
         gives_turns: bool = False,
+        on_wait: Callable[[], None] = lambda: None,
     ) -> None:
         self._items = len(items)
         self._gives_turns = gives_turns
+        self._on_wait = on_wait
         self._given = 0  # items that a process has begun
         self._turn = 0
         self._waiting: dict[int, deque[_Message[_Result]]] = {}
@@ -82,7 +88,8 @@ class WorkerPool(Generic[_Item, _Result]):
             self._idle.append(here)
 
     def next_item(self) -> Iterator[_Result]:
-        """The results of the next item. Raises what its process raised, and WorkerEndedError."""
+        """Yield the results of the next item. Raises what its process raised, and
+        WorkerEndedError."""
         number = self._turn
         self._give()
         for connection, item in self._working.items():
@@ -124,7 +131,8 @@ class WorkerPool(Generic[_Item, _Result]):
             for connection, item in self._working.items()
             if item == self._turn or len(self._waiting[item]) < _MOST_WAITING
         ]
-        ready = set(wait(open_for))
+        while not (ready := set(wait(open_for, _WAIT_SECONDS))):
+            self._on_wait()
         for connection in open_for:
             if connection in ready:
                 self._take(connection)
@@ -151,13 +159,27 @@ class WorkerPool(Generic[_Item, _Result]):
             "(--processes 1) need less memory"
         )
 
-    def close(self) -> None:
-        """End the processes, whatever they are doing."""
+    def close(self) -> list[_Result]:
+        """End the processes, whatever they are doing; return the results that are not taken
+        yet."""
         for process in self._processes.values():
             process.terminate()
+        messages = [message for waiting in self._waiting.values() for message in waiting]
         for connection, process in self._processes.items():
             process.join()
+            messages += _left_in(connection)
             connection.close()
+        return [result for result, _, _ in messages if result is not None]
+
+
+def _left_in(connection: Connection) -> list[_Message[_Result]]:
+    """Return what a process has sent before it was ended."""
+    messages: list[_Message[_Result]] = []
+    # Its last message can be cut short.
+    with suppress(EOFError, OSError):
+        while connection.poll():
+            messages.append(connection.recv())
+    return messages
 
 
 def _live(
@@ -179,6 +201,8 @@ def _live(
                 connection.send(message)
     except (EOFError, BrokenPipeError):
         return  # the first process has ended
+    except KeyboardInterrupt:
+        return  # the first process has ended this one, and the work has cleaned up
 
 
 def _messages(results: Iterable[_Result]) -> Iterator[_Message[_Result]]:

@@ -1,4 +1,4 @@
-"""What Kafka's structures look like: bytes in, values out, and back. The reference reader.
+"""What Kafka's structures look like: bytes in, values out, and back.
 
-Complete, plain and slow; written next to the rules it cites (docs/format.md). No I/O.
+Plain and slow; written next to the rules it cites (docs/format.md). No I/O.
 """

@@ -27,7 +27,7 @@ MAX_TIMESTAMP_POSITION = _batch.field("q")  # MaxTimestamp => Int64
 PRODUCER_ID_POSITION = _batch.field("q")  # ProducerId => Int64
 PRODUCER_EPOCH_POSITION = _batch.field("h")  # ProducerEpoch => Int16
 BASE_SEQUENCE_POSITION = _batch.field("i")  # BaseSequence => Int32
-RECORDS_COUNT_POSITION = _batch.field("i")  # Records => [Record], of which this is the count
+RECORDS_COUNT_POSITION = _batch.field("i")  # Records => [Record]: their count
 V2_HEADER = _batch.struct
 V2_HEADER_BYTES = V2_HEADER.size
 
@@ -190,6 +190,6 @@ def read_header(data: BytesLike, position: int) -> BatchHeader:
 
 
 def computed_crc(data: BytesLike, position: int, header: BatchHeader) -> int:
-    """The checksum of the batch's bytes as they are."""
+    """Return the checksum of the batch's bytes as they are."""
     view = memoryview(data)
     return header.checksum(view[position + header.checksum_start : position + header.size])

@@ -44,7 +44,7 @@ class Fault(IntEnum):
     LEADER_EPOCH = 16
     SEGMENT_HOLE = 17
     RESERVED_ATTRIBUTES = 18
-    # A sound batch of which damage elsewhere hides what became of its transaction.
+    # A sound batch; damage elsewhere hides what became of its transaction.
     TRANSACTION = 19
     # Nothing in the file: what checkpoints say that the log had.
     MISSING_END = 20

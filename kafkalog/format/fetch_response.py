@@ -36,23 +36,24 @@ class MultiMessageSetSend:
 
 
 def write_message_set_send(result: MessageSetSend) -> bytes:
-    """The bytes of one result."""
+    """Return the bytes of one result."""
     return _framed(result.error_code, result.messages)
 
 
 def write_multi_message_set_send(result: MultiMessageSetSend) -> bytes:
-    """The bytes of several results."""
+    """Return the bytes of several results."""
     return _framed(result.error_code, b"".join(map(write_message_set_send, result.sets)))
 
 
 def read_message_set_send(data: bytes, position: int = 0) -> tuple[MessageSetSend, int]:
-    """The result at `position` and its size. Raises CorruptDataError where it is not all there."""
+    """Return the result at `position` and its size. Raises CorruptDataError where it is not all
+    there."""
     error_code, content, size = _read_frame(data, position, len(data))
     return MessageSetSend(content, error_code), size
 
 
 def read_multi_message_set_send(data: bytes, position: int = 0) -> tuple[MultiMessageSetSend, int]:
-    """The results at `position` and their size.
+    """Return the results at `position` and their size.
 
     Raises CorruptDataError where they are not all there, or do not fill what was announced.
     """

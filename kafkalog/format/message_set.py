@@ -10,16 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
+from kafkalog.format import batch_header as layout
 from kafkalog.format.batch_header import (
-    COMPRESSION_BITS,
-    LEAST_LENGTH,
-    LEGACY_FIELDS_START,
-    LOG_APPEND_TIME,
-    LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    NO_TIMESTAMP_TYPE,
-    NO_VALUE,
     BatchHeader,
     computed_crc,
     read_header,
@@ -51,9 +43,11 @@ def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
 def read_key_and_value(
     data: bytes, position: int, header: BatchHeader
 ) -> tuple[bytes | None, bytes | None]:
-    """The two fields of the message at `position`; in a wrapper the value is the payload."""
+    """Return the two fields of the message at `position`; in a wrapper the value is the payload."""
     end = position + header.size
-    key, cursor = _read_field(data, position + LEGACY_FIELDS_START[header.magic], end, position)
+    key, cursor = _read_field(
+        data, position + layout.LEGACY_FIELDS_START[header.magic], end, position
+    )
     value, cursor = _read_field(data, cursor, end, position)
     if cursor != end:
         detail = f"{end - cursor} bytes of the message belong to nothing"
@@ -75,7 +69,7 @@ def _read_field(data: bytes, cursor: int, end: int, position: int) -> tuple[byte
 
 
 def read_plain_message(data: bytes, position: int, header: BatchHeader) -> list[Record]:
-    """The one record of an uncompressed message."""
+    """Return the one record of an uncompressed message."""
     key, value = read_key_and_value(data, position, header)
     return [Record(header.base_offset, header.max_timestamp_ms, header.timestamp_type, key, value)]
 
@@ -83,7 +77,7 @@ def read_plain_message(data: bytes, position: int, header: BatchHeader) -> list[
 def read_inner_messages(
     payload: bytes, wrapper: BatchHeader, expected_offset: int, *, check_crcs: bool
 ) -> list[Record]:
-    """The records inside a wrapper whose decompressed value is `payload`.
+    """Return the records inside a wrapper whose decompressed value is `payload`.
 
     `expected_offset` is the least that the first of them can have: the end of the batch before.
     """
@@ -108,14 +102,14 @@ def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
     messages: list[_Inner] = []
     position = 0
     # An incomplete message at the end is dropped, as Java's reader does.
-    while len(payload) - position >= LOG_OVERHEAD:
+    while len(payload) - position >= layout.LOG_OVERHEAD:
         length = read_length(payload, position)
-        if length < LEAST_LENGTH[0]:
+        if length < layout.LEAST_LENGTH[0]:
             raise _corrupt(Fault.RECORDS, f"an inner message of length {length}", position)
-        if length > len(payload) - position - LOG_OVERHEAD:
+        if length > len(payload) - position - layout.LOG_OVERHEAD:
             break
-        magic = payload[position + MAGIC_POSITION]
-        if magic > 1 or length < LEAST_LENGTH[magic]:
+        magic = payload[position + layout.MAGIC_POSITION]
+        if magic > 1 or length < layout.LEAST_LENGTH[magic]:
             detail = f"an inner message of magic {magic} and length {length}"
             raise _corrupt(Fault.RECORDS, detail, position)
         header = read_header(payload, position)
@@ -130,8 +124,8 @@ def _split_inner(payload: bytes, *, check_crcs: bool) -> list[_Inner]:
 
 
 def _base_of_inner_offsets(last_inner: int, wrapper: BatchHeader) -> int:
-    """What to add to an inner offset. Format 1 counts from 0 inside a wrapper that has the last
-    offset; wrappers of offset 0 come from old clients and count absolutely."""
+    """Return what to add to an inner offset. Format 1 counts from 0 inside a wrapper that has the
+    last offset; wrappers of offset 0 come from old clients and count absolutely."""
     if wrapper.magic == 0 or wrapper.base_offset == 0:
         return 0
     if wrapper.base_offset < last_inner:
@@ -143,9 +137,9 @@ def _base_of_inner_offsets(last_inner: int, wrapper: BatchHeader) -> int:
 def _inner_record(message: _Inner, base: int, wrapper: BatchHeader) -> Record:
     header = message.header
     if header.magic == 0:
-        timestamp, timestamp_type = NO_VALUE, NO_TIMESTAMP_TYPE
-    elif wrapper.timestamp_type == LOG_APPEND_TIME:
-        timestamp, timestamp_type = wrapper.max_timestamp_ms, LOG_APPEND_TIME
+        timestamp, timestamp_type = layout.NO_VALUE, layout.NO_TIMESTAMP_TYPE
+    elif wrapper.timestamp_type == layout.LOG_APPEND_TIME:
+        timestamp, timestamp_type = wrapper.max_timestamp_ms, layout.LOG_APPEND_TIME
     else:
         timestamp, timestamp_type = header.max_timestamp_ms, wrapper.timestamp_type
     offset = wrapped_int64(base + header.base_offset)
@@ -158,10 +152,10 @@ def write_old_message(
     key: bytes | None,
     value: bytes | None,
     *,
-    timestamp_ms: int = NO_VALUE,
+    timestamp_ms: int = layout.NO_VALUE,
     attributes: int = 0,
 ) -> bytes:
-    """One message of format 0 or 1 with its offset, length and checksum."""
+    """Return one message of format 0 or 1 with its offset, length and checksum."""
     fields = _TIMESTAMP.pack(timestamp_ms) if magic == 1 else b""
     body = bytes((magic, attributes)) + fields + _write_field(key) + _write_field(value)
     checked = _CRC.pack(crc32(body)) + body
@@ -175,12 +169,13 @@ def _write_field(field: bytes | None) -> bytes:
 def write_message_set(
     records: Sequence[Record], magic: int, compression: CompressionType = CompressionType.NONE
 ) -> bytes:
-    """The records as messages of format 0 or 1; compressed, as one wrapper with the last offset.
+    """Return the records as messages of format 0 or 1; compressed, as one wrapper with the last
+    offset.
 
     A LogAppendTime wrapper has the records' timestamp and its inner messages keep theirs.
     """
-    log_append_time = magic == 1 and records[0].timestamp_type == LOG_APPEND_TIME
-    attributes = LOG_APPEND_TIME_BIT if log_append_time else 0
+    log_append_time = magic == 1 and records[0].timestamp_type == layout.LOG_APPEND_TIME
+    attributes = layout.LOG_APPEND_TIME_BIT if log_append_time else 0
     if compression is CompressionType.NONE:
         return b"".join(_write_plain(record, magic, attributes, 0) for record in records)
     base = records[0].offset if magic == 1 else 0
@@ -191,7 +186,7 @@ def write_message_set(
         None,
         compress(compression, magic, inner),
         timestamp_ms=max(record.timestamp_ms for record in records),
-        attributes=attributes | compression & COMPRESSION_BITS,
+        attributes=attributes | compression & layout.COMPRESSION_BITS,
     )
 
 

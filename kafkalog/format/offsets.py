@@ -21,7 +21,7 @@ class Bounds:
     limit: int
 
     def hold(self, header: BatchHeader) -> bool:
-        """Whether all offsets of a batch lie within."""
+        """Return whether all offsets of a batch lie within."""
         return self.expected <= header.base_offset <= header.last_offset < self.limit
 
 

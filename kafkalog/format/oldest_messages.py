@@ -65,7 +65,7 @@ class OldestEntry:
 
 
 def framing(data: bytes, position: int) -> EntryFraming:
-    """What the bytes at `position` are by their length and magic."""
+    """Return what the bytes at `position` are by their length and magic."""
     left = len(data) - position
     if left >= LENGTH_BYTES:
         (length,) = _LENGTH.unpack_from(data, position)
@@ -81,7 +81,7 @@ def framing(data: bytes, position: int) -> EntryFraming:
 
 
 def read_entry(data: bytes, position: int) -> OldestEntry:
-    """The whole entry at `position`."""
+    """Return the whole entry at `position`."""
     (length,) = _LENGTH.unpack_from(data, position)
     start = position + LENGTH_BYTES
     magic = data[start]
@@ -96,7 +96,8 @@ def read_entry(data: bytes, position: int) -> OldestEntry:
 
 
 def read_entries(data: bytes, *, max_message_bytes: int = MAX_BATCH_BYTES) -> Iterator[OldestEntry]:
-    """The entries one after another, their checksums right; a part of one at the end is left out.
+    """Yield the entries one after another, their checksums right; a part of one at the end is left
+    out.
 
     Raises CorruptDataError at the first that is not sound.
     """
@@ -119,7 +120,7 @@ def read_entries(data: bytes, *, max_message_bytes: int = MAX_BATCH_BYTES) -> It
 def entry_records(
     entry: OldestEntry, offset: int, *, max_message_bytes: int = MAX_BATCH_BYTES
 ) -> list[Record]:
-    """The records of a sound entry whose offset is known.
+    """Return the records of a sound entry whose offset is known.
 
     Those inside a compressed one all have its offset: that is where a consumer can begin to read.
     Raises CorruptDataError whose position is the entry's.

@@ -9,26 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import (
-    CONTROL_BIT,
-    CRC_POSITION,
-    DELETE_HORIZON_BIT,
-    LOG_APPEND_TIME,
-    LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    NO_VALUE,
-    TRANSACTIONAL_BIT,
-    V2_CHECKSUM_START,
-    V2_HEADER,
-    V2_HEADER_BYTES,
-    read_header,
-)
+from kafkalog.format import batch_header as layout
+from kafkalog.format.batch_header import BatchHeader, read_header, read_length
 from kafkalog.format.faults import Fault
-from kafkalog.format.message_set import (
-    read_inner_messages,
-    read_key_and_value,
-    read_plain_message,
-)
+from kafkalog.format.message_set import read_inner_messages, read_key_and_value, read_plain_message
 from kafkalog.format.records import Record, read_records, write_records
 from kafkalog.wire.checksums import crc32c
 from kafkalog.wire.compression import (
@@ -39,11 +23,27 @@ from kafkalog.wire.compression import (
     decompress_into,
 )
 
-# The most bytes that one batch may have, stored or decompressed. Brokers allow 1 MiB unless told
-# otherwise; the limit keeps a hostile batch from taking all memory.
+# The most bytes that one batch may have, stored or decompressed. Brokers allow 1 MiB by
+# default; the limit keeps a hostile batch from taking all memory.
 MAX_BATCH_BYTES = 128 * 1024 * 1024
 _FIRST_GUESS = 1024 * 1024
 _LATEST_COMPRESSION = (CompressionType.LZ4, CompressionType.LZ4, CompressionType.ZSTD)
+
+
+def framing_fault(data: bytes, position: int) -> tuple[Fault, BatchHeader | None]:
+    """Return what keeps the bytes at `position` from being a whole batch, or its header."""
+    left = len(data) - position
+    if left < layout.FIRST_BYTES:
+        return Fault.TRUNCATED, None
+    magic = data[position + layout.MAGIC_POSITION]
+    if magic not in layout.MAGICS:
+        return Fault.MAGIC, None
+    length = read_length(data, position)
+    if length < layout.LEAST_LENGTH[magic]:
+        return Fault.LENGTH, None
+    if length > left - layout.LOG_OVERHEAD:
+        return Fault.TRUNCATED, None
+    return Fault.NONE, read_header(data, position)
 
 
 def read_batch(
@@ -54,7 +54,7 @@ def read_batch(
     check_crcs: bool = True,
     max_batch_bytes: int = MAX_BATCH_BYTES,
 ) -> list[Record]:
-    """The records of the sound batch at `position`, in offset order.
+    """Return the records of the sound batch at `position`, in offset order.
 
     `check_crcs` concerns the messages inside a compressed message of format 0 or 1; whether the
     batch's own checksum is right is the caller's question. Raises CorruptDataError whose position
@@ -77,11 +77,12 @@ def read_batch(
 def decompressed_payload(
     data: bytes, position: int, *, max_batch_bytes: int = MAX_BATCH_BYTES
 ) -> bytes:
-    """The records' bytes of a batch v2, or the inner message set of a wrapper, decompressed."""
+    """Return the records' bytes of a batch v2, or the inner message set of a wrapper,
+    decompressed."""
     header = read_header(data, position)
     end = position + header.size
     if header.magic == 2:
-        stored: bytes | None = data[position + V2_HEADER_BYTES : end]
+        stored: bytes | None = data[position + layout.V2_HEADER_BYTES : end]
     else:
         _, stored = read_key_and_value(data, position, header)
     if header.magic == 2 and header.records_count < 0:
@@ -126,9 +127,9 @@ class BatchFields:
     """What a batch v2 says beyond its records. None lets the writer derive the value."""
 
     leader_epoch: int = 0
-    producer_id: int = NO_VALUE
-    producer_epoch: int = NO_VALUE
-    base_sequence: int = NO_VALUE
+    producer_id: int = layout.NO_VALUE
+    producer_epoch: int = layout.NO_VALUE
+    base_sequence: int = layout.NO_VALUE
     is_transactional: bool = False
     is_control: bool = False
     delete_horizon_ms: int | None = None
@@ -140,21 +141,21 @@ class BatchFields:
 
 
 def write_batch(records: Sequence[Record], fields: BatchFields = BatchFields()) -> bytes:
-    """A record batch v2. Without records, `fields` must give base and last offset."""
+    """Return a record batch v2. Without records, `fields` must give base and last offset."""
     base_offset = records[0].offset if fields.base_offset is None else fields.base_offset
     last_offset = records[-1].offset if fields.last_offset is None else fields.last_offset
-    base_timestamp = records[0].timestamp_ms if records else NO_VALUE
+    base_timestamp = records[0].timestamp_ms if records else layout.NO_VALUE
     if fields.delete_horizon_ms is not None:
         base_timestamp = fields.delete_horizon_ms
     max_timestamp = fields.max_timestamp_ms
     if max_timestamp is None:
-        max_timestamp = max((record.timestamp_ms for record in records), default=NO_VALUE)
+        max_timestamp = max((record.timestamp_ms for record in records), default=layout.NO_VALUE)
     payload = write_records(records, base_offset, base_timestamp)
     compression = fields.compression if records else CompressionType.NONE
     payload = compress(compression, 2, payload)
-    header = V2_HEADER.pack(
+    header = layout.V2_HEADER.pack(
         base_offset,
-        V2_HEADER_BYTES - LOG_OVERHEAD + len(payload),
+        layout.V2_HEADER_BYTES - layout.LOG_OVERHEAD + len(payload),
         fields.leader_epoch,
         2,
         0,
@@ -172,18 +173,18 @@ def write_batch(records: Sequence[Record], fields: BatchFields = BatchFields()) 
 
 def _attributes(fields: BatchFields, compression: CompressionType) -> int:
     attributes = int(compression)
-    if fields.timestamp_type == LOG_APPEND_TIME:
-        attributes |= LOG_APPEND_TIME_BIT
+    if fields.timestamp_type == layout.LOG_APPEND_TIME:
+        attributes |= layout.LOG_APPEND_TIME_BIT
     if fields.is_transactional:
-        attributes |= TRANSACTIONAL_BIT
+        attributes |= layout.TRANSACTIONAL_BIT
     if fields.is_control:
-        attributes |= CONTROL_BIT
+        attributes |= layout.CONTROL_BIT
     if fields.delete_horizon_ms is not None:
-        attributes |= DELETE_HORIZON_BIT
+        attributes |= layout.DELETE_HORIZON_BIT
     return attributes
 
 
 def with_checksum(batch: bytes) -> bytes:
-    """A batch v2 with its checksum set right."""
-    crc = crc32c(batch[V2_CHECKSUM_START:])
-    return batch[:CRC_POSITION] + crc.to_bytes(4, "big") + batch[V2_CHECKSUM_START:]
+    """Return a batch v2 with its checksum set right."""
+    crc = crc32c(batch[layout.V2_CHECKSUM_START :])
+    return batch[: layout.CRC_POSITION] + crc.to_bytes(4, "big") + batch[layout.V2_CHECKSUM_START :]

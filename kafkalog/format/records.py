@@ -53,7 +53,7 @@ class _TooManyHeadersError(Exception):
 
 
 def read_records(payload: bytes, header: BatchHeader) -> list[Record]:
-    """The records of a decompressed payload. Positions in errors count from its start."""
+    """Return the records of a decompressed payload. Positions in errors count from its start."""
     records: list[Record] = []
     position = 0
     last_delta = -1
@@ -89,9 +89,9 @@ class ConsumedRecords(NamedTuple):
 
 
 def consumed_records(payload: bytes, header: BatchHeader) -> ConsumedRecords:
-    """What a consumer gets of a payload's records. Unlike here, consumers take offsets as they
-    come, and each record before the next is looked at. Raises CorruptDataError for a record with
-    more headers than are read."""
+    """Return what a consumer gets of a payload's records. Unlike here, consumers take offsets as
+    they come, and each record before the next is looked at. Raises CorruptDataError for a record
+    with more headers than are read."""
     next_offset, position = header.base_offset, 0
     for index in range(header.records_count):
         try:
@@ -113,7 +113,7 @@ def _corrupt(fault: Fault, detail: str, position: int) -> CorruptDataError:
 
 
 def _read_record(payload: bytes, position: int, header: BatchHeader) -> tuple[Record, int, int]:
-    """A record, its offset delta, and its size with the length in front of it."""
+    """Return a record, its offset delta, and its size with the length in front of it."""
     body_size, length_size = read_varint(payload, position, len(payload))
     cursor = position + length_size
     end = cursor + body_size
@@ -177,7 +177,7 @@ def _read_headers(payload: bytes, position: int, end: int) -> tuple[tuple[Record
 
 
 def write_records(records: Sequence[Record], base_offset: int, base_timestamp_ms: int) -> bytes:
-    """The records' bytes, uncompressed, with deltas from the given bases."""
+    """Return the records' bytes, uncompressed, with deltas from the given bases."""
     return b"".join(_write_record(record, base_offset, base_timestamp_ms) for record in records)
 
 

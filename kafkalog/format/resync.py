@@ -11,34 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkalog.format.batch_header import (
-    FIELD_LENGTH_BYTES,
-    FIRST_BYTES,
-    LEAST_LENGTH,
-    LEGACY_FIELDS_START,
-    LENGTH_POSITION,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    MAGICS,
-    V2_HEADER_BYTES,
-    BatchHeader,
-    read_base_offset,
-    read_header,
-    read_length,
-)
+from kafkalog.format import batch_header as layout
+from kafkalog.format.batch_header import BatchHeader, read_base_offset, read_header, read_length
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET, Bounds
 from kafkalog.format.segment_bytes import SegmentBytes
-from kafkalog.format.torn_batch import (
-    LEAST_RECORD_BYTES,
-    TornBatch,
-    value_ranges,
-)
+from kafkalog.format.torn_batch import LEAST_RECORD_BYTES, TornBatch, value_ranges
 from kafkalog.wire.checksums import RangeChecksum
 from kafkalog.wire.varints import VARINT_BYTES, VarintError, read_varint
 
 # Shorter runs of zeros also stand in sound headers; a run this long is a block never written.
-LEAST_ZERO_RUN = V2_HEADER_BYTES
+LEAST_ZERO_RUN = layout.V2_HEADER_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +53,8 @@ class Finder:
         self._last_search: tuple[int, int | None] | None = None
 
     def damaged_stretch(self, position: int, fault: Fault, bounds: Bounds) -> list[Damage]:
-        """What begins at `position`, where framing met `fault`, up to where to go on reading."""
+        """Return what begins at `position`, where framing met `fault`, up to where to go on
+        reading."""
         end = self._frame_end(position)
         if end is not None and self._source.unreadable.overlap(position, end):
             return self._unreadable_frame(position, end, bounds)
@@ -96,8 +80,8 @@ class Finder:
         return Damage(position, end, fault, header, self.computed_crc(position, header))
 
     def _unreadable_frame(self, position: int, end: int, bounds: Bounds) -> list[Damage]:
-        """A batch that ends at `end` by its length and cannot be read as a whole. What can be read
-        of it is believed, its length among it: no checksum says anything of it."""
+        """Return a batch that ends at `end` by its length and cannot be read as a whole. What can
+        be read of it is believed, its length among it: no checksum says anything of it."""
         header = None if self._hides_header(position) else self._header(position)
         if not (self._leads_on(end, bounds) or self._hides_header(end)):
             found = self._search(position + 1, bounds, self._torn_batch(position, bounds))
@@ -107,17 +91,18 @@ class Finder:
         return [Damage(position, end, Fault.UNREADABLE, header)]
 
     def _hides_header(self, position: int) -> bool:
-        """Whether some of the header of a batch at `position` cannot be read."""
+        """Return whether some of the header of a batch at `position` cannot be read."""
         unreadable = self._source.unreadable
         if not unreadable:
             return False
-        first = self._source.read(position, V2_HEADER_BYTES)
-        size = LOG_OVERHEAD + read_length(first)
-        header_bytes = max(min(size, V2_HEADER_BYTES), FIRST_BYTES)
+        first = self._source.read(position, layout.V2_HEADER_BYTES)
+        size = layout.LOG_OVERHEAD + read_length(first)
+        header_bytes = max(min(size, layout.V2_HEADER_BYTES), layout.FIRST_BYTES)
         return unreadable.overlap(position, position + header_bytes)
 
     def _unframed(self, position: int, found: int | None, bounds: Bounds) -> list[Damage]:
-        """What lies between `position` and the batch that was found after it, None for none."""
+        """Return what lies between `position` and the batch that was found after it, None for
+        none."""
         end = self._source.size if found is None else found
         if self._source.unreadable.overlap(position, end):
             return self._unreadable_stretch(position, end)
@@ -136,67 +121,67 @@ class Finder:
         return [Damage(position, end, Fault.LENGTH)]
 
     def _unreadable_stretch(self, position: int, end: int) -> list[Damage]:
-        """One damage, and another where nothing but zeros follows what cannot be read."""
+        """Return one damage, and another where nothing but zeros follows what cannot be read."""
         last = self._source.unreadable.within(position, end)[-1]
         zeros = self._source.zero_run(last.end, end)
         if zeros < LEAST_ZERO_RUN or last.end + zeros < end:
             return [Damage(position, end, Fault.UNREADABLE)]
-        return [
-            Damage(position, last.end, Fault.UNREADABLE),
-            Damage(last.end, end, Fault.ZEROS),
-        ]
+        return [Damage(position, last.end, Fault.UNREADABLE), Damage(last.end, end, Fault.ZEROS)]
 
     def _frame_end(self, position: int) -> int | None:
-        """Where the batch at `position` ends by its own length, if that is possible at all."""
-        if self._source.size - position < FIRST_BYTES:
+        """Return where the batch at `position` ends by its own length, if that is possible at
+        all."""
+        if self._source.size - position < layout.FIRST_BYTES:
             return None
         length = self._length(position)
-        if self._source.unreadable.overlap(position, position + FIRST_BYTES):
+        if self._source.unreadable.overlap(position, position + layout.FIRST_BYTES):
             return None
-        end = position + LOG_OVERHEAD + length
-        return end if length >= LEAST_LENGTH[0] and end <= self._source.size else None
+        end = position + layout.LOG_OVERHEAD + length
+        return end if length >= layout.LEAST_LENGTH[0] and end <= self._source.size else None
 
     def _length(self, position: int) -> int:
-        return read_length(self._source.read(position, LOG_OVERHEAD))
+        return read_length(self._source.read(position, layout.LOG_OVERHEAD))
 
     def _is_cut_short(self, position: int) -> bool:
         left = self._source.size - position
-        if left < LOG_OVERHEAD:
+        if left < layout.LOG_OVERHEAD:
             return True
         length = self._length(position)
-        least = LEAST_LENGTH[0]
-        if left >= FIRST_BYTES:
-            least = LEAST_LENGTH[self._source.read(position + MAGIC_POSITION, 1)[0]]
-        return length >= least and length > left - LOG_OVERHEAD
+        least = layout.LEAST_LENGTH[0]
+        if left >= layout.FIRST_BYTES:
+            least = layout.LEAST_LENGTH[self._source.read(position + layout.MAGIC_POSITION, 1)[0]]
+        return length >= least and length > left - layout.LOG_OVERHEAD
 
     def _looks_like_header(self, position: int, bounds: Bounds) -> bool:
-        """Whether the bytes that are there could head a batch, its length and checksum apart."""
-        first = self._source.read(position, V2_HEADER_BYTES)
-        has_offset = len(first) >= LENGTH_POSITION
+        """Return whether the bytes that are there could head a batch, its length and checksum
+        apart."""
+        first = self._source.read(position, layout.V2_HEADER_BYTES)
+        has_offset = len(first) >= layout.LENGTH_POSITION
         if has_offset and not bounds.expected <= read_base_offset(first) < bounds.limit:
             return False
-        if len(first) < FIRST_BYTES:
+        if len(first) < layout.FIRST_BYTES:
             return True
-        if first[MAGIC_POSITION] not in MAGICS:
+        if first[layout.MAGIC_POSITION] not in layout.MAGICS:
             return False
-        if first[MAGIC_POSITION] < 2 or len(first) < V2_HEADER_BYTES:
+        if first[layout.MAGIC_POSITION] < 2 or len(first) < layout.V2_HEADER_BYTES:
             return True
         return _is_consistent(read_header(first, 0), bounds)
 
     def _header(self, position: int) -> BatchHeader:
-        return read_header(self._source.read(position, V2_HEADER_BYTES), 0)
+        return read_header(self._source.read(position, layout.V2_HEADER_BYTES), 0)
 
     def computed_crc(self, position: int, header: BatchHeader) -> int:
-        """The checksum of a batch's bytes, however many, never more than a chunk in memory."""
+        """Return the checksum of a batch's bytes, however many, never more than a chunk in
+        memory."""
         checksum = self._checksums[header.magic == 2]
         return checksum.of(position + header.checksum_start, position + header.size)
 
     def _plausible(self, position: int, bounds: Bounds) -> BatchHeader | None:
-        """The header of a whole batch that only its checksum could still refute."""
+        """Return the header of a whole batch that only its checksum could still refute."""
         if self._frame_end(position) is None:
             return None
-        magic = self._source.read(position + MAGIC_POSITION, 1)[0]
-        if magic not in MAGICS or self._length(position) < LEAST_LENGTH[magic]:
+        magic = self._source.read(position + layout.MAGIC_POSITION, 1)[0]
+        if magic not in layout.MAGICS or self._length(position) < layout.LEAST_LENGTH[magic]:
             return None
         header = self._header(position)
         if not _is_consistent(header, bounds) or self._hides_header(position):
@@ -205,10 +190,11 @@ class Finder:
         return header if fits(position, header) else None
 
     def _begins_with_record(self, position: int, header: BatchHeader) -> bool:
-        """Whether a batch v2 that is not compressed begins with a length that a record can have."""
+        """Return whether a batch v2 that is not compressed begins with a length that a record can
+        have."""
         if header.compression_id or not header.records_count:
             return True
-        start = position + V2_HEADER_BYTES
+        start = position + layout.V2_HEADER_BYTES
         first = bytes(self._source.read(start, VARINT_BYTES))
         if self._source.unreadable.overlap(start, start + len(first)):
             return True
@@ -216,14 +202,14 @@ class Finder:
             length, used = read_varint(first, 0, len(first))
         except VarintError:
             return False
-        return LEAST_RECORD_BYTES <= length <= header.size - V2_HEADER_BYTES - used
+        return LEAST_RECORD_BYTES <= length <= header.size - layout.V2_HEADER_BYTES - used
 
     def _is_filled(self, position: int, header: BatchHeader) -> bool:
-        """Whether key and value of an old message fill it to the last byte."""
-        cursor = position + LEGACY_FIELDS_START[header.magic]
+        """Return whether key and value of an old message fill it to the last byte."""
+        cursor = position + layout.LEGACY_FIELDS_START[header.magic]
         for _ in ("key", "value"):
-            fields_start = cursor + FIELD_LENGTH_BYTES
-            field = self._source.read(cursor, FIELD_LENGTH_BYTES)
+            fields_start = cursor + layout.FIELD_LENGTH_BYTES
+            field = self._source.read(cursor, layout.FIELD_LENGTH_BYTES)
             if self._source.unreadable.overlap(cursor, fields_start):
                 return True
             cursor = fields_start + max(int.from_bytes(field, "big", signed=True), 0)
@@ -232,7 +218,8 @@ class Finder:
         return cursor == position + header.size
 
     def sound(self, position: int, bounds: Bounds) -> BatchHeader | None:
-        """The header of the sound batch at a position whose offsets fit, None if there is none."""
+        """Return the header of the sound batch at a position whose offsets fit, None if there is
+        none."""
         header = self._plausible(position, bounds)
         if header is None or self.computed_crc(position, header) != header.crc:
             return None
@@ -244,15 +231,16 @@ class Finder:
         return position == self._source.size or self._plausible(position, bounds) is not None
 
     def _torn_batch(self, position: int, bounds: Bounds) -> TornBatch | None:
-        """The batch whose end is missing, if what begins at `position` looks like one."""
-        has_header = self._source.size - position >= V2_HEADER_BYTES
+        """Return the batch whose end is missing, if what begins at `position` looks like one."""
+        has_header = self._source.size - position >= layout.V2_HEADER_BYTES
         if not has_header or not self._looks_like_header(position, bounds):
             return None
         header = self._header(position)
         return TornBatch(header, value_ranges(self._source.read, position, header))
 
     def _search(self, start: int, bounds: Bounds, torn: TornBatch | None) -> int | None:
-        """The first sound batch from `start` on that fits the bounds and is not in a payload.
+        """Return the first sound batch from `start` on that fits the bounds and is not in a
+        payload.
 
         `torn` is a batch that begins just before `start` and whose end is missing: one that follows
         on it is the log's next, one in its values is none of the log's.
@@ -282,7 +270,7 @@ class Finder:
         return found
 
     def _first_fitting(self, position: int, bounds: Bounds) -> tuple[int | None, int]:
-        """The first batch within the bounds of the sound ones that follow each other from
+        """Return the first batch within the bounds of the sound ones that follow each other from
         `position`, or None; and where they end."""
         while (header := self.sound(position, _ANY_OFFSETS)) is not None:
             if bounds.hold(header):
@@ -291,7 +279,8 @@ class Finder:
         return None, position
 
     def _going_on(self, position: int, bounds: Bounds) -> tuple[int | None, int]:
-        """The position, or None if the sound batches from there on lead nowhere, and their end.
+        """Return the position, or None if the sound batches from there on lead nowhere, and their
+        end.
 
         Where the bytes before are unreadable, nothing else says that they are not in a value.
         """
@@ -305,21 +294,21 @@ class Finder:
         return None, end
 
     def _goes_on(self, position: int, bounds: Bounds) -> bool:
-        """Whether a batch begins at `position` that is not sound: unreadable, or at the end of the
-        file not whole, or damaged and leading on."""
+        """Return whether a batch begins at `position` that is not sound: unreadable, or at the end
+        of the file not whole, or damaged and leading on."""
         if self._hides_header(position):
             return True
         header = self._plausible(position, bounds)
         if header is None:
-            has_header = self._source.size - position >= V2_HEADER_BYTES
+            has_header = self._source.size - position >= layout.V2_HEADER_BYTES
             is_headed = has_header and self._looks_like_header(position, bounds)
             return is_headed and self._is_cut_short(position)
         end = position + header.size
         return self._source.unreadable.overlap(position, end) or self._leads_on(end, bounds)
 
     def _value_end(self, position: int, start: int) -> int | None:
-        """Where the value ends that begins at `position`, if the bytes just before say that the
-        sound batches there are one.
+        """Return where the value ends that begins at `position`, if the bytes just before say that
+        the sound batches there are one.
 
         In a message of format 0 or 1 the length stands in four bytes, and the message ends with
         its value. In a record of format 2 at least its header count follows, so that neither a
@@ -327,7 +316,7 @@ class Finder:
         """
         first = max(position - VARINT_BYTES, start)
         before = bytes(self._source.read(first, position - first))
-        length = before[-FIELD_LENGTH_BYTES:].rjust(FIELD_LENGTH_BYTES, b"\xff")
+        length = before[-layout.FIELD_LENGTH_BYTES :].rjust(layout.FIELD_LENGTH_BYTES, b"\xff")
         message_end = position + int.from_bytes(length, "big")
         end = position
         while (header := self.sound(end, _ANY_OFFSETS)) is not None:
@@ -338,15 +327,15 @@ class Finder:
         return end if is_value else None
 
     def _chain_end(self, position: int, bounds: Bounds, stop: int) -> int:
-        """Where the sound batches that follow each other from `position` end."""
+        """Return where the sound batches that follow each other from `position` end."""
         while position < stop and (header := self.sound(position, bounds)) is not None:
             position += header.size
             bounds = Bounds(header.last_offset + 1, bounds.limit)
         return position
 
     def _hidden_batch(self, position: int, end: int, bounds: Bounds) -> int | None:
-        """A sound batch inside the frame [position, end) whose followers lead exactly to its end:
-        then it is the frame's length that is wrong."""
+        """Return a sound batch inside the frame [position, end) whose followers lead exactly to its
+        end: then it is the frame's length that is wrong."""
         header = self._plausible(position, bounds)
         expected = bounds.expected if header is None else header.last_offset + 1
         next_header = self._plausible(end, bounds) if end < self._source.size else None
@@ -364,7 +353,7 @@ class Finder:
 
 
 def _varints_at_end(data: bytes) -> Iterator[int]:
-    """What a varint could say that ends where the bytes do, for each width."""
+    """Yield what a varint could say that ends where the bytes do, for each width."""
     for width in range(1, len(data) + 1):
         try:
             value, used = read_varint(data, len(data) - width, len(data))
@@ -375,7 +364,7 @@ def _varints_at_end(data: bytes) -> Iterator[int]:
 
 
 def _is_consistent(header: BatchHeader, bounds: Bounds) -> bool:
-    """Whether offsets lie within the bounds and the count is one they allow."""
+    """Return whether offsets lie within the bounds and the count is one they allow."""
     if not bounds.hold(header):
         return False
     return header.magic < 2 or 0 <= header.records_count <= header.last_offset_delta + 1

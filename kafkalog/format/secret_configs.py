@@ -25,6 +25,7 @@ _WORD_BORDER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 
 def shown_config(name: str, value: str) -> str:
-    """The value of a config, or HIDDEN where its name is a secret's or a secret is part of it."""
+    """Return the value of a config, or HIDDEN where its name is a secret's or a secret is part of
+    it."""
     words = _WORD_BORDER.sub(".", name).lower()
     return HIDDEN if _SECRET_NAME.search(words) or _SECRET_VALUE.search(value) else value

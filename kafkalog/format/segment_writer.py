@@ -40,12 +40,9 @@ class SegmentFiles:
 
 
 def write_segment(
-    batches: Sequence[bytes],
-    base_offset: int,
-    *,
-    index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+    batches: Sequence[bytes], base_offset: int, *, index_interval_bytes: int = INDEX_INTERVAL_BYTES
 ) -> SegmentFiles:
-    """A segment of the given batches, each as its own bytes, in the order of their offsets.
+    """Return a segment of the given batches, each as its own bytes, in the order of their offsets.
 
     An index entry is written for a batch when more than `index_interval_bytes` lie between it and
     the last that has one; the time index ends with the largest timestamp of all.

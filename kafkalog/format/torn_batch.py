@@ -48,7 +48,8 @@ def _message_value(read: _Read, cursor: int) -> tuple[int, int]:
 
 
 def _record_value(read: _Read, start: int, batch_end: int) -> tuple[tuple[int, int], int]:
-    """The value of the record at `start`, and where the next one begins. Raises VarintError."""
+    """Return the value of the record at `start`, and where the next one begins. Raises
+    VarintError."""
     length, cursor = _varint(read, start)
     end = cursor + length
     if length < LEAST_RECORD_BYTES or end > batch_end:
@@ -79,8 +80,8 @@ class TornBatch:
         self._value = (0, 0)
 
     def holds(self, position: int, header: BatchHeader) -> bool:
-        """Whether a batch lies in a value and does not follow on the torn one. Call it in the
-        order of positions."""
+        """Return whether a batch lies in a value and does not follow on the torn one. Call it in
+        the order of positions."""
         while self._value[1] <= position:
             value = next(self._values, None)
             if value is None:

@@ -33,7 +33,7 @@ class TransactionMarker:
 
 
 def read_marker(batch: bytes) -> TransactionMarker:
-    """The marker in a whole control batch of format 2.
+    """Return the marker in a whole control batch of format 2.
 
     Raises CorruptDataError where the batch cannot be read or its record is too short for one.
     """
@@ -56,7 +56,8 @@ def read_marker(batch: bytes) -> TransactionMarker:
 
 
 def write_marker(marker: TransactionMarker, offset: int, fields: BatchFields) -> bytes:
-    """The control batch of a marker at an offset; `fields` name the producer and its epoch."""
+    """Return the control batch of a marker at an offset; `fields` name the producer and its
+    epoch."""
     key = _KEY.pack(_VERSION, marker.type)
     value = _VALUE.pack(_VERSION, marker.coordinator_epoch)
     record = Record(offset, marker.timestamp_ms, CREATE_TIME, key, value)

@@ -59,7 +59,7 @@ class UnreadableRanges:
         self._ranges = ranges
 
     def within(self, start: int, end: int) -> list[UnreadableRange]:
-        """The ranges that have bytes in [start, end)."""
+        """Return the ranges that have bytes in [start, end)."""
         ranges = self._ranges
         if not ranges or start >= end:
             return []
@@ -67,11 +67,11 @@ class UnreadableRanges:
         return ranges[first : bisect_left(ranges, end, key=lambda each: each.position)]
 
     def overlap(self, start: int, end: int) -> bool:
-        """Whether some of the bytes [start, end) could not be read."""
+        """Return whether some of the bytes [start, end) could not be read."""
         return bool(self.within(start, end))
 
     def others(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """The parts of [start, end) between the ranges, each as its start and end."""
+        """Yield the parts of [start, end) between the ranges, each as its start and end."""
         for each in self.within(start, end):
             if start < each.position:
                 yield start, each.position
@@ -80,7 +80,8 @@ class UnreadableRanges:
             yield start, end
 
     def moved(self, by: int) -> UnreadableRanges:
-        """The same ranges as so many bytes further on, those before the beginning left out."""
+        """Return the same ranges as so many bytes further on, those before the beginning left
+        out."""
         if not self._ranges:
             return self
         moved = UnreadableRanges()
@@ -90,7 +91,7 @@ class UnreadableRanges:
         return moved
 
     def words(self, start: int, end: int) -> str:
-        """What of [start, end) cannot be read, and why not."""
+        """Return what of [start, end) cannot be read, and why not."""
         first, *more = self.within(start, end)
         if not more:
             return str(first)

@@ -56,7 +56,7 @@ _UNKNOWN = COLOURINGS[3]
 
 
 def damage_section(damage: DamageSection) -> Section:
-    """The legend, the strips, and the first ranges of each in words."""
+    """Return the legend, the strips, and the first ranges of each in words."""
     used = {_colouring(mark["kind"]) for row in damage.logs for mark in row.marks or ()}
     legend = element(
         "ul",

@@ -1,6 +1,6 @@
 """Figures for plotly, as the plain values that its library takes: https://plotly.com/javascript/.
 
-Colours are those of Okabe and Ito, which colour-blind people can tell apart; bars and areas have a
+Colours are those of Okabe and Ito, which colour-blind people can distinguish; bars and areas have a
 pattern as well, lines a dash."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Series(NamedTuple):
 def horizontal_bars(
     labels: Sequence[str], series: Sequence[Series], title: str, most: float | None = None
 ) -> Figure:
-    """Bars beside their labels, from the top down, the parts of a bar side by side; `most`
+    """Return bars beside their labels, from the top down, the parts of a bar side by side; `most`
     is where the axis ends, by itself for None."""
     data = [
         {
@@ -68,7 +68,7 @@ def horizontal_bars(
 
 
 def bars(places: Sequence[str], series: Sequence[Series], title: str, axis: str) -> Figure:
-    """Upright bars over named places."""
+    """Return upright bars over named places."""
     data = [
         {
             "type": "bar",
@@ -92,7 +92,7 @@ def bars(places: Sequence[str], series: Sequence[Series], title: str, axis: str)
 def bars_over_time(
     begins_ms: Sequence[int], every_ms: int, series: Sequence[Series], title: str
 ) -> Figure:
-    """Bars over stretches of time, of which these are the begins."""
+    """Return bars over stretches of time that begin then."""
     data = [
         {
             "type": "bar",
@@ -117,7 +117,7 @@ def bars_over_time(
 
 
 def areas_over_time(times_ms: Sequence[int], series: Sequence[Series], title: str) -> Figure:
-    """Areas on top of each other."""
+    """Return areas on top of each other."""
     data = [
         {
             "type": "scatter",
@@ -158,7 +158,7 @@ class Marks(NamedTuple):
 def line_over_time(
     times_ms: Sequence[int], line: Series, marks: Marks, title: str, most: float
 ) -> Figure:
-    """A line with a point at each time, and triangles above it at marked moments."""
+    """Return a line with a point at each time, and triangles above it at marked moments."""
     data: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -195,7 +195,7 @@ def line_over_time(
 
 
 def plot_time(time_ms: int) -> str:
-    """A time as plotly reads it, UTC."""
+    """Return a time as plotly reads it, UTC."""
     return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3]
 
 

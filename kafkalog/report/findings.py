@@ -9,7 +9,7 @@ from pyspark.sql import Row
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import DamageSection, GroupsSection, Report, TransactionsSection
 from kafkalog.report.markup import visible
-from kafkalog.report.plot import moment
+from kafkalog.report.plot import time_label
 from kafkalog.words import counted, size_text
 
 _MOST = 3
@@ -17,7 +17,7 @@ _WELL = frozenset((LagStatus.OK.value, LagStatus.UNKNOWN.value))
 
 
 def report_findings(report: Report) -> list[str]:
-    """What somebody should look at; nothing if there is nothing."""
+    """Return what somebody should look at; nothing if there is nothing."""
     found = [*_damage(report.damage), *_transactions(report.transactions)]
     if report.groups is not None:
         found += _groups(report.groups)
@@ -29,7 +29,7 @@ def report_findings(report: Report) -> list[str]:
 
 
 def verdict(report: Report) -> str:
-    """What was read, in a sentence."""
+    """Return what was read, in a sentence."""
     totals = report.storage.totals
     records = sum(row.records for row in report.batches.by_codec)
     return (
@@ -69,21 +69,22 @@ def _transactions(transactions: TransactionsSection) -> Iterator[str]:
 
 
 def _since(row: Row) -> str:
-    """Since when a transaction is open: its coordinator's clock goes before its producer's."""
+    """Return since when a transaction is open: its coordinator's clock goes before its
+    producer's."""
     if row.started_ms is not None:
-        return f" since {moment(row.started_ms)}"
+        return f" since {time_label(row.started_ms)}"
     if row.first_timestamp_ms is not None:
-        return f"; its first record has the timestamp {moment(row.first_timestamp_ms)}"
+        return f"; its first record has the timestamp {time_label(row.first_timestamp_ms)}"
     return ""
 
 
 def _groups(groups: GroupsSection) -> Iterator[str]:
     bad = [row for row in groups.statuses if row.status not in _WELL]
     for row in bad[:_MOST]:
-        since = "" if row.behind_since is None else f" since {moment(row.behind_since)}"
+        since = "" if row.behind_since is None else f" since {time_label(row.behind_since)}"
         yield (
             f"group {visible(row.group_id)} is {counted(row.readable_records or 0, 'record')} "
-            f"behind{since}; its last commit was at {moment(row.last_commit)}"
+            f"behind{since}; its last commit was at {time_label(row.last_commit)}"
         )
     left = groups.totals.warned - min(len(bad), _MOST)
     if left:
@@ -91,7 +92,7 @@ def _groups(groups: GroupsSection) -> Iterator[str]:
 
 
 def _waiting(groups: GroupsSection) -> Iterator[str]:
-    """Groups that no status speaks of, and that are not at the end either."""
+    """Yield groups that no status speaks of, and that are not at the end either."""
     if groups.totals.waiting:
         listed = [row for row in groups.statuses if row.status in _WELL]
         most = max(listed, key=lambda row: row.readable_records or 0, default=None)
@@ -102,8 +103,8 @@ def _waiting(groups: GroupsSection) -> Iterator[str]:
 
 
 def remarks(report: Report) -> list[str]:
-    """What is worth knowing and no finding: partitions that are not there, groups that have yet to
-    read, where most bytes are, keys that most records have."""
+    """Return what is worth knowing and no finding: partitions that are not there, groups that have
+    yet to read, where most bytes are, keys that most records have."""
     found = [] if report.groups is None else [*_waiting(report.groups)]
     total = report.storage.totals.bytes
     if report.storage.totals.topics > 1 and total:

@@ -8,12 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.group_generations import group_generations
-from kafkalog.analysis.lag.lag_history import (
-    group_totals,
-    lag_events,
-    lag_history,
-    newest_statuses,
-)
+from kafkalog.analysis.lag.lag_history import group_totals, lag_events, lag_history, newest_statuses
 from kafkalog.analysis.lag.lag_series import commit_span, lag_series, rebalances
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.inspection.groups.commit_reach import commit_reaches, reach_words
@@ -32,16 +27,16 @@ _REBALANCES = 40
 
 
 def history_end(last_commit_ms: int, latest_ms: int, at_ms: int) -> int:
-    """When the history of groups ends: the end of a copy that was made long ago is not now. Rule:
-    docs/report.md F604."""
+    """Return when the history of groups ends: the end of a copy that was made long ago is not now.
+    Rule: docs/report.md F604."""
     return max(last_commit_ms, min(latest_ms, at_ms))
 
 
 def read_groups(
     spark: SparkSession, log_dirs: Sequence[str], mode: str, latest_ms: int, at_ms: int
 ) -> GroupsSection | None:
-    """The groups that commit to Kafka; None where the input has none. `latest_ms` is a time that
-    hardly any batch is later than, `at_ms` the time of the report."""
+    """Return the groups that commit to Kafka; None where the input has none. `latest_ms` is a time
+    that hardly any batch is later than, `at_ms` the time of the report."""
     if all(log.topic != CONSUMER_OFFSETS for log in find_partitions(log_dirs, strict=False)):
         return None
     views = lag_views(spark, log_dirs, mode=mode)

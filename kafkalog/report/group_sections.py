@@ -8,7 +8,7 @@ from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import GroupsSection, Rows, TransactionsSection
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table
-from kafkalog.report.plot import Section, beside, moment, place, topic_label, topic_order
+from kafkalog.report.plot import Section, beside, place, time_label, topic_label, topic_order
 from kafkalog.words import counted
 
 _OUTCOMES = ("committed", "aborted", "open", "hanging")
@@ -23,7 +23,7 @@ _TITLE = "Consumer groups"
 
 
 def group_section(groups: GroupsSection | None) -> Section:
-    """What groups had left to read at each moment, with their rebalances."""
+    """Return what groups had left to read at each time, with their rebalances."""
     if groups is None:
         words = "No group has committed an offset in these log directories."
         return Section(section("groups", _TITLE, paragraph(words)), {})
@@ -65,11 +65,7 @@ def _status_table(statuses: Rows) -> Markup:
         (
             (
                 *(name(row.group_id), row.status, row.partitions, row.readable_records),
-                *(
-                    moment(row.behind_since),
-                    moment(row.last_commit),
-                    _why(row),
-                ),
+                *(time_label(row.behind_since), time_label(row.last_commit), _why(row)),
             )
             for row in statuses
         ),
@@ -77,7 +73,7 @@ def _status_table(statuses: Rows) -> Markup:
 
 
 def _why(row: Row) -> Markup | None:
-    """The reason of the partition that decides: its numbers are not the group's."""
+    """Return the reason of the partition that decides: its numbers are not the group's."""
     if row.reason is None or (row.status == LagStatus.OK.value and not row.readable_records):
         return None
     return element("span", name(f"{row.topic}-{row.partition}"), f": {row.reason}")
@@ -89,21 +85,19 @@ def _figure(rows: Rows, generations: Rows) -> Figure | None:
     if not known:
         return None
     texts = [
-        f"{moment(row.at_ms)}<br>"
+        f"{time_label(row.at_ms)}<br>"
         + ("not known" if row.records is None else f"{counted(row.records, 'record')} left to read")
         for row in rows
     ]
     marks = Marks(
-        "rebalance",
-        [row.at_ms for row in generations],
-        [_generation(row) for row in generations],
+        "rebalance", [row.at_ms for row in generations], [_generation(row) for row in generations]
     )
     line = Series("records left to read", values, texts)
     return line_over_time([row.at_ms for row in rows], line, marks, "records", max(known))
 
 
 def _generation(row: Row) -> str:
-    words = [moment(row.at_ms), f"generation {row.generation}"]
+    words = [time_label(row.at_ms), f"generation {row.generation}"]
     if row.members is not None:
         words.append(counted(row.members, "member"))
     if row.state:
@@ -112,7 +106,7 @@ def _generation(row: Row) -> str:
 
 
 def transaction_section(transactions: TransactionsSection) -> Section:
-    """How transactions ended, by topic, and which of them hold others back."""
+    """Return how transactions ended, by topic, and which of them hold others back."""
     title, rows = "Transactions", transactions.outcomes
     if not rows:
         empty = paragraph("There are no transactions in these log directories.")
@@ -145,7 +139,7 @@ def _holders(transactions: TransactionsSection) -> list[Markup]:
         (
             name(f"{row.topic}-{row.partition}"),
             *(row.offsets_held_back, row.last_stable_offset, _holder(row)),
-            *(moment(row.started_ms), moment(row.first_timestamp_ms)),
+            *(time_label(row.started_ms), time_label(row.first_timestamp_ms)),
             _REASONS.get(row.reason, row.outcome or "open"),
         )
         for row in transactions.holders

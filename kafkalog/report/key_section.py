@@ -25,7 +25,7 @@ _HIDDEN = (
 
 
 def key_section(keys: KeysSection) -> Section:
-    """Shares of the most frequent keys by topic, and tombstones."""
+    """Return shares of the most frequent keys by topic, and tombstones."""
     in_order = sorted(keys.topics, key=lambda row: row.shown_topic is None)
     keyed = [row for row in in_order if row.keyed]
     if not keyed:
@@ -51,7 +51,7 @@ def key_section(keys: KeysSection) -> Section:
 
 
 def _hasher() -> Callable[[str], str]:
-    """Hashes against which keys cannot be tried: the secret is discarded."""
+    """Return hashes against which keys cannot be tried: the secret is discarded."""
     secret = secrets.token_bytes(32)
     return lambda item: blake2b(item.encode(), key=secret, digest_size=4).hexdigest()
 
@@ -61,7 +61,7 @@ def _shown(item: str) -> str:
 
 
 def _parts(row: Row) -> tuple[int, int, int]:
-    """Records with the most frequent key, with the next ones, and with all others."""
+    """Return records with the most frequent key, with the next ones, and with all others."""
     counts = [min(each["count"], row.keyed) for each in row.top_keys]
     first, next_ones = sum(counts[:1]), sum(counts[1:])
     next_ones = min(next_ones, row.keyed - first)

@@ -17,8 +17,9 @@ class Markup(str):
 
 
 def element(tag: str, *children: str, **attributes: str | None) -> Markup:
-    """An element. Children are escaped unless they are Markup, values of attributes always; an
-    attribute's name may end in "_", and is written without a value for "", not at all for None."""
+    """Return an element. Children are escaped unless they are Markup, values of attributes always;
+    an attribute's name may end in "_", and is written without a value for "", not at all for
+    None."""
     given = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for name, value in attributes.items()
@@ -33,8 +34,8 @@ def joined(parts: Iterable[str]) -> Markup:
 
 
 def visible(text: str, longest: int = _LONGEST) -> str:
-    """A text from a file in which nothing is invisible or turns the direction of writing, shortened
-    in the middle."""
+    """Return a text from a file in which nothing is invisible or turns the direction of writing,
+    shortened in the middle."""
     seen = "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
@@ -45,22 +46,22 @@ def visible(text: str, longest: int = _LONGEST) -> str:
 
 
 def name(text: str | None) -> Markup:
-    """A name from a file, kept apart from the text around it; `?` for none."""
+    """Return a name from a file, kept apart from the text around it; `?` for none."""
     return element("bdi", "?" if text is None else visible(text), class_="name")
 
 
 def label(text: str | None) -> str:
-    """A name from a file for a plot, which knows some markup itself."""
+    """Return a name from a file for a plot, which knows some markup itself."""
     return escape("?" if text is None else visible(text, _LONGEST_LABEL), quote=False)
 
 
 def paragraph(*children: str) -> Markup:
-    """A paragraph."""
+    """Return a paragraph."""
     return element("p", *children)
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> Markup:
-    """A table; numbers to the right, an empty cell for None."""
+    """Return a table; numbers to the right, an empty cell for None."""
     head = element("tr", *(element("th", each) for each in heads))
     body = (element("tr", *map(_cell, row)) for row in rows)
     whole = element("table", element("thead", head), element("tbody", *body))
@@ -76,5 +77,5 @@ def _cell(value: str | int | None) -> Markup:
 
 
 def section(identity: str, title: str, *children: str) -> Markup:
-    """A section of the page, which its table of contents leads to."""
+    """Return a section of the page, which its table of contents leads to."""
     return element("section", element("h2", title), *children, id=identity)

@@ -13,13 +13,9 @@ from kafkalog.report.findings import remarks, report_findings, verdict
 from kafkalog.report.group_sections import group_section, transaction_section
 from kafkalog.report.key_section import key_section
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
-from kafkalog.report.plot import moment
+from kafkalog.report.plot import time_label
 from kafkalog.report.retention_section import retention_section
-from kafkalog.report.storage_sections import (
-    compression_section,
-    rate_section,
-    storage_section,
-)
+from kafkalog.report.storage_sections import compression_section, rate_section, storage_section
 
 _NAVIGATION = (
     ("storage", "Storage"),
@@ -35,7 +31,7 @@ _MOST_INPUTS = 8
 
 
 def page(report: Report) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     sections = (
         storage_section(report.storage, report.batches),
         rate_section(report.batches, report.storage),
@@ -90,7 +86,7 @@ def _header(report: Report) -> Markup:
             [element("div", name(path)) for path in inputs]
             + ([element("div", f"and {left:,} more")] if left else [])
         ),
-        "Of": f"{moment(report.at_ms)} UTC, as all times here",
+        "Of": f"{time_label(report.at_ms)} UTC, as all times here",
         "Brokers": ", ".join(map(str, brokers)) or "not known: no meta.properties names one",
         "Holds": verdict(report),
         "By": f"kafkalog {report.version}",

@@ -23,7 +23,7 @@ class Section(NamedTuple):
 
 
 def place(identity: str, caption: str, figure: Figure) -> Markup:
-    """Where a figure is drawn; as high as it will be, so that nothing moves when it is."""
+    """Return where a figure is drawn; as high as it will be, so that nothing moves when it is."""
     height = f"height:{figure['layout']['height']}px"
     drawn = element("div", "", id=identity, class_="drawing", style=height)
     return element("figure", element("figcaption", caption), drawn)
@@ -35,12 +35,12 @@ def beside(*plots: Markup) -> Markup:
 
 
 def byte_unit(most: float) -> tuple[str, int]:
-    """The unit for an axis that goes so far, and how many bytes that is."""
+    """Return the unit for an axis that goes so far, and how many bytes that is."""
     return next(((name, size) for name, size in _UNITS if most >= size), ("bytes", 1))
 
 
-def moment(time_ms: int | None) -> str:
-    """A time to the second, UTC; `-` for none."""
+def time_label(time_ms: int | None) -> str:
+    """Return a time to the second, UTC; `-` for none."""
     if time_ms is None:
         return "-"
     text = time_text(time_ms)
@@ -48,7 +48,7 @@ def moment(time_ms: int | None) -> str:
 
 
 def topic_order(rows: Iterable[Row], value: Callable[[Row], float]) -> list[str | None]:
-    """The shown topics of rows, those of the most first, all others (None) last."""
+    """Return the shown topics of rows, those of the most first, all others (None) last."""
     sums: dict[str | None, float] = {}
     for row in rows:
         sums[row.shown_topic] = sums.get(row.shown_topic, 0) + value(row)
@@ -56,7 +56,7 @@ def topic_order(rows: Iterable[Row], value: Callable[[Row], float]) -> list[str 
 
 
 def topic_label(topic: str | None) -> str:
-    """A shown topic in a plot."""
+    """Return a shown topic in a plot."""
     return OTHERS if topic is None else label(topic)
 
 
@@ -76,7 +76,7 @@ def series_over_stretches(
 
 
 def bytes_series(name: str, values: Sequence[int], unit: int, texts: Sequence[str]) -> Series:
-    """Bytes as a figure has them, in a unit."""
+    """Return bytes as a figure has them, in a unit."""
     words = [
         f"{text}<br>{name}: {size_text(value)}" for text, value in zip(texts, values, strict=True)
     ]

@@ -73,8 +73,8 @@ class ReportRequest:
 
 
 def read_report(spark: SparkSession, request: ReportRequest) -> Report:
-    """The rows of a report. Raises OptionError for log directories of several clusters, and what
-    the views raise."""
+    """Return the rows of a report. Raises OptionError for log directories of several clusters, and
+    what the views raise."""
     segments = _view(spark, request, "segments").persist()
     storage = _storage(segments)
     clusters = sorted({row.cluster_id for row in storage.owners if row.cluster_id is not None})

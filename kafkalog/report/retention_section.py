@@ -13,8 +13,8 @@ from kafkalog.report.plot import (
     Section,
     byte_unit,
     bytes_series,
-    moment,
     place,
+    time_label,
     topic_label,
     topic_order,
 )
@@ -42,7 +42,7 @@ _TITLE = "Retention: what goes when"
 
 
 def retention_section(retention: RetentionSection) -> Section:
-    """Bytes by when they go, and the limits that say so."""
+    """Return bytes by when they go, and the limits that say so."""
     rows = retention.times
     known = [row for row in rows if row.when != "unknown"]
     parts: list[str] = []
@@ -63,7 +63,7 @@ def retention_section(retention: RetentionSection) -> Section:
 
 
 def _blocked(row: Row) -> Markup:
-    return element("li", name(row.topic), f": {moment(row.timestamp_ms)}")
+    return element("li", name(row.topic), f": {time_label(row.timestamp_ms)}")
 
 
 def _figure(rows: Rows) -> Figure:
@@ -92,7 +92,7 @@ def _table(rows: Rows) -> Markup:
         (
             (
                 OTHERS if row.shown_topic is None else name(row.shown_topic),
-                *(_WORDS[row.when], row.segments, size_text(row.bytes), moment(row.next_ms)),
+                *(_WORDS[row.when], row.segments, size_text(row.bytes), time_label(row.next_ms)),
                 *(row.cleanup_policy or "-", _limits(row)),
             )
             for row in in_order

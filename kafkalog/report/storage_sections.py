@@ -24,9 +24,9 @@ from kafkalog.report.plot import (
     beside,
     byte_unit,
     bytes_series,
-    moment,
     place,
     series_over_stretches,
+    time_label,
     topic_label,
     topic_order,
 )
@@ -38,7 +38,7 @@ _COLOURED = 6
 
 
 def storage_section(storage: StorageSection, batches: BatchesSection) -> Section:
-    """Bytes by topic, and when what is there was written."""
+    """Return bytes by topic, and when what is there was written."""
     totals, topics = storage.totals, storage.topics
     rest = totals.bytes - sum(row.bytes for row in topics)
     others = totals.topics - len(topics)
@@ -92,7 +92,7 @@ def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
                     size_text(row.bytes),
                     *(records[row.topic], control[row.topic]),
                 ),
-                *(moment(row.first_timestamp_ms), moment(row.max_timestamp_ms)),
+                *(time_label(row.first_timestamp_ms), time_label(row.max_timestamp_ms)),
             )
             for row in topics
         ),
@@ -100,7 +100,7 @@ def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
 
 
 def _records(rows: Rows) -> Counter[str | None]:
-    """Records by topic."""
+    """Return records by topic."""
     found: Counter[str | None] = Counter()
     for row in rows:
         found[row.shown_topic] += row.records
@@ -116,7 +116,7 @@ def _growth(rows: Rows, grid: TimeGrid) -> Figure:
     grown = [(topic, list(accumulate(values))) for topic, values in found]
     unit, size = byte_unit(sum(values[-1] for _, values in grown))
     times = [grid.begin_ms, *_ends(grid)]
-    texts = [moment(time) for time in times]
+    texts = [time_label(time) for time in times]
     series = [
         bytes_series(topic_label(topic), [0, *values], size, texts) for topic, values in grown
     ]
@@ -124,7 +124,7 @@ def _growth(rows: Rows, grid: TimeGrid) -> Figure:
 
 
 def _outside(rows: Rows, grid: TimeGrid) -> str:
-    """What the plots over time leave out, in words."""
+    """Return what the plots over time leave out, in words."""
     outside = [
         (sum(row.batches for row in rows if row.stretch == stretch), words)
         for stretch, words in ((-1, "earlier times or none"), (grid.stretches, "later times"))
@@ -136,7 +136,7 @@ def _outside(rows: Rows, grid: TimeGrid) -> str:
 
 
 def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
-    """Records by stretch of time."""
+    """Return records by stretch of time."""
     grid = batches.grid
     if grid is None:
         empty = paragraph("No batch has a timestamp.")
@@ -151,7 +151,7 @@ def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
             topic_label(topic),
             values,
             [
-                f"{moment(begin)}<br>{topic_label(topic)}: {counted(value, 'record')}"
+                f"{time_label(begin)}<br>{topic_label(topic)}: {counted(value, 'record')}"
                 for begin, value in zip(begins, values, strict=True)
             ],
             topic is None,
@@ -167,7 +167,7 @@ def rate_section(batches: BatchesSection, storage: StorageSection) -> Section:
 
 
 def compression_section(batches: BatchesSection) -> Section:
-    """Codecs, ratios and sizes of batches."""
+    """Return codecs, ratios and sizes of batches."""
     rows = batches.by_codec
     if not rows:
         empty = paragraph("There is no batch.")

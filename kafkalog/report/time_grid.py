@@ -18,8 +18,8 @@ _FENCE = 1
 
 
 def grid_over(least_ms: int, low_ms: int, high_ms: int, greatest_ms: int) -> TimeGrid:
-    """A grid over the times between `least_ms` and `greatest_ms`, but not over those that are far
-    from where nearly all are, between `low_ms` and `high_ms` (docs/report.md F601)."""
+    """Return a grid over the times between `least_ms` and `greatest_ms`, but not over those that
+    are far from where nearly all are, between `low_ms` and `high_ms` (docs/report.md F601)."""
     room = _FENCE * max(high_ms - low_ms, _HOUR)
     begin, end = max(least_ms, low_ms - room), min(greatest_ms, high_ms + room)
     # A stretch begins at a multiple of its length, so there can be one more than fit in between.

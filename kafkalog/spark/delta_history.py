@@ -35,7 +35,7 @@ class History(NamedTuple):
 def newest_positions(
     table: DeltaTable, parse: Parse[_Positions]
 ) -> tuple[_Positions | None, History]:
-    """The newest positions, those that a RESTORE took back left out; None without any."""
+    """Return the newest positions, those that a RESTORE took back left out; None without any."""
     newest = History(table.history(_NEWEST).collect())
     positions = _in_history(newest.commits, parse)
     if positions is not None:
@@ -45,7 +45,7 @@ def newest_positions(
 
 
 def last_written(history: History, parse: Parse[_Positions]) -> _Positions | None:
-    """The positions that were written last, whether or not they were taken back."""
+    """Return the positions that were written last, whether or not they were taken back."""
     found = (parse(commit.userMetadata) for commit in history.commits)
     return next((positions for positions in found if positions is not None), None)
 
@@ -68,7 +68,7 @@ def _in_history(commits: Sequence[Row], parse: Parse[_Positions]) -> _Positions 
 
 
 def any_of(keys: Iterable[TopicPartition]) -> str:
-    """The condition that a row is of one of the partitions."""
+    """Return the condition that a row is of one of the partitions."""
     # Topics have no character that SQL would take for its own.
     numbers: dict[str, list[str]] = {}
     for topic, partition in sorted(keys):

@@ -16,19 +16,20 @@ from kafkalog.views.options.call_options import (
     OffsetsGiven,
     OptionValue,
     Paths,
-    Time,
     Timestamps,
+    TimeValue,
     Topics,
     option_texts,
+    options_of_call,
     path_texts,
-    source_options,
 )
 
 # Spark warns of a source that it found by itself and that is registered, each time.
 _registered: WeakSet[SparkSession] = WeakSet()
 
 
-def _register_once(spark: SparkSession) -> None:
+def register_once(spark: SparkSession) -> None:
+    """Register both formats with a session, if that has not been done here."""
     if spark not in _registered:
         register(spark)
         _registered.add(spark)
@@ -51,7 +52,7 @@ def read(
     topics: Topics | None = None,
     offsets: OffsetsGiven | None = None,
     timestamps: Timestamps | None = None,
-    as_of: Time | None = None,
+    as_of: TimeValue | None = None,
     **options: OptionValue,
 ) -> DataFrame:
     """Return Kafka's log directories as a DataFrame, as `spark.read.format("kafkalog")` does, with
@@ -68,7 +69,7 @@ def read(
     Raises OptionError, and LogDirError for a path without Kafka's files; errors that depend on the
     files' contents are raised by Spark when it reads.
     """
-    given = source_options(
+    given = options_of_call(
         columns=columns,
         topics=topics,
         offsets=offsets,
@@ -78,7 +79,7 @@ def read(
     )
     paths = path_texts(path)
     refuse_early(paths, given)
-    _register_once(spark)
+    register_once(spark)
     return spark.read.format("kafkalog").options(**given).load(paths)
 
 

@@ -35,7 +35,7 @@ _PROGRAM = "kafkalog"
 
 
 def sources() -> Iterator[tuple[str, bytes]]:
-    """Path and content of each file of the package, as an installation has them."""
+    """Yield path and content of each file of the package, as an installation has them."""
     for path in sorted(_PACKAGE.rglob("*")):
         is_cache = "__pycache__" in path.parts
         if path.is_file() and not is_cache and path.name not in _SHIMS.values():
@@ -68,7 +68,7 @@ def write_zip(path: Path) -> None:
 
 
 def libraries(name: str = _PROGRAM) -> set[str]:
-    """The installed distributions that one needs, by their names, but for Spark's own."""
+    """Return the installed distributions that one needs, by their names, but for Spark's own."""
     found: set[str] = set()
     waiting = [name]
     while waiting:

@@ -39,6 +39,7 @@ _LOCAL = {
 }
 
 _WAREHOUSE = "spark.sql.warehouse.dir"
+_PROGRESS = "spark.ui.showConsoleProgress"
 _USUAL_CORES = 16
 # Limits of a table in a notebook, in rows and in characters of a cell: what `described` returns for
 # the widest table, and the longest comment, are shown whole.
@@ -47,15 +48,18 @@ _CELL_CHARACTERS = 600
 
 
 def default_settings() -> dict[str, str]:
-    """The settings in conf/spark-defaults.conf."""
+    """Return the settings in conf/spark-defaults.conf."""
     lines = resource("conf", "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
     pairs = [line.split(None, 1) for line in lines if line.strip() and not line.startswith("#")]
     return {key: value.strip() for key, value in pairs}
 
 
 @contextmanager
-def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
+def job_session(
+    app_name: str, *, with_delta: bool, has_own_progress: bool = False
+) -> Iterator[SparkSession]:
     """The session of a job, with format("kafkalog") registered; stopped in the end if it is new.
+    Spark shows no progress bar where the job has its own.
 
     Settings given on the command line or in a properties file win over the project's.
     """
@@ -64,6 +68,8 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
         # Spark makes a directory for tables by names, in the current one if it is given none.
         warehouse = ending.enter_context(TemporaryDirectory(prefix="kafkalog-"))
         own = {_WAREHOUSE: Path(warehouse).as_uri()}
+        if has_own_progress:
+            own[_PROGRESS] = "false"
         spark = _session(app_name, with_delta=with_delta, own=own)
         if is_new:
             ending.callback(spark.stop)
@@ -78,9 +84,9 @@ def job_session(app_name: str, *, with_delta: bool) -> Iterator[SparkSession]:
 
 
 def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
-    """The session of a notebook: a job's, with Delta, and DataFrames that show themselves as tables
-    at the end of a cell. It is left running, and talks to its workers by TCP: Spark ends those that
-    were idle for a minute, and by TCP all end quietly, whoever made them."""
+    """Return the session of a notebook: a job's, with Delta, and DataFrames that show themselves as
+    tables at the end of a cell. It is left running, and talks to its workers by TCP: Spark ends
+    those that were idle for a minute, and by TCP all end quietly, whoever made them."""
     spark = _session(app_name, with_delta=True, local={})
     register(spark)
     spark.conf.set("spark.sql.repl.eagerEval.enabled", True)
@@ -90,8 +96,8 @@ def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
 
 
 def is_on_this_machine() -> bool:
-    """Whether a session that this process starts runs here, so that its files are this machine's;
-    of one that spark-submit starts that is not known."""
+    """Return whether a session that this process starts runs here, so that its files are this
+    machine's; of one that spark-submit starts that is not known."""
     given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
     is_elsewhere = {"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"} & os.environ.keys()
     return not is_elsewhere and ("--master" not in given or "--master local" in given)
@@ -117,7 +123,7 @@ def _session(
     local: Mapping[str, str] = _LOCAL,
     own: Mapping[str, str] = MappingProxyType({}),
 ) -> SparkSession:
-    """A session with settings for sessions on one machine, and with others for all that this
+    """Return a session with settings for sessions on one machine, and with others for all that this
     process starts."""
     # The driver plans reads in a Python of its own, which is not sys.executable by itself.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -129,12 +135,12 @@ def _session(
     elif "SPARK_REMOTE" not in os.environ:
         given = os.environ.get("PYSPARK_SUBMIT_ARGS", "")
         machine = local if is_on_this_machine() else {}
+        builder = builder.config(_PROGRESS, str(sys.stderr.isatty()).lower())
         for key, value in {**default_settings(), **machine, **own}.items():
             if (with_delta or key not in _FOR_DELTA) and not _is_given(key, given):
                 builder = builder.config(key, value)
         if "--master" not in given:
             builder = builder.master("local[*]")
-        builder = builder.config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
         if not _is_given("spark.driver.extraJavaOptions", given):
             builder = builder.config("spark.driver.extraJavaOptions", _quiet_logging())
         if with_delta and not _is_given("spark.jars.packages", given):
@@ -150,7 +156,7 @@ def _quiet_logging() -> str:
 
 
 def _is_submitted(key: str) -> bool:
-    """Whether spark-submit was given a setting, by an argument or in a properties file."""
+    """Return whether spark-submit was given a setting, by an argument or in a properties file."""
     SparkContext._ensure_initialized()
     return SparkConf().contains(key)
 

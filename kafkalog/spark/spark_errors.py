@@ -18,8 +18,8 @@ _MOST_CAUSES = 30
 
 
 def last_words(error: PySparkException | Py4JError) -> tuple[str, str]:
-    """The name and the message of the error that a Python worker raised, without the way that it
-    took through Spark; or else what Spark says, with what was the first cause."""
+    """Return the name and the message of the error that a Python worker raised, without the way
+    that it took through Spark; or else what Spark says, with what was the first cause."""
     text = str(error)
     ours = [line for line in text.splitlines() if line.startswith(_OURS)]
     if ours:
@@ -47,7 +47,7 @@ def _in_a_line(error: PySparkException | Py4JError, text: str) -> str:
 
 
 def _first_cause(thrown: Any) -> str | None:
-    """What the exception says that was the cause of all others."""
+    """Return what the exception says that was the cause of all others."""
     for _ in range(_MOST_CAUSES):
         cause = thrown.getCause() if hasattr(thrown, "getCause") else None
         if cause is None:

@@ -20,12 +20,13 @@ INPUT_COLUMN = "input_path"
 
 
 def spark_schema(table: str) -> StructType:
-    """The schema of a table, with a comment on every column."""
+    """Return the schema of a table, with a comment on every column."""
     return StructType.fromJson(json.loads(table_json(table)))
 
 
 def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
-    """The frame with the comments of the table's schema. Raises SchemaError if it does not fit."""
+    """Return the frame with the comments of the table's schema. Raises SchemaError if it does not
+    fit."""
     schema = spark_schema(table)
     found = [(field.name, field.dataType) for field in frame.schema]
     wanted = [(field.name, field.dataType) for field in schema]
@@ -37,8 +38,8 @@ def with_table_schema(frame: DataFrame, table: str) -> DataFrame:
 
 
 def described(frame: DataFrame) -> DataFrame:
-    """The columns of a view or table with their types and what its schema says of them, a row each:
-    `column`, `type`, `comment`."""
+    """Return the columns of a view or table with their types and what its schema says of them, a
+    row each: `column`, `type`, `comment`."""
     rows = [
         (field.name, field.dataType.simpleString(), field.metadata.get("comment"))
         for field in frame.schema
@@ -47,7 +48,7 @@ def described(frame: DataFrame) -> DataFrame:
 
 
 def read_table(spark: SparkSession, output: str, table: str, table_format: str) -> DataFrame:
-    """A table that is there."""
+    """Return a table that is there."""
     reader = spark.read.format(table_format)
     if table_format == "json":  # which keeps no schema of its own
         reader = reader.schema(spark_schema(table))
@@ -65,7 +66,7 @@ def replace_rows(
     path = os.path.join(output, table)
     frame = with_table_schema(frame, table)
     if table_format == "delta":
-        quoted = ", ".join(_quoted(path) for path in inputs)
+        quoted = ", ".join(quoted(path) for path in inputs)
         writer = frame.write.format(table_format).mode("overwrite")
         writer.option("replaceWhere", f"{INPUT_COLUMN} IN ({quoted})").save(path)
         return path
@@ -113,7 +114,8 @@ def refuse_other_inputs(
         )
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a text as a literal of SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -36,12 +36,13 @@ def topic_view(
     topic: str,
     logs: Sequence[PartitionLog],
     log_dirs: Sequence[str],
-    mode: str,
+    options: Mapping[str, str],
 ) -> DataFrame:
-    """Read the view of the topic under the log directories; empty where none of `logs` has it."""
+    """Read the view of the topic under the log directories, with these options; empty where none of
+    `logs` has it."""
     if not any(log.topic == topic for log in logs):
         return spark.createDataFrame([], spark_schema(view))
-    reader = spark.read.format("kafkalog").option("view", view).option("mode", mode)
+    reader = spark.read.format("kafkalog").option("view", view).options(**options)
     return reader.option("subscribe", topic).load(list(log_dirs))
 
 

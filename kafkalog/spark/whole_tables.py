@@ -37,8 +37,8 @@ def write_whole(frame: DataFrame, path: str, table_format: str) -> None:
 
 
 def _is_moved(files: Any, unfinished: Any, target: Any) -> bool:
-    """Whether the new table took the place of the older one, which is removed after that only: to
-    remove its files takes a while, in which the job can be stopped."""
+    """Return whether the new table took the place of the older one, which is removed after that
+    only: to remove its files takes a while, in which the job can be stopped."""
     older = unfinished.suffix("-older")
     files.delete(older, True)
     has_older = files.exists(target)
@@ -55,8 +55,8 @@ def _is_moved(files: Any, unfinished: Any, target: Any) -> bool:
 
 
 def _renaming_place(frame: DataFrame, path: str) -> tuple[Any, Any, Any] | None:
-    """The file system, the directory to write to, and its name in the end, as Java has them; None
-    where renaming is more than a change of names."""
+    """Return the file system, the directory to write to, and its name in the end, as Java has them;
+    None where renaming is more than a change of names."""
     session: Any = frame.sparkSession
     java_path = session._jvm.org.apache.hadoop.fs.Path
     target = java_path(path)

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # tasks do not plan
 def read_view(
     reads: Sequence[Read], options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these reads, one read after the other, in the requested columns of the view."""
+    """Yield the rows of these reads, one read after the other, in the requested columns of the
+    view."""
     for read in reads:
         if isinstance(read, SegmentRead):
             yield from read_segment(read, options, columns)

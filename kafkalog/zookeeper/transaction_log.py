@@ -106,12 +106,7 @@ def _entry_end(log: BufferedFile, position: int) -> int | None:
 
 
 def _judged(
-    log: BufferedFile,
-    position: int,
-    end: int | None,
-    error: CorruptDataError,
-    *,
-    is_given_up: bool,
+    log: BufferedFile, position: int, end: int | None, error: CorruptDataError, *, is_given_up: bool
 ) -> ZooKeeperFinding:
     """Return the finding for bytes that are not an entry; the next one begins at `end`."""
     detail = error.detail

@@ -1,7 +1,5 @@
 """A real Airflow on loopback: its API server, scheduler and DAG processor, with SQLite."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -34,7 +32,7 @@ class AirflowError(RuntimeError):
 def airflow_settings(home: Path, port: int) -> dict[str, str]:
     """Airflow's own settings, as environment variables."""
     place = f"http://127.0.0.1:{port}"
-    settings = {
+    settings: dict[str, dict[str, object]] = {
         "core": {
             "dags_folder": DAGS,
             "load_examples": False,

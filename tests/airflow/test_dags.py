@@ -1,7 +1,5 @@
 """The DAGs of examples/airflow in a real Airflow: `make airflow-test`."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys
@@ -123,7 +121,7 @@ def test_every_dag_is_read_without_an_error(cluster: Cluster) -> None:
     ]
 
 
-def test_lag_is_told_of_the_hours_of_a_backfill(cluster: Cluster) -> None:
+def test_lag_is_reported_of_the_hours_of_a_backfill(cluster: Cluster) -> None:
     airflow, dag = cluster.airflow, "kafkalog_lag_history"
     airflow.unpause(dag)
     runs = airflow.backfill(dag, HOURS[0], HOURS[1], runs=2)

@@ -1,17 +1,27 @@
 """One broker for all tests of this directory, and what its consumers and tools say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from tests.support.broker.broker_run import WRITTEN, BrokerRun, Received, broker_run
 from tests.support.broker.dump_report import DumpReport, parse_dump
 from tests.support.broker.java_tools import run_dump
+from tests.support.broker.marks import needs_kafka
 
+_HERE = Path(__file__).parent
 _DUMPED = (".log", ".index", ".timeindex")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of this folder, which need a real Kafka."""
+    for item in items:
+        if _HERE in item.path.parents:
+            for mark in needs_kafka:
+                item.add_marker(mark)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,5 @@
 """Real Kafka takes kafkalog's segments for its own and hands out what is in them."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support.broker.broker_run import (
@@ -13,10 +11,8 @@ from tests.support.broker.broker_run import (
     WrittenAt,
 )
 from tests.support.broker.consumed_rows import row_of
-from tests.support.broker.marks import each_written_partition, needs_kafka
+from tests.support.broker.marks import each_written_partition
 from tests.support.broker.written_partitions import V2_PARTITIONS
-
-pytestmark = needs_kafka
 
 _CUT = re.compile("truncat|corrupt|discard|invalid|overflow", re.IGNORECASE)
 

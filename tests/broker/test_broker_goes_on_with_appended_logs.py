@@ -1,15 +1,10 @@
 """A real broker goes on with a log that kafkalog appended to, as if it had written it itself."""
 
-from __future__ import annotations
-
 import re
 
 from tests.support.broker.appended_log import APPENDED_TOPIC, COMMITTED
 from tests.support.broker.broker_run import BrokerRun
 from tests.support.broker.consumed_rows import row_of
-from tests.support.broker.marks import needs_kafka
-
-pytestmark = needs_kafka
 
 
 def test_the_log_is_loaded_whole_and_only_its_newest_segment_checked(broker: BrokerRun) -> None:

@@ -1,7 +1,5 @@
 """Rows of a DataFrame, written as segments, in a real broker: it loads them as they are, serves
-them, and goes on behind them."""
-
-from __future__ import annotations
+them, and continues after them."""
 
 import json
 import shutil
@@ -21,7 +19,6 @@ from tests.support.broker.consumed_rows import ConsumedRow
 from tests.support.broker.dump_report import DumpReport, parse_dump
 from tests.support.broker.java_tools import run_dump
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.prepared_cluster import (
     TOPIC,
     Cluster,
@@ -30,7 +27,7 @@ from tests.support.broker.prepared_cluster import (
     prepared_cluster,
 )
 
-pytestmark = [*needs_kafka, pytest.mark.spark, pytest.mark.deep]
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 _SCHEMA = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "
@@ -164,7 +161,7 @@ def test_a_broker_takes_them_as_they_are(restored: Restored) -> None:
         assert complaints(lines_about(said, partition)) == []
 
 
-def test_a_consumer_gets_the_rows_and_the_broker_goes_on_behind_them(restored: Restored) -> None:
+def test_a_consumer_gets_the_rows_and_the_broker_continues_after_them(restored: Restored) -> None:
     # F560, F561, F567.
     server = restored.server
     assert server.end_offsets(TOPIC) == restored.ends

@@ -1,8 +1,6 @@
 """What salvage reads around the bad pages of a disk is a log directory that a real broker opens and
 serves as a whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -10,13 +8,12 @@ import pytest
 from kafkalog.exit_codes import ExitCode
 from tests.support.broker.consumed_rows import ConsumedRow, row_of
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
 from tests.support.disks.failing_disk import FailingDisk, compiled, needs_compiler
 from tests.support.disks.outside_pages import records_outside
 from tests.support.repository import SHOP
 
-pytestmark = [*needs_kafka, needs_compiler, pytest.mark.deep]
+pytestmark = [needs_compiler, pytest.mark.deep]
 
 _LOGS = SHOP
 _FIRST = "00000000000000000000.log"

@@ -1,9 +1,7 @@
 """A real broker opens salvaged log directories without complaint, and serves all that was sound."""
 
-from __future__ import annotations
-
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,6 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from tests.support.broker.consumed_rows import ConsumedRow
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.partition_files import demand_recovery
 from tests.support.broker.prepared_cluster import (
     INDEX_INTERVAL_BYTES,
@@ -40,8 +37,7 @@ from tests.support.broker.salvaged_copies import (
     salvage_logs,
     sound_rows,
 )
-
-pytestmark = needs_kafka
+from tests.support.repository import Unpack
 
 # Offsets of the fixtures' topics: 0 to 2799, of the compressed one 0 to 2599.
 _OFFSETS, _COMPRESSED_OFFSETS = 2800, 2600
@@ -78,9 +74,7 @@ def _files(log_dir: Path, partition: int) -> dict[str, bytes]:
     ],
 )
 def salvaged(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    unpacked: Callable[[str], Path],
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, unpacked: Unpack
 ) -> Iterator[Salvaged]:
     copies: tuple[DamagedCopy, ...] = request.param
     scratch = tmp_path_factory.mktemp("salvaged")
@@ -145,7 +139,7 @@ def test_the_broker_changes_none_of_their_files(salvaged: Salvaged) -> None:
     log_dir = salvaged.server.log_dir
     for partition, copy in enumerate(salvaged.copies):
         found = _files(log_dir, partition)
-        # What producers did up to the log start is nobody's concern any more.
+        # What producers did up to the log start no longer matters.
         written = {
             name: data
             for name, data in salvaged.files[partition].items()
@@ -154,7 +148,7 @@ def test_the_broker_changes_none_of_their_files(salvaged: Salvaged) -> None:
         assert found.keys() == written.keys(), copy.name
         for name, data in written.items():
             if name.endswith(".snapshot"):
-                # The order of a hash map is nobody's promise.
+                # The order of a hash map is not promised.
                 entries = sorted(read_producer_snapshot(data))
                 assert sorted(read_producer_snapshot(found[name])) == entries, (copy.name, name)
                 continue
@@ -196,7 +190,7 @@ def test_a_consumer_of_committed_records_receives_no_aborted_ones(
         assert received["read_committed"][copy.name] == expected, copy.name
 
 
-def test_every_offset_that_no_consumer_receives_is_told_as_lost(
+def test_every_offset_that_no_consumer_receives_is_reported_as_lost(
     salvaged: Salvaged, received: dict[str, dict[str, list[ConsumedRow]]]
 ) -> None:
     # F182.
@@ -218,7 +212,7 @@ def test_every_offset_that_no_consumer_receives_is_told_as_lost(
 
 @pytest.mark.deep
 def test_a_broker_that_checks_every_batch_finds_nothing_either(
-    tmp_path: Path, unpacked: Callable[[str], Path]
+    tmp_path: Path, unpacked: Unpack
 ) -> None:
     # F113, F114, F183: without recovery points all segments are recovered.
     cluster = prepared_cluster(tmp_path / "kafka", len(ALL_COPIES))
@@ -241,7 +235,7 @@ def test_a_broker_that_checks_every_batch_finds_nothing_either(
 @pytest.mark.deep
 @pytest.mark.spark
 def test_what_the_job_writes_can_take_the_place_of_what_was_damaged(
-    spark: SparkSession, tmp_path: Path, unpacked: Callable[[str], Path]
+    spark: SparkSession, tmp_path: Path, unpacked: Unpack
 ) -> None:
     # F180, F184; docs/recovery.md, step by step.
     cluster = prepared_cluster(tmp_path / "kafka", len(SHORT_COPIES))
@@ -267,9 +261,7 @@ def test_what_the_job_writes_can_take_the_place_of_what_was_damaged(
 
 
 @pytest.mark.deep
-def test_a_broker_does_complain_of_what_was_not_salvaged(
-    tmp_path: Path, unpacked: Callable[[str], Path]
-) -> None:
+def test_a_broker_does_complain_of_what_was_not_salvaged(tmp_path: Path, unpacked: Unpack) -> None:
     # The look for complaints would see them.
     copies = [copy for copy in SHORT_COPIES if copy.name != "epoch-checkpoint-garbage"]
     cluster = prepared_cluster(tmp_path / "kafka", len(copies))
@@ -288,7 +280,7 @@ def test_a_broker_does_complain_of_what_was_not_salvaged(
 
 @pytest.mark.deep
 def test_a_batch_whose_offset_jumped_is_served_again_under_the_offset_of_its_place(
-    tmp_path: Path, unpacked: Callable[[str], Path]
+    tmp_path: Path, unpacked: Unpack
 ) -> None:
     # F196: left as it is, a broker empties its segment (F115), as the fixture's story tells.
     copies = (DamagedCopy("base-offset-jump", variant="base-offset-jump"),)

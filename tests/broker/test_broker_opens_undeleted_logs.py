@@ -1,7 +1,5 @@
 """A real broker serves what `kafkalog undelete` has brought back."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -12,7 +10,6 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.format.side_files.partition_metadata import write_topic_id
 from tests.support.broker.consumed_rows import row_of
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.prepared_cluster import (
     INDEX_INTERVAL_BYTES,
     TOPIC,
@@ -24,7 +21,7 @@ from tests.support.broker.prepared_cluster import (
 from tests.support.logs.damageable_logs import SampleLog, log_name
 from tests.support.logs.log_dirs import UNIQUE
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 _KEPT_FOREVER = {"retention.ms": "-1"}
 
@@ -77,7 +74,7 @@ def test_a_broker_opens_the_new_directory_and_serves_every_record(tmp_path: Path
     assert [complaints(lines_about(text, partition)) for partition in logs] == [[], []]
 
 
-def test_a_deleted_topic_lives_on_in_one_that_was_made_anew(tmp_path: Path) -> None:
+def test_a_deleted_topic_lives_on_in_one_that_was_made_again(tmp_path: Path) -> None:
     # docs/undelete.md, step by step: the directories of a topic with another id.
     cluster = prepared_cluster(tmp_path / "kafka", 2, _KEPT_FOREVER)
     logs = _fill(cluster, tmp_path)

@@ -1,7 +1,5 @@
 """A broker opens what `salvage --compact` writes, and serves the same state."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,6 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.writing.salvaged_log_dir import salvageable
 from tests.support.broker.consumed_rows import ConsumedRow
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.partition_files import demand_recovery
 from tests.support.broker.prepared_cluster import (
     INDEX_INTERVAL_BYTES,
@@ -33,7 +30,7 @@ from tests.support.logs.compactable_logs import (
     write_compactable,
 )
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 # Without a transaction open at the end, where a consumer of committed records would stop.
 _SEEDS = [seed for seed in range(16) if seed % 4]

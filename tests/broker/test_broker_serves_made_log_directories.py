@@ -1,7 +1,5 @@
-"""Log directories of `kafkalog.testing` in a real broker: it opens them and serves what was asked
-for, and Kafka's tool finds nothing wrong in any file."""
-
-from __future__ import annotations
+"""Log directories of `kafkalog.testing` in a real broker: it opens them and serves the records
+that were requested, and Kafka's tool finds nothing wrong in any file."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,10 +14,9 @@ from tests.support.broker.consumed_rows import ConsumedRow
 from tests.support.broker.dump_report import parse_dump
 from tests.support.broker.java_tools import run_dump
 from tests.support.broker.kafka_server import CLUSTER_ID, KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.prepared_cluster import TOPIC, complaints, lines_about, prepared_cluster
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _TIME_MS = 1_700_000_000_000

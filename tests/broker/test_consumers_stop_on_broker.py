@@ -1,10 +1,8 @@
 """A consumer of a real broker stops where the recovery plan says that it does."""
 
-from __future__ import annotations
-
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +16,10 @@ from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, find_partitions
 from kafkalog.storage.recovery.recovery import RecoverySettings
 from tests.support.broker.consumed_rows import FORMATTER_PROPERTIES, parse_rows
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.prepared_cluster import INDEX_INTERVAL_BYTES, TOPIC, prepared_cluster
 from tests.support.logs.damageable_logs import SampleBatch, SampleLog, log_name
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 Damage = Callable[[Path, SampleBatch], None]
 _SEGMENTS, _BATCHES = 3, 5
@@ -103,7 +100,7 @@ def _consume(server: KafkaServer, partition: int) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def consumed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Consumed]]:
+def consumed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Consumed]:
     """Each damage in a partition of its own, a clean stop, a start, and a consumer."""
     scratch = tmp_path_factory.mktemp("stops")
     cluster = prepared_cluster(scratch / "kafka", len(_DAMAGES))
@@ -123,7 +120,7 @@ def consumed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Con
     plans = {log.partition: dict(recovery_row(log, settings)) for log in logs if log.topic == TOPIC}
     with KafkaServer(cluster.work_dir) as server, ThreadPoolExecutor(2) as pool:
         found = list(pool.map(lambda partition: _consume(server, partition), sorted(plans)))
-    yield {
+    return {
         name: Consumed(plans[partition], found[partition])
         for partition, name in enumerate(_DAMAGES)
     }
@@ -137,9 +134,7 @@ def test_a_consumer_stops_where_the_plan_says(consumed: dict[str, Consumed]) -> 
     assert len([stop for stop in planned.values() if stop < end]) == 7
 
 
-def test_where_no_fault_remains_a_consumer_gets_every_record(
-    consumed: dict[str, Consumed],
-) -> None:
+def test_where_no_fault_remains_a_consumer_gets_every_record(consumed: dict[str, Consumed]) -> None:
     # F128.
     every = list(range(_SEGMENTS * _BATCHES * 5))
     whole = {name for name, each in consumed.items() if each.offsets == every}

@@ -1,10 +1,8 @@
 """`kafkalog dump --deep` beside kafka-dump-log --print-data-log, run now, on all fixtures: every
 record's key and value, every damaged file. F580, F581, F584."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +12,9 @@ from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.dump.run import item_pieces
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from tests.support.broker.java_tools import ToolError, run_dump
-from tests.support.broker.marks import needs_kafka
+from tests.support.repository import Unpack
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 RECORD = re.compile(r"\| offset: (\d+) ")
 BATCH = re.compile(r"(?:baseOffset|offset): \d+ .* isvalid: true")
@@ -52,9 +50,7 @@ def is_same(line: str, expected: str) -> bool:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_every_key_and_value_is_what_the_tool_prints(
-    name: str, unpacked: Callable[[str], Path]
-) -> None:
+def test_every_key_and_value_is_what_the_tool_prints(name: str, unpacked: Unpack) -> None:
     logs = unpacked(f"{name}.logs") / "log-dirs"
     paths = [path for path in sorted(logs.rglob("*.log")) if path.stat().st_size]
     compared = 0
@@ -73,9 +69,7 @@ def test_every_key_and_value_is_what_the_tool_prints(
 
 
 @pytest.mark.timeout(900)
-def test_what_the_tool_tells_of_damaged_logs_is_told_and_more(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_what_the_tool_prints_of_damaged_logs_is_reported_and_more(unpacked: Unpack) -> None:
     variants = unpacked("unclean.logs") / "variants"
     # Most damages are in one file of several: each content once.
     paths = {path.read_bytes(): path for path in sorted(variants.rglob("e.w-0/*.log"))}

@@ -1,21 +1,17 @@
 """DumpLogSegments sees in kafkalog's files, and in a broker's, what kafkalog sees there."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 
 from kafkalog.format.batch_header import BatchHeader
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import Record
-from kafkalog.format.segment import FileRange, read_ranges, read_segment_records
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
 from tests.support.broker.broker_run import BrokerRun, WrittenAt
 from tests.support.broker.dump_report import DumpedRecord, DumpReport
-from tests.support.broker.marks import each_written_partition, needs_kafka
-
-pytestmark = needs_kafka
+from tests.support.broker.marks import each_written_partition
+from tests.support.logs.plain_reader import FileRange, read_ranges, read_segment_records
 
 _TIMESTAMP_TYPES = {-1: "NoTimestampType", 0: "CreateTime", 1: "LogAppendTime"}
 

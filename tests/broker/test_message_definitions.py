@@ -1,10 +1,7 @@
 """Our message schemas are what Kafka's jars define, field by field, and none is missing."""
 
-from __future__ import annotations
-
 import pytest
 
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.message_definitions import (
     Definition,
     kafka_definitions,
@@ -15,9 +12,7 @@ from tests.support.broker.message_definitions import (
     our_record_types,
 )
 
-pytestmark = needs_kafka
-
-# Of the definitions that are no requests: what is no record of a log.
+# Definitions that are not requests and not records of a log either.
 NO_RECORDS = {
     "AbortedTxn",  # .txnindex (F104)
     "ProducerSnapshot",  # .snapshot (F105)

@@ -1,7 +1,5 @@
 """Kafka's own decoders read every type and version of message that kafkalog writes."""
 
-from __future__ import annotations
-
 import random
 import string
 from collections.abc import Iterator
@@ -24,10 +22,7 @@ from kafkalog.messages.record_writer import write_record_key, write_record_value
 from kafkalog.messages.schema import SchemaField, Values
 from kafkalog.messages.value_types import uuid_text
 from tests.support.broker.java_tools import run_dump
-from tests.support.broker.marks import needs_kafka
 from tests.support.messages.printed_messages import LINE, as_printed
-
-pytestmark = needs_kafka
 
 DECODERS = {
     "__consumer_offsets": "offsets",
@@ -120,7 +115,7 @@ def with_member_protocols(value: Values, chance: random.Random) -> Values:
 
 
 def that_kafkas_classes_take(value: Values, fields: tuple[SchemaField, ...], sample: int) -> Values:
-    """Of tiered storage the tool prints Kafka's classes, which check what they are given: offsets
+    """For tiered storage the tool prints Kafka's classes, which check what they are given: offsets
     that rise, leader epochs that there are, and known states."""
     allowed: Values = {
         "startOffset": sample,

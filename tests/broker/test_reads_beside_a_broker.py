@@ -4,8 +4,6 @@ source goes on where the table ends. Against what Kafka's consumer received.
 Rules: F520, F522, F530, F534.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -20,7 +18,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.producer_perf import produce
 from tests.support.jobs.ingest_runs import run_ingest
 from tests.support.jobs.job_runs import needs_delta
@@ -28,7 +25,6 @@ from tests.support.logs.streamed_logs import DrivenStream
 from tests.support.repository import ROOT
 
 pytestmark = [
-    *needs_kafka,
     needs_delta,
     pytest.mark.spark,
     pytest.mark.deep,

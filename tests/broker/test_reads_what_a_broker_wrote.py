@@ -1,17 +1,12 @@
 """kafkalog reads from a broker's log directory what the Java consumer receives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from kafkalog.format.segment import FileRange, read_ranges, read_segment_records
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
 from tests.support.broker.broker_run import PRODUCED_RECORDS, PRODUCED_TOPIC, BrokerRun
 from tests.support.broker.consumed_rows import ConsumedRow, row_of
-from tests.support.broker.marks import needs_kafka
-
-pytestmark = needs_kafka
+from tests.support.logs.plain_reader import FileRange, read_ranges, read_segment_records
 
 
 def _read(log_dir: Path) -> tuple[list[FileRange], list[ConsumedRow]]:

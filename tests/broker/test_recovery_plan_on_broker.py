@@ -1,7 +1,5 @@
 """What is planned for damaged logs is what a real broker then does to them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN
 from kafkalog.storage.partition_log import LEADER_EPOCHS
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from tests.support.broker.kafka_server import KafkaServer, ServerError
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.planned_damages import (
     FATAL_DAMAGES,
     PLANNED_DAMAGES,
@@ -30,7 +27,7 @@ from tests.support.broker.prepared_cluster import (
     prepared_cluster,
 )
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 _HOUR_MS = 60 * 60 * 1000
 

@@ -1,8 +1,6 @@
 """Transactions that kafkalog wrote, served by a real broker: what a read_committed consumer gets,
 where the broker's last stable offset is, and which transactions its tool calls hanging."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time
@@ -16,12 +14,11 @@ from kafkalog.format.transaction_marker import ABORT, COMMIT
 from kafkalog.inspection.partitions.transactions import view_transaction_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.broker.kafka_server import KafkaServer
-from tests.support.broker.marks import needs_kafka
 from tests.support.broker.partition_files import demand_recovery
 from tests.support.logs.committed_reads import committed_options, committed_rows
 from tests.support.logs.damageable_logs import SampleLog
 
-pytestmark = [*needs_kafka, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 TOPIC = "transactions"
 PARTITIONS = 4

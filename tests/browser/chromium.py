@@ -3,8 +3,6 @@
 https://chromedevtools.github.io/devtools-protocol/ has the methods and events.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -3,10 +3,8 @@
 `make browser` installs chromium where it can. With KAFKALOG_SCREENSHOTS=DIR the pictures are kept.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from jobs.report import main
 from tests.browser.chromium import PROGRAM, Chromium, chromium
 from tests.support.report.sample_report import HOSTILE
 from tests.support.report.sample_report import report as sample_report
-from tests.support.repository import EXAMPLES
+from tests.support.repository import EXAMPLES, Unpack
 
 pytestmark = [
     pytest.mark.deep,
@@ -62,9 +60,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture(scope="module")
 def pages(
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
-    tmp_path_factory: pytest.TempPathFactory,
+    spark: SparkSession, unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """The pages about what there is, and one in which every name is markup."""
     from kafkalog.report.writing import write_report

@@ -1,7 +1,5 @@
 """One cluster for all tests of this directory, and what is shipped to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

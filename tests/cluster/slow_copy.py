@@ -3,8 +3,6 @@
 `slow_copy.py FORMAT SOURCE TARGET [SECONDS]`: so long each batch of rows takes.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

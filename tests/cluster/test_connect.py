@@ -1,7 +1,5 @@
 """Jobs by Spark Connect: the package comes from the client."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Jobs on Spark's standalone cluster: shipped as by users, with workers that die and slow tasks."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
@@ -17,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkalog.spark.jobs.job import ExitCode
 from tests.cluster.standalone import StandaloneCluster, children, descendants, ended, kill
 from tests.support.jobs.job_runs import DAMAGED
-from tests.support.repository import ROOT
+from tests.support.repository import ROOT, Unpack
 from tests.support.spark.kafka_logs import kafkalog_read
 
 _IS_ABLE = os.geteuid() == 0 and shutil.which("unshare") is not None
@@ -34,7 +32,7 @@ _STARTED_SECONDS = 400
 
 
 @pytest.fixture(scope="module")
-def logs(unpacked: Callable[[str], Path]) -> Path:
+def logs(unpacked: Unpack) -> Path:
     return unpacked("kafka44.logs") / "log-dirs"
 
 
@@ -150,9 +148,7 @@ def test_rows_are_the_same_when_a_process_is_killed_in_the_middle(
 ) -> None:
     target = tmp_path / "copy"
     running = cluster.submit(
-        *(_SLOW_COPY, "parquet", str(logs), str(target), "0.2"),
-        settings=_EACH,
-        **zipped(packed),
+        *(_SLOW_COPY, "parquet", str(logs), str(target), "0.2"), settings=_EACH, **zipped(packed)
     )
     wait_until(running, lambda: list(target.glob("_temporary/**/*.parquet")))
     # One that is at work: the other may have begun late, and have none.

@@ -1,6 +1,6 @@
 """A week of a small shop's Kafka, invented: what examples/shop-week holds, and what to try on it.
 
-`python -m tests.docs.shop_week DIRECTORY` writes it anew. The tutorials and the notebooks read it:
+`python -m tests.docs.shop_week DIRECTORY` writes it again. The tutorials and the notebooks read it:
 
 - orders, three partitions: a record per order, JSON, keyed by customer. On Tuesday at 03:12 one
   of partition 1 is broken off in the middle of its JSON.
@@ -11,8 +11,6 @@
 - group reports reads everything once a night, at 02:00, for the last time on Saturday.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -21,6 +19,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from kafkalog.format.batch_header import CREATE_TIME
 from kafkalog.format.record_batch import BatchFields, write_batch
@@ -229,7 +228,7 @@ def _member_id(member: Member) -> str:
     return f"{member.client_id}-00000000-0000-4000-8000-{member.host.replace('.', ''):0>12}"
 
 
-def _protocol(name: str, values: dict[str, object]) -> bytes:
+def _protocol(name: str, values: dict[str, Any]) -> bytes:
     return (1).to_bytes(2, "big") + write_message(message(name), 1, values)
 
 

@@ -6,8 +6,6 @@ for any number of lines, `…` for any part of a line. What a document writes go
 the test.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """What the page that compares tools says of kafkalog is a command that runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

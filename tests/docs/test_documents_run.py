@@ -1,7 +1,5 @@
 """What README and tutorials show is what happens."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +11,7 @@ import kafkalog
 from tests.docs.shown_commands import Reader, Shown, lines_to_copy, pattern_of, shown_in
 from tests.support.jobs.job_runs import needs_delta
 from tests.support.logs.log_dirs import UNIQUE
-from tests.support.repository import ROOT
+from tests.support.repository import ROOT, Unpack
 
 README = ROOT / "README.md"
 PAGES = sorted([*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")])
@@ -23,7 +21,7 @@ SHOWING = [
 ]
 # Elsewhere Python speaks of brokers, object stores, tables or records that only the reader has.
 PYTHON_RUNS = ("jobs", "lag", "options", "zookeeper")
-# Its topics and schemas are in tests/jobs/test_state_decoded.py.
+# Its topics and schemas are in tests/jobs/tables/test_state_decoded.py.
 COPIED = [
     path
     for path in PAGES
@@ -69,9 +67,7 @@ def test_what_a_document_shows_is_what_happens(
 
 
 @pytest.fixture(scope="module")
-def own_paths(
-    unpacked: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[str], str]:
+def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """A line with directories of the project in place of those that a reader has."""
     folder = tmp_path_factory.mktemp("own")
     for name, text in OWN_FILES.items():

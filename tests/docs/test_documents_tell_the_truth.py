@@ -1,7 +1,5 @@
 """What the documents list is what there is: options, views, make targets, jobs, links."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The notebooks are kept without outputs, and run."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What users need is imported from `kafkalog` or `kafkalog.testing`, and documents show no more."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

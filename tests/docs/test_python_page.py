@@ -1,7 +1,5 @@
 """The examples of docs/python.md run as they are."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

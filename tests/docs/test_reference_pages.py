@@ -1,7 +1,5 @@
 """docs/reference is what `make docs` writes, and every view, table, job and option is in it."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs.write_reference import FOLDER, JOBS, job_tables, reference_pages, table_givers, type_text
@@ -16,7 +14,7 @@ def words(text: str) -> list[str]:
 @pytest.mark.parametrize("name", reference_pages())
 def test_pages_are_up_to_date(name: str) -> None:
     written = (FOLDER / name).read_text()
-    assert words(written) == words(reference_pages()[name]), "`make docs` writes it anew"
+    assert words(written) == words(reference_pages()[name]), "`make docs` writes it"
 
 
 def test_every_table_has_a_view_or_a_job_that_gives_it() -> None:
@@ -44,5 +42,5 @@ def test_every_job_names_its_tables() -> None:
         ),
     ],
 )
-def test_types_are_told_as_sql_has_them(kind: object, text: str) -> None:
+def test_types_are_written_as_sql_has_them(kind: object, text: str) -> None:
     assert type_text(kind) == text

@@ -4,14 +4,13 @@ Rules: docs/*.md, most of them in docs/format.md. Traps: what readers of Kafka's
 wrong, T1 to T42 (the list that the project was started with).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from kafkalog.format.faults import Fault
 from tests.support.repository import ROOT
 
 RULE = re.compile(r"^\| \*\*F(\d+)\*\* \|", re.MULTILINE)
@@ -62,7 +61,14 @@ def test_rules_are_found_in_the_documents() -> None:
 
 
 def test_every_rule_is_cited_by_a_test() -> None:
-    assert sorted(rules() - cited_by_tests("F")) == []
+    uncited = sorted(rules() - cited_by_tests("F"))
+    assert not uncited, f"rules {uncited} have no test that cites them as F<number>"
+
+
+def test_every_fault_is_named_by_a_rule() -> None:
+    page = (ROOT / "docs" / "format.md").read_text()
+    missing = [each.label for each in Fault if each and f"`{each.label}`" not in page]
+    assert not missing, f"{missing}: docs/format.md has no rule for it; begin with F68"
 
 
 def test_every_trap_of_reading_is_cited_by_a_test() -> None:
@@ -79,7 +85,10 @@ def test_every_cited_rule_exists(folder: str) -> None:
         path.relative_to(ROOT).as_posix(): sorted(numbers([text], "F")[0] - known)
         for path, text in texts.items()
     }
-    assert {path: missing for path, missing in unknown.items() if missing} == {}
+    made_up = {path: missing for path, missing in unknown.items() if missing}
+    assert not made_up, (
+        f"{made_up}: no such rule in docs/*.md; the next free number is F{max(known) + 1}"
+    )
 
 
 def test_every_cited_trap_exists() -> None:

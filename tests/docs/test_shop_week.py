@@ -1,13 +1,11 @@
 """The example that tutorials and notebooks read is what its script writes, and sound."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kafkalog.format.faults import Fault
 from kafkalog.format.records import Record
-from kafkalog.format.segment import read_ranges, read_segment_records
 from tests.docs.shop_week import write_shop_week
+from tests.support.logs.plain_reader import read_ranges, read_segment_records
 from tests.support.repository import ROOT
 
 EXAMPLE = ROOT / "examples" / "shop-week"
@@ -25,7 +23,7 @@ def records(log_dir: Path) -> dict[str, list[Record]]:
 
 
 def texts(log_dir: Path) -> dict[str, str]:
-    """What stands beside the partitions: checkpoints, and whose directory it is."""
+    """What is beside the partitions: checkpoints, and whose directory it is."""
     return {path.name: path.read_text() for path in log_dir.iterdir() if path.is_file()}
 
 

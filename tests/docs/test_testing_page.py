@@ -1,7 +1,5 @@
 """The example of docs/testing.md, as a user would have it: a file of tests of their own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

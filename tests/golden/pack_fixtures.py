@@ -8,8 +8,6 @@ indexes and producer snapshots; of internal topics, in an archive of their own, 
 record too.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
@@ -68,11 +66,13 @@ def _golden(folder: Path) -> dict[str, bytes]:
     for path in sorted((*folder.glob("consumer/*.gz"), *folder.glob("*/recovered.offsets.gz"))):
         files[str(path.relative_to(folder).with_suffix(""))] = gzip.decompress(path.read_bytes())
     dump = _dump_folder(folder)
-    for path in sorted(dump.rglob("*.log.txt.gz")) if dump else ():
+    if dump is None:
+        return files
+    for path in sorted(dump.rglob("*.log.txt.gz")):
         lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
         kept = b"".join(line for line in lines if BATCH_LINE.match(line))
         files[f"batches/{path.relative_to(dump).with_suffix('')}"] = kept
-    for path in sorted(dump.rglob("*.txt.gz")) if dump else ():
+    for path in sorted(dump.rglob("*.txt.gz")):
         if Path(path.stem).stem.endswith((".index", ".timeindex", ".txnindex", ".snapshot")):
             lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
             kept = b"".join(line for line in lines if ENTRY_LINE.match(line))
@@ -90,7 +90,9 @@ def _dump_folder(folder: Path) -> Path | None:
 def _messages(folder: Path) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     dump = _dump_folder(folder)
-    for path in sorted(dump.rglob("__*/*.txt.gz")) if dump else ():
+    if dump is None:
+        return files
+    for path in sorted(dump.rglob("__*/*.txt.gz")):
         if path.name.endswith((".log.txt.gz", ".checkpoint.txt.gz")):
             lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
             kept = b"".join(line for line in lines if line.startswith(RECORD_LINE))

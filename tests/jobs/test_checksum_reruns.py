@@ -1,34 +1,23 @@
 """The checksum job again: rows of the same input are replaced, those of others stay."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.spark.jobs.job import ExitCode
-from tests.support.jobs.job_runs import (
-    DAMAGED,
-    DAMAGED_FAULTS,
-    faults_of,
-    needs_delta,
-    run,
-    table,
-)
+from tests.support.jobs.job_runs import DAMAGED, DAMAGED_FAULTS, faults_of, needs_delta, run, table
 from tests.support.logs.samples import batch
+from tests.support.repository import Unpack
 from tests.support.spark.kafka_logs import write_log
-
-pytestmark = pytest.mark.spark
 
 
 @needs_delta
 @pytest.mark.deep
 def test_a_second_run_replaces_the_rows_of_its_input_and_keeps_those_of_others(
-    spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+    spark: SparkSession, unpacked: Unpack, tmp_path: Path
 ) -> None:
     # An input's name is data: quotes and backslashes in it must not reach SQL.
     logs, other, output = tmp_path / "it's \\ damaged", tmp_path / "other", tmp_path / "tables"
@@ -92,7 +81,7 @@ def test_a_parquet_table_that_holds_another_inputs_rows_is_left_alone(
         ("parquet", "_delta_log/00000000000000000000.json", "{}\n"),
     ],
 )
-def test_what_is_no_table_is_not_deleted_to_write_one(
+def test_what_is_not_a_table_is_not_deleted_to_write_one(
     table_format: str,
     name: str,
     text: str,

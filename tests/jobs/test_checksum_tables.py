@@ -1,9 +1,6 @@
 """Tables checksum_report and faults: every byte of every file, and each fault at its place."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,11 +19,10 @@ from tests.support.jobs.job_runs import (
     table,
     written_schema,
 )
+from tests.support.repository import Unpack
 from tests.support.spark.kafka_logs import variants_as_partitions
 
-pytestmark = pytest.mark.spark
-
-# Kinds that are no errors here.
+# Kinds that do not count as errors here.
 WARNINGS = {"leader_epoch", "segment_hole", "missing_end"}
 
 
@@ -57,9 +53,7 @@ def test_both_tables_are_written_in_every_format(
 
 @pytest.fixture(scope="module")
 def checked_variants(
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
-    tmp_path_factory: pytest.TempPathFactory,
+    spark: SparkSession, unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Path]:
     """All hand-damaged copies as topics of one log directory, and the job's tables of them."""
     place = tmp_path_factory.mktemp("checked")
@@ -123,10 +117,7 @@ def test_the_first_fault_has_its_position_and_offset(
 
 @pytest.mark.deep
 def test_sound_files_have_the_batches_and_records_that_kafka_dump_log_counted(
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # F13, F27, F30, F31, F60, F93: internal topics are checked too.
     logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")

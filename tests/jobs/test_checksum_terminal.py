@@ -1,9 +1,6 @@
 """The checksum job on the terminal: what it says, and its exit codes."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +16,7 @@ from tests.support.jobs.job_runs import (
     run,
     table,
 )
-from tests.support.repository import EXAMPLES
-
-pytestmark = pytest.mark.spark
+from tests.support.repository import EXAMPLES, Unpack
 
 
 def test_the_terminal_gets_the_faults_a_verdict_and_the_places_of_the_tables(
@@ -49,11 +44,7 @@ def test_the_terminal_gets_the_faults_a_verdict_and_the_places_of_the_tables(
 @pytest.mark.deep
 @pytest.mark.parametrize(("show", "rows"), [(0, 0), (2, 2)])
 def test_show_says_how_many_faults_the_terminal_gets(
-    show: int,
-    rows: int,
-    spark: SparkSession,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    show: int, rows: int, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(DAMAGED, output=tmp_path, arguments=f"--format parquet --show {show}")
     out = capsys.readouterr().out
@@ -74,11 +65,8 @@ def test_findings_are_exit_code_1_only_where_that_is_asked(
 
 
 @pytest.mark.deep
-def test_what_a_stopped_broker_leaves_is_no_finding(
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_what_a_stopped_broker_leaves_is_not_a_finding(
+    spark: SparkSession, unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # F69: the file ends 296 bytes into the last batch, which lies at 15954.
     variant = unpacked("unclean.logs") / "variants" / "truncated-last-batch" / "log-dirs"
@@ -103,7 +91,7 @@ def test_failfast_writes_nothing_where_faults_are(
     told = capsys.readouterr()
     assert told.err.splitlines()[-1].startswith("error: DAMAGED: 3 faults in 2 segments, ")
     assert told.err.splitlines()[-1].endswith("no table is written with --mode FAILFAST")
-    assert told.out == f"not there: 1 partition that the checkpoints of {DAMAGED} name: e.z-0\n"
+    assert told.out == f"missing: 1 partition that the checkpoints of {DAMAGED} name: e.z-0\n"
 
 
 def test_failfast_keeps_the_tables_of_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
@@ -111,14 +99,6 @@ def test_failfast_keeps_the_tables_of_an_earlier_run(spark: SparkSession, tmp_pa
     before = sorted(tmp_path.rglob("*"))
     run(DAMAGED, output=tmp_path, arguments="--format parquet --mode FAILFAST")
     assert sorted(tmp_path.rglob("*")) == before
-
-
-@pytest.mark.deep
-def test_failfast_writes_the_tables_of_sound_files(spark: SparkSession, tmp_path: Path) -> None:
-    arguments = "--format parquet --mode FAILFAST"
-    assert run(EXAMPLES / "kafka-0.10", output=tmp_path, arguments=arguments) == ExitCode.DONE
-    assert table(spark, tmp_path, "checksum_report").count() == 3
-    assert table(spark, tmp_path, "faults").where("severity = 'error'").isEmpty()
 
 
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

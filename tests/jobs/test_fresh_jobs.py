@@ -1,7 +1,5 @@
 """A job in a process of its own, in an empty directory: what it leaves there."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -13,7 +11,7 @@ from kafkalog.exit_codes import ExitCode
 from tests.support.jobs.job_runs import DAMAGED, needs_delta
 from tests.support.repository import ROOT, delta_jars
 
-pytestmark = [pytest.mark.spark, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 
 def run_fresh(
@@ -80,7 +78,7 @@ def test_a_job_that_cannot_fetch_jars_says_why(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("error: [JAVA_GATEWAY_EXITED]")
 
 
-def test_an_error_in_a_task_is_told_without_pages_of_traces(tmp_path: Path) -> None:
+def test_an_error_in_a_task_is_reported_without_pages_of_traces(tmp_path: Path) -> None:
     arguments = ["--output-dir", "out", "--format", "json"]
     done = run_fresh("reconstruct_state", str(DAMAGED), *arguments, work=tmp_path, submit="")
     assert done.returncode == ExitCode.UNREADABLE_INPUT

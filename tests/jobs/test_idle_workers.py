@@ -1,7 +1,5 @@
 """Workers that Spark ends because they had nothing to do for a minute end without a word."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -15,7 +13,7 @@ from tests.support.spark.kafka_logs import write_log
 from tests.support.zookeeper.zookeeper_files import ROOT as ROOT_ZNODE
 from tests.support.zookeeper.zookeeper_files import snapshot_bytes, write_data_dir
 
-pytestmark = [pytest.mark.spark, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 # What Spark does after a minute, at once: no setting shortens it.
 PROGRAM = """

@@ -1,7 +1,5 @@
 """Ctrl-C in a job leaves no process behind, whenever it comes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -16,7 +14,7 @@ from tests.support.interrupts import heed_ctrl_c
 from tests.support.jobs.job_runs import DAMAGED
 from tests.support.jobs.killed_jobs import processes_of, wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["as_a_terminal", "to_the_command"])

@@ -1,8 +1,6 @@
 """What jobs say of a real broker's partitions after a clean stop, when one has lost all segments
 and another its directory. Rule: docs/format.md F76."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterable
@@ -18,7 +16,7 @@ from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.job_runs import table
 from tests.support.repository import EXAMPLES
 
-pytestmark = [pytest.mark.spark, pytest.mark.deep]
+pytestmark = pytest.mark.deep
 
 EMPTIED, GONE = ("shop.del-records-mid", 0), ("shop.codec-zstd", 0)
 
@@ -51,12 +49,12 @@ def disk(tmp_path: Path) -> Disk:
 
 
 def said_of_absent(log_dir: Path, told: Iterable[tuple[str, int]]) -> str:
-    """Of the 44 partitions of its broker the example holds 8; now it is one less."""
+    """The example holds 8 of its broker's 44 partitions; now it is one less."""
     absent = sorted(key for key in told if not (log_dir / f"{key[0]}-{key[1]}").exists())
     assert GONE in absent
     names = ", ".join(f"{topic}-{partition}" for topic, partition in absent[:5])
     return (
-        f"not there: {len(absent)} partitions that the checkpoints of {log_dir} name: {names} and "
+        f"missing: {len(absent)} partitions that the checkpoints of {log_dir} name: {names} and "
         f"{len(absent) - 5} more"
     )
 
@@ -137,5 +135,5 @@ def test_where_nothing_is_left_to_check_nothing_is_called_sound(
             shutil.copy(path, log_dir)
     assert validate_checksums.main(arguments(tmp_path, log_dir)) == ExitCode.UNREADABLE_INPUT
     said = capsys.readouterr()
-    assert said.out.startswith(f"not there: {len(checkpoint(log_dir, 'replication'))} partitions ")
+    assert said.out.startswith(f"missing: {len(checkpoint(log_dir, 'replication'))} partitions ")
     assert f"{log_dir}: there is no segment to check" in said.err

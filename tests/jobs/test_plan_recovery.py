@@ -1,8 +1,5 @@
 """The recovery job on all damaged copies of a log at once, against what a broker did to them."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +10,20 @@ from jobs.plan_recovery import main
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.golden.damaged_log_dirs import broker_actions, one_log_dir
 from tests.support.jobs.job_runs import table, written_schema
-from tests.support.repository import EXAMPLES
-
-pytestmark = pytest.mark.spark
+from tests.support.repository import EXAMPLES, Unpack
 
 ARGUMENTS = ["--format", "parquet", "--index-interval-bytes", "1024"]
 
 
 @pytest.fixture(scope="module")
-def said(unpacked: Callable[[str], Path]) -> dict[str, dict[str, Any]]:
+def said(unpacked: Unpack) -> dict[str, dict[str, Any]]:
     return broker_actions(unpacked("unclean.golden"))
 
 
 def test_the_table_says_what_a_broker_did_to_each_copy(
     spark: SparkSession,
     said: dict[str, dict[str, Any]],
-    unpacked: Callable[[str], Path],
+    unpacked: Unpack,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -65,13 +60,8 @@ def test_the_table_says_what_a_broker_did_to_each_copy(
         ("bitflip-payload-active", "checksum", 18500 - 7979, 18500 - 15954),
     ],
 )
-def test_truncation_and_nonsense_are_told_apart_and_what_is_sound_behind_them(
-    variant: str,
-    kind: str,
-    lost: int,
-    salvageable: int,
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
+def test_truncation_and_nonsense_are_told_apart_from_sound_data_after_them(
+    variant: str, kind: str, lost: int, salvageable: int, spark: SparkSession, unpacked: Unpack
 ) -> None:
     log_dir = unpacked("unclean.logs") / "variants" / variant / "log-dirs"
     reader = spark.read.format("kafkalog").option("view", "recovery_plan")

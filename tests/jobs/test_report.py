@@ -1,12 +1,10 @@
 """The job that writes the page about a cluster: its numbers, what it says, its exit codes. Rules:
 docs/report.md F600, F602, F605, F645."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -26,9 +24,7 @@ from kafkalog.spark.tables import spark_schema
 from tests.support.golden.described_groups import printed_lags
 from tests.support.golden.fixture_sets import CONSUMERS, consumed
 from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
-from tests.support.repository import EXAMPLES
-
-pytestmark = pytest.mark.spark
+from tests.support.repository import EXAMPLES, Unpack
 
 AT_MS = 1_700_000_000_000
 
@@ -70,7 +66,7 @@ def test_arguments_that_cannot_be_meant_are_refused(
 
 @pytest.mark.deep
 def test_keys_are_counted_by_topic_and_shown_only_when_asked(spark: SparkSession) -> None:
-    rows = [("orders", b"hot", b"v")] * 7 + [("orders", b"\xff", None)] * 2
+    rows: list[tuple[Any, ...]] = [("orders", b"hot", b"v")] * 7 + [("orders", b"\xff", None)] * 2
     rows += [("orders", None, b"v"), ("users", b"a", None), ("users", b"b", b"")]
     records = spark.createDataFrame(rows, "topic string, key binary, value binary")
     orders, others = key_totals(records, ["orders"], shows_keys=True).collect()
@@ -124,12 +120,7 @@ def test_batches_are_summed_by_time_and_size_and_none_is_lost(spark: SparkSessio
     by_time = summed(totals, "shown_topic", "stretch").collect()
     assert [
         (row.shown_topic, row.stretch, row.batches, row.bytes, row.records) for row in by_time
-    ] == [
-        (None, 1, 1, 61, 2),
-        ("a", -1, 2, 200, 4),
-        ("a", 0, 2, 3071, 4),
-        ("a", 2, 2, 200, 2),
-    ]
+    ] == [(None, 1, 1, 61, 2), ("a", -1, 2, 200, 4), ("a", 0, 2, 3071, 4), ("a", 2, 2, 200, 2)]
     by_size = {row.size_from: row for row in summed(totals, "size_from").collect()}
     assert {size: row.batches for size, row in by_size.items()} == {32: 1, 64: 4, 1024: 2}
     assert (by_size[1024].measured_bytes, by_size[1024].uncompressed_bytes) == (1024, 4096)
@@ -205,9 +196,7 @@ def test_segments_count_that_a_broker_serves_and_others_are_told_apart(spark: Sp
 
 
 @pytest.mark.deep
-def test_its_numbers_are_those_of_kafkas_tools(
-    spark: SparkSession, unpacked: Callable[[str], Path]
-) -> None:
+def test_its_numbers_are_those_of_kafkas_tools(spark: SparkSession, unpacked: Unpack) -> None:
     log_dir = unpacked("kafka44.logs") / "log-dirs"
     golden = unpacked("kafka44.golden")
     report = read_report(spark, ReportRequest([str(log_dir)], AT_MS * 2, "PERMISSIVE"))

@@ -1,10 +1,7 @@
 """The job that reports transactions: its tables, what it says, its exit codes. Rule: F216."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,7 @@ from kafkalog.command_line.main import kafkalog
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.damageable_logs import write_hanging_transaction
-
-pytestmark = pytest.mark.spark
+from tests.support.repository import Unpack
 
 START_MS = 1_700_000_000_000
 # The last record of the transaction in `hung` that has not ended.
@@ -50,10 +46,7 @@ def run(log_dir: Path, output: Path, *arguments: object) -> int:
 
 
 def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    spark: SparkSession, unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     listed = unpacked("kafka44.golden") / "tools" / "transactions_list.txt"
     told = {
@@ -88,7 +81,7 @@ def test_transactions_have_the_ids_and_states_that_kafka_transactions_listed(
 
 @pytest.mark.deep
 def test_whose_coordinator_may_be_missing_does_not_hang(
-    spark: SparkSession, unpacked: Callable[[str], Path], tmp_path: Path
+    spark: SparkSession, unpacked: Unpack, tmp_path: Path
 ) -> None:
     # F216. kafka-transactions lists the transactional id of all three.
     logs = tmp_path / "logs"

@@ -1,7 +1,5 @@
 """The job that plans retention: its table, what it says, its exit codes. Rules: F160 to F168."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -15,8 +13,6 @@ from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.logs.samples import batch
 from tests.support.spark.kafka_logs import write_log
-
-pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
@@ -85,7 +81,7 @@ def test_times_are_milliseconds_or_iso_8601_in_utc(text: str, expected: int) -> 
     assert Time().convert(text, None, None) == expected
 
 
-def test_what_is_no_time_is_a_wrong_argument(
+def test_what_is_not_a_time_is_a_wrong_argument(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, "--as-of", "tomorrow") == ExitCode.WRONG_ARGUMENTS

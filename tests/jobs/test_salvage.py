@@ -1,9 +1,6 @@
 """The salvage job: a new log directory, two tables, and what it refuses."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +14,8 @@ from kafkalog.spark.jobs.job import ExitCode
 from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, table, written_schema
 from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.logs.samples import batch, record
-from tests.support.repository import EXAMPLES
+from tests.support.repository import EXAMPLES, Unpack
 from tests.support.spark.kafka_logs import write_log
-
-pytestmark = pytest.mark.spark
 
 
 def arguments(tmp_path: Path, *log_dirs: Path) -> list[str]:
@@ -85,7 +80,7 @@ def test_nothing_is_written_where_something_is(
 
 
 def test_nothing_is_written_into_a_brokers_directory(
-    unpacked: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    unpacked: Unpack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "meta.properties").touch()
     assert main(arguments(tmp_path, DAMAGED)) == ExitCode.UNREADABLE_INPUT
@@ -128,7 +123,7 @@ def test_tables_of_other_inputs_are_refused_before_anything_is_written(
 
 
 @pytest.mark.deep
-def test_a_partition_without_a_topic_id_is_told(
+def test_a_partition_without_a_topic_id_is_reported(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # F109, F184: brokers before 2.8 keep none, and one can be lost.
@@ -173,7 +168,7 @@ def test_topics_whose_policy_is_compact_are_compacted(
 
 
 @pytest.mark.deep
-def test_nothing_to_compact_is_told_before_anything_is_written(
+def test_nothing_to_compact_is_reported_before_anything_is_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [*arguments(tmp_path, EXAMPLES / "kafka-0.10"), "--compact"]

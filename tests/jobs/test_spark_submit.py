@@ -1,7 +1,5 @@
 """The checksum job as spark-submit runs it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -21,8 +19,6 @@ from tests.support.jobs.job_runs import (
     written_schema,
 )
 from tests.support.repository import ROOT, delta_jars
-
-pytestmark = pytest.mark.spark
 
 
 # In the short pass a job in a process of its own is that of tests/packaging.

@@ -1,7 +1,5 @@
 """The job that checks cleaned logs: its tables, what it says, its exit codes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -17,8 +15,6 @@ from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.logs.samples import record
 from tests.support.repository import EXAMPLES
 from tests.support.spark.kafka_logs import write_log
-
-pytestmark = pytest.mark.spark
 
 
 def add_users(place: Path, *keys: bytes, checkpoint: int) -> Path:

@@ -1,7 +1,5 @@
 """The distributions, built once as `make dist` builds them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

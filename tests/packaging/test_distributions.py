@@ -1,8 +1,6 @@
 """What `make dist` builds: what is in the wheel, which is built from the sdist, and that it works
 where there is no source tree."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -70,7 +68,7 @@ def test_the_metadata_say_version_and_command(wheel: Path, sdist: Path) -> None:
     ]
 
 
-def test_every_extra_for_users_has_a_row_where_installing_is_told(wheel: Path) -> None:
+def test_every_extra_for_users_has_a_row_where_installing_is_reported(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         metadata = archive.read(f"kafkalog-{__version__}.dist-info/METADATA").decode()
     extras = set(re.findall(r"^Provides-Extra: (.+)$", metadata, re.MULTILINE))

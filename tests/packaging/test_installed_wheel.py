@@ -1,7 +1,5 @@
 """The wheel in an environment that has what it asks for and nothing else, nor a source tree."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -42,7 +40,7 @@ def _link(project: str, site: Path) -> None:
 def run(environment: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """A program of the environment, elsewhere, with nothing of ours on its path."""
     program = [str(environment / "bin" / command[0]), *command[1:]]
-    # Compiling the kernels anew would take longer than running them as Python.
+    # Compiling the kernels again would take longer than running them as Python.
     # As activated: Spark's own Pythons are the first on the path.
     path = os.pathsep.join((str(environment / "bin"), os.environ["PATH"]))
     variables = {"PATH": path, "KAFKALOG_KERNELS": "plain"}

@@ -1,7 +1,5 @@
 """Any bytes at all give rows or faults, the same by both readers, and never anything else."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

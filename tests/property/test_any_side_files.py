@@ -1,7 +1,5 @@
 """Any bytes as index files give findings, few of them, and never an error. F131, F136."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given

@@ -1,8 +1,6 @@
 """Reading records with certain timestamps is reading all and leaving out the others, in whatever
 order the times are and whatever time indexes say. Rules: docs/options.md F504 and F505."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +34,7 @@ end_times = st.integers(-(2**63) + 1, 2**63) | usual
 def test_records_with_asked_times_are_those_of_a_full_read(
     segment: tuple[list[bytes], list[Record]], first_ms: int, end_ms: int, only_offsets: bool
 ) -> None:
-    # F504: all formats; a record without a timestamp has none that is asked for.
+    # F504: all formats; a record without a timestamp has no timestamp to look for.
     data = joined(segment[0])
     columns = ("offset",) if only_offsets else COLUMNS
     found = records_table(data, columns, timestamps=TimestampRange(first_ms, end_ms))
@@ -139,7 +137,7 @@ def test_time_indexes_leave_out_nothing_that_is_asked(
 
 
 def test_a_time_index_of_another_segment_is_not_believed(tmp_path: Path) -> None:
-    # F505: its entries tell of other batches.
+    # F505: its entries are about other batches.
     late = log_of([[100 + number] * 3 for number in range(40)], append_time=False)
     early = log_of([[number] * 3 for number in range(40)], append_time=False)
     partition = write_log(tmp_path, late, 40)

@@ -1,7 +1,5 @@
 """Every command that reads a log directory ends with an exit code whatever bytes lie there."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable
@@ -52,7 +50,7 @@ def _with_zeros(chance: random.Random, data: bytes) -> bytes:
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(n, marks=pytest.mark.deep) for n in range(1, 13))]
 )
-def test_damaged_directories_are_told_of_or_refused(tmp_path: Path, seed: int) -> None:
+def test_damaged_directories_are_reported_or_refused(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     copy = tmp_path / "shop"
     shutil.copytree(SHOP, copy)

@@ -1,7 +1,5 @@
 """Compaction changes nothing that a reader of committed state can see."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

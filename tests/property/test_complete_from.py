@@ -1,10 +1,8 @@
 """From when on a compacted log tells every state: random logs, cleaned, against the whole ones.
 
 Rule: docs/format.md F328. The cleaning is that of kafkalog.storage.cleaning.compaction, which is
-held against a real broker's in tests/broker.
+compared with a real broker's in tests/broker.
 """
-
-from __future__ import annotations
 
 import os
 import random
@@ -118,11 +116,11 @@ def batch(*records: tuple[int, int]) -> bytes:
 @pytest.mark.parametrize(
     ("batches", "cleaned_to", "expected"),
     [
-        # Nothing is gone, whatever the checkpoint says.
+        # Nothing is missing, whatever the checkpoint says.
         ([batch((0, 10), (1, 20)), batch((2, 30))], 2, (0, None)),
-        # Offset 0 is gone; the last one that was cleaned is there, and later than what is gone.
+        # Offset 0 is missing; the last one that was cleaned is there, and later than it.
         ([batch((1, 20)), batch((2, 30)), batch((3, 40))], 3, (3, 30)),
-        # Offset 2, the last one that was cleaned, is gone: it was not later than what follows.
+        # Offset 2, the last one that was cleaned, is missing: it was not later than what follows.
         ([batch((0, 10), (1, 20)), batch((3, 40))], 3, (3, 40)),
         # Of a batch that lost a record headers do not tell which one.
         ([batch((0, 10), (2, 30)), batch((3, 40))], 3, (3, 40)),
@@ -153,7 +151,7 @@ def test_without_a_checkpoint_all_but_the_active_segment_may_have_been_cleaned(
     assert complete_from(log_of(tmp_path, closed, None, active)) == (3, 30, 0)
 
 
-def test_what_damage_hides_is_gone(tmp_path: Path) -> None:
+def test_what_damage_hides_is_missing(tmp_path: Path) -> None:
     # F328: only the checksum tells that the second commit is not what it was.
     batches = [batch((0, 10)), batch((1, 20)), batch((2, 30))]
     batches[1] = batches[1][:-1] + bytes([batches[1][-1] ^ 1])

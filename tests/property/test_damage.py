@@ -1,6 +1,4 @@
-"""Generated damage: what was damaged is told, what was not is read; by an independent oracle."""
-
-from __future__ import annotations
+"""Generated damage is reported, and what is sound is read, says an independent oracle."""
 
 import random
 
@@ -37,7 +35,8 @@ def test_a_range_of_zeros_or_nonsense(seed: int, data: st.DataObject) -> None:
     end += max(
         (30 - (end - first) for first, _ in batch_spans(sound) if 0 <= end - first < 30), default=0
     )
-    filling = data.draw(st.sampled_from([bytes, random.Random(seed).randbytes]))(end - start)
+    size = end - start
+    filling = data.draw(st.sampled_from([bytes(size), random.Random(seed).randbytes(size)]))
     check(sound, sound[:start] + filling + sound[end:])
 
 
@@ -78,7 +77,7 @@ def test_a_flipped_bit_where_no_checksum_looks(seed: int, index: int, byte: int,
     expected = expectation(sound, bytes(damaged))
     account, rows = by_kernels(bytes(damaged), 0)
     reported = [(row[0], row[0] + row[1]) for row in account if row[2] != "none" or row[3]]
-    # A leader epoch of -1 and below is none: brokers write it too, and it cannot be told.
+    # A leader epoch of -1 and below is none: brokers write it too, and it cannot be recognized.
     if not (byte == 12 and bit == 7):
         assert is_covered(expected.damaged, reported)
     for span in expected.intact:
@@ -88,7 +87,7 @@ def test_a_flipped_bit_where_no_checksum_looks(seed: int, index: int, byte: int,
 
 @given(seeds, st.data())
 def test_two_damaged_places(seed: int, data: st.DataObject) -> None:
-    # F75: what lies between and behind them is read.
+    # F75: what lies between and after them is read.
     sound = sound_segment(seed)
     spans = batch_spans(sound)
     first, second = sorted(data.draw(st.sets(st.integers(0, BATCHES - 1), min_size=2, max_size=2)))

@@ -1,7 +1,5 @@
 """Whatever a payload holds once it is decompressed: both readers agree, under right checksums."""
 
-from __future__ import annotations
-
 import struct
 
 from hypothesis import given

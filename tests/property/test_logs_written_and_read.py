@@ -1,7 +1,5 @@
 """Any batches, appended by any settings, are read again from any offset, whatever indexes say."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,9 +55,7 @@ def written(batches: list[bytes], settings: LogSettings) -> Iterator[Path]:
 
 
 @given(logs())
-def test_each_file_is_the_segment_of_its_batches(
-    log: tuple[list[bytes], LogSettings],
-) -> None:
+def test_each_file_is_the_segment_of_its_batches(log: tuple[list[bytes], LogSettings]) -> None:
     # F102, F149 to F151, F158.
     batches, settings = log
     with written(batches, settings) as directory:

@@ -3,8 +3,6 @@
 Rules: docs/format.md F185 to F193.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any
@@ -117,7 +115,7 @@ values = keys | st.builds(bytes.__add__, frames, st.binary(max_size=120))
 
 
 @given(st.sampled_from([*topic_families(), None]), keys, values)
-def test_any_record_is_told_in_whole_or_with_a_reason(
+def test_any_record_is_reported_in_whole_or_with_a_reason(
     topic: str | None, key: bytes | None, value: bytes | None
 ) -> None:
     if topic is None:

@@ -4,8 +4,6 @@ trace, in bounded time and memory, and leaves its input as it was.
 `python -m tests.property.mutated SEED` runs a seed again.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

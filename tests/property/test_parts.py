@@ -1,8 +1,6 @@
 """A segment read in parts has the rows and the faults of a segment read whole, wherever it is cut,
 whatever its index says, and also where it is damaged. Rules: docs/options.md F500 to F503."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -53,7 +51,7 @@ def options_of(read: SegmentRead) -> SegmentOptions:
         first_offset=read.first_offset,
         end_offset=read.end_offset,
         start_position=read.start_position or start_position(read.path, read.first_offset),
-        asked_offset=read.asked_offset,
+        requested_offset=read.requested_offset,
         next_position=read.next_position,
     )
 

@@ -4,8 +4,6 @@ and nothing is lost without a word where none is sound. Rules: F99, F171, F174, 
 What is expected are the records of the sound replica alone.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -189,7 +187,7 @@ def test_part_of_a_damaged_range_is_not_the_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damaged_broker", [1, 2])
-def test_a_wrong_offset_shows_where_the_segments_behind_it_are_lost(
+def test_a_wrong_offset_shows_where_the_segments_after_it_are_lost(
     damaged_broker: int, tmp_path: Path
 ) -> None:
     # F172: what has the same bytes is not in the other's last segment.
@@ -215,7 +213,7 @@ def replicas_of_two_epochs(place: Path) -> tuple[Path, Path]:
 
 
 def test_the_log_ends_where_the_best_lineage_does(tmp_path: Path) -> None:
-    # F171 and F98: the end is no offset outside, and times behind the best one's end are found.
+    # F171 and F98: the end is not an offset outside, and times behind the best one's end are found.
     places = replicas_of_two_epochs(tmp_path)
     assert records(*places, startingOffsets='{"orders":{"0":12}}') == []
     with pytest.raises(DataLossError, match="holds 0 up to 12"):
@@ -227,7 +225,7 @@ def test_the_log_ends_where_the_best_lineage_does(tmp_path: Path) -> None:
     assert len(records(*places)) == 12
 
 
-def test_a_replica_without_a_segment_is_no_log(tmp_path: Path) -> None:
+def test_a_replica_without_a_segment_is_not_a_log(tmp_path: Path) -> None:
     # F171
     places = replicas_of_two_epochs(tmp_path)
     (places[0] / "orders-0" / log_name(0)).unlink()
@@ -235,7 +233,7 @@ def test_a_replica_without_a_segment_is_no_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["0\n3\n1 0\n2 100\n3 5\n", f"0\n1\n{2**40} 0\n"])
-def test_leader_epochs_that_cannot_be_tell_nothing(text: str, tmp_path: Path) -> None:
+def test_leader_epochs_that_cannot_be_show_nothing(text: str, tmp_path: Path) -> None:
     # F171
     write_replica(tmp_path / "b2", 2, {0: BATCHES[:1]})
     first = write_replica(tmp_path / "b1", 1, {0: BATCHES})

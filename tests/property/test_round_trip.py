@@ -1,7 +1,5 @@
 """What is written is read, by both readers, in every format and codec."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

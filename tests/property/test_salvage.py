@@ -1,7 +1,5 @@
 """Generated damage: salvage keeps every sound record, and its account adds up. F180 to F183."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from pathlib import Path
@@ -59,7 +57,7 @@ DAMAGES = (bit_flips, cut, zeroed_range, garbage_range, swapped_blocks)
 
 
 @given(st.integers(0, 2**32), st.sampled_from(DAMAGES), st.sampled_from(BASES))
-def test_salvage_keeps_every_sound_record(seed: int, damage, damaged_base: int) -> None:  # type: ignore[no-untyped-def]
+def test_salvage_keeps_every_sound_record(seed: int, damage, damaged_base: int) -> None:
     random_ = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "source", "orders-0")

@@ -1,8 +1,6 @@
 """Generated logs of transactions: what is read as committed is what a plain replay of the events
 says, whatever part of the log a task sees, and damage never makes an aborted record a row."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -167,7 +165,7 @@ def test_failfast_reads_all_or_says_what_is_wrong(
 # A bit of the base offset, of the length, of the magic byte, and the sign of the last offset's
 # delta: by its headers alone the log ends before that batch.
 @pytest.mark.parametrize(("at", "bit"), [(3, 0), (8, 7), (16, 2), (23, 7)])
-def test_a_damaged_header_at_the_end_of_a_log_is_told_or_filled_by_a_replica(
+def test_a_damaged_header_at_the_end_of_a_log_is_reported_or_filled_by_a_replica(
     at: int, bit: int, folders: Path
 ) -> None:
     # F212, F214.

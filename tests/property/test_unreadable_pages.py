@@ -1,8 +1,6 @@
 """Whatever pages of a segment cannot be read: both readers give the same account, every batch
 outside of them, and no row of any other. Rules: docs/format.md F77 to F79."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection
 from pathlib import Path

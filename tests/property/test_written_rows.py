@@ -1,7 +1,5 @@
 """Any rows become the batches that the reference writer makes of the same records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -30,7 +28,7 @@ def written(draw: st.DrawFn) -> list[dict[str, object]]:
     offset = draw(st.integers(0, 2**40))
     for _ in range(draw(st.integers(0, 12))):
         producer, epoch, sequence = draw(st.sampled_from(_PRODUCERS))
-        row = {
+        row: dict[str, object] = {
             "key": draw(fields),
             "value": draw(fields),
             "topic": "orders",
@@ -52,7 +50,7 @@ def written(draw: st.DrawFn) -> list[dict[str, object]]:
 def as_arrow(rows: Sequence[dict[str, object]], skipped: int = 0) -> pa.RecordBatch:
     """The rows as Spark hands them over; as a part of a longer batch, if some are `skipped`."""
     schema = arrow_schema("records", COLUMNS)
-    whole = [*rows[:1] * skipped, *rows]
+    whole = [*(list(rows[:1]) * skipped), *rows]
     return pa.RecordBatch.from_pylist(whole, schema=schema).slice(min(skipped, len(whole)))
 
 

@@ -1,7 +1,5 @@
 """One object store for all tests of this directory, behind a proxy that takes notes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

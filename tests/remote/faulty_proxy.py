@@ -21,8 +21,6 @@ _SLOW_DOWN = (
 )
 
 _RANGE = re.compile(r"(\d+)-(\d+)")
-_WHOLE = re.fullmatch(_RANGE, f"0-{2**62}")
-assert _WHOLE is not None
 
 
 class Fault(Enum):
@@ -76,11 +74,7 @@ class FaultyProxy:
 
     @contextmanager
     def faulty(
-        self,
-        fault: Fault,
-        ending: str,
-        times: int = 10_000,
-        within: tuple[int, int] = (0, 2**63),
+        self, fault: Fault, ending: str, times: int = 10_000, within: tuple[int, int] = (0, 2**63)
     ) -> Iterator[None]:
         """Let the next requests for bytes of objects whose keys end so go wrong; those that ask for
         some of the bytes `within`."""
@@ -92,7 +86,7 @@ class FaultyProxy:
             self._faults = []
 
     def forget(self) -> None:
-        """Begin to note anew."""
+        """Forget the requests so far."""
         self.requests = []
 
     def note(self, request: Request) -> None:
@@ -100,7 +94,8 @@ class FaultyProxy:
             self.requests.append(request)
 
     def next_fault(self, method: str, key: str, asked: str) -> Fault | None:
-        first, last = map(int, (_RANGE.search(asked) or _WHOLE).groups())
+        found = _RANGE.search(asked)
+        first, last = map(int, found.groups()) if found else (0, 2**62)
         with self._lock:
             is_within = first < self._within[1] and self._within[0] <= last
             is_meant = self._faults and method == "GET" and key.endswith(self._faults[0][1])
@@ -123,7 +118,7 @@ class _Server(ThreadingHTTPServer):
     target_port: int
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that has gone away is nothing to talk about."""
+        """Say nothing about a client that has closed its connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -79,11 +79,7 @@ class Gateway:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [program, "--port", f"127.0.0.1:{self.port}", "posix", self.root],
-                env={
-                    **os.environ,
-                    "ROOT_ACCESS_KEY": ACCESS_KEY,
-                    "ROOT_SECRET_KEY": SECRET_KEY,
-                },
+                env={**os.environ, "ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

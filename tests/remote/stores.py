@@ -1,7 +1,5 @@
 """What tests with an object store share: marks, options, and folders as buckets."""
 
-from __future__ import annotations
-
 import shutil
 import uuid
 from dataclasses import dataclass

@@ -1,6 +1,4 @@
-"""The commands tell of an object store, by URIs, what they tell of a disk. Rule: F638."""
-
-from __future__ import annotations
+"""Commands print the same about an object store, by URIs, as about a disk. Rule: F638."""
 
 import os
 import subprocess
@@ -27,7 +25,7 @@ COMMANDS = [
 
 
 def run(command: tuple[str, ...], path: str) -> tuple[int, str, str]:
-    """A command as a user runs it; the path is told as LOGS."""
+    """A command as a user runs it; the path is printed as LOGS."""
     name, *arguments = command
     done = subprocess.run(
         [sys.executable, "-m", "kafkalog", name, path, *arguments],

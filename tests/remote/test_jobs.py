@@ -1,7 +1,5 @@
 """Jobs read an object store by URIs, with what is in the environment, as they read a disk."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

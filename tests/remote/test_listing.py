@@ -1,7 +1,5 @@
 """A log directory in an object store is found like one on disk, in few requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Remote files are read in ranges: as much as is needed, in few requests."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path
@@ -33,7 +31,7 @@ def write_batches(folder: Path, batch_bytes: int, count: int) -> Path:
     return path
 
 
-def walked(walk_class: type[SegmentBatches], uri: str) -> int:
+def walked(walk_class: type[SegmentBatches] | type[SegmentHeaders], uri: str) -> int:
     """How many batches a walk over a file finds."""
     with InputFile(uri) as file:
         batches = walk_class(FileWindow(file), SegmentOptions(base_offset=0))
@@ -43,7 +41,7 @@ def walked(walk_class: type[SegmentBatches], uri: str) -> int:
 @pytest.mark.deep
 @pytest.mark.parametrize(("walk_class", "most"), [(SegmentBatches, 8), (SegmentHeaders, 16)])
 def test_small_batches_take_no_request_each(
-    store: Store, walk_class: type[SegmentBatches], most: int
+    store: Store, walk_class: type[SegmentBatches] | type[SegmentHeaders], most: int
 ) -> None:
     """F542: 640 of them, read whole or by their headers alone."""
     uri, folder = store.bucket()
@@ -82,7 +80,7 @@ def test_the_next_request_is_under_way_while_bytes_are_worked_on(store: Store) -
         for position in range(0, 24 * MIB, 4 * MIB):
             window.load(position, 4 * MIB)
             asked = len(answering)
-        time.sleep(0.5)  # nobody reads now
+        time.sleep(0.5)  # without a reader
         if len(answering) > asked or len(store.proxy.reads(".log")) * 8 * MIB > 24 * MIB:
             overlaps.set()
     assert overlaps.is_set()

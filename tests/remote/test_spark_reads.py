@@ -1,9 +1,6 @@
-"""Spark reads an object store as it reads a disk, with credentials that nobody gets to see."""
-
-from __future__ import annotations
+"""Spark reads an object store as it reads a disk, with credentials that stay hidden."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from kafkalog.views.options.options import View
 from tests.remote.faulty_proxy import Fault
 from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
-from tests.support.repository import EXAMPLES
+from tests.support.repository import EXAMPLES, Unpack
 from tests.support.spark.kafka_logs import kafkalog_read
 
 pytestmark = [*needs_store, pytest.mark.spark]
@@ -63,7 +60,7 @@ def test_committed_records_of_a_store_are_those_of_a_disk(
 
 @pytest.mark.deep
 def test_zookeepers_files_are_read_from_a_store(
-    spark: SparkSession, store: Store, unpacked: Callable[[str], Path]
+    spark: SparkSession, store: Store, unpacked: Unpack
 ) -> None:
     """F540."""
     uri, folder = store.bucket(unpacked("kafka39zk.zookeeper"))

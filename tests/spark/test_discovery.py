@@ -1,7 +1,5 @@
 """`format("kafkalog")` is found by itself, and can be registered where it is not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +11,6 @@ import kafkalog
 from tests.support.logs.samples import batch
 from tests.support.spark.kafka_logs import offsets_read, write_log
 from tests.support.zookeeper.zookeeper_files import ROOT, snapshot_bytes, write_data_dir
-
-pytestmark = pytest.mark.spark
 
 ROWS = {("orders", 0): [0, 1, 2]}
 

@@ -1,8 +1,6 @@
 """`spark.readStream.format("kafkalog")`: queries with checkpoints over a log that grows. The rules
 one by one: tests/unit/spark/test_streams.py."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any
@@ -10,11 +8,9 @@ from typing import Any
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.support.logs.streamed_logs import StreamedLog
-
-pytestmark = pytest.mark.spark
 
 _LONGEST_S = 60
 
@@ -63,6 +59,7 @@ def test_a_query_goes_on_from_its_checkpoint_until_all_is_read(
         if growth == 0:
             StreamedLog(log_dir, "payments", 0)
     # As the Kafka source writes them.
+    assert query.lastProgress is not None
     (end,) = (each["endOffset"] for each in query.lastProgress["sources"])
     assert end == '{"orders": {"0": 80, "1": 80}, "payments": {"0": 0}}'
 

@@ -1,21 +1,15 @@
 """What a read costs is found where Spark keeps what its workers log."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from pyspark.sql import SparkSession
 
 from kafkalog.views.reading.work_log import PLANNED, READ
-
-pytestmark = pytest.mark.spark
+from tests.support.repository import Unpack
 
 
 @pytest.mark.usefixtures("worker_logs")
 def test_numbers_of_planning_and_of_tasks_are_in_the_worker_log(
-    spark: SparkSession, unpacked: Callable[[str], Path]
+    spark: SparkSession, unpacked: Unpack
 ) -> None:
     place = unpacked("kafka44.logs") / "log-dirs"
     before = {line: told(spark, line) for line in (PLANNED, READ)}

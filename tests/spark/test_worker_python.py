@@ -1,7 +1,5 @@
 """A program run by an environment's Python, where `python3` is another one without libraries."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -39,7 +37,6 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.deep
-@pytest.mark.spark
 def test_reads_run_the_python_that_runs_the_program(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -56,7 +53,9 @@ def test_reads_run_the_python_that_runs_the_program(
 
 
 @pytest.mark.deep
-def test_a_python_without_the_libraries_is_told_what_to_set(environment: dict[str, str]) -> None:
+def test_a_python_without_the_libraries_is_an_error_that_says_what_to_set(
+    environment: dict[str, str],
+) -> None:
     done = subprocess.run(
         ["python3", "-c", "import kafkalog.spark"],
         env=environment,

@@ -1,9 +1,6 @@
 """Rows written as segments and read again, and what is refused."""
 
-from __future__ import annotations
-
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +16,8 @@ from kafkalog.storage.names import LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFS
 from kafkalog.views.options.write_options import write_options
 from kafkalog.wire.compression import CompressionType
 from tests.support.golden.fixture_sets import CONSUMERS
+from tests.support.repository import Unpack
 from tests.support.spark.kafka_logs import kafkalog_read, said_by_error
-
-pytestmark = pytest.mark.spark
 
 _COLUMNS = "key binary, value binary, topic string, partition int, offset long, timestamp timestamp"
 _ORDER = 'repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")'
@@ -52,7 +48,7 @@ def rows_of(frame: DataFrame) -> list[dict[str, Any]]:
 
 
 def as_written(row: dict[str, Any]) -> dict[str, Any]:
-    """Of format 0, the only one without a type of timestamps, nothing is written."""
+    """Nothing is written in format 0, the only one without a type of timestamps."""
     return {**row, "timestampType": max(row["timestampType"], 0)}
 
 
@@ -66,11 +62,7 @@ def as_written(row: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_what_is_read_written_and_read_again_is_the_same(
-    name: str,
-    compression: str,
-    spark: SparkSession,
-    unpacked: Callable[[str], Path],
-    tmp_path: Path,
+    name: str, compression: str, spark: SparkSession, unpacked: Unpack, tmp_path: Path
 ) -> None:
     # F560 to F566.
     logs = unpacked(f"{name}.logs")
@@ -220,7 +212,7 @@ def test_a_record_without_place_or_header_name_is_refused(
         ("*, 5L producerId", "producerId, producerEpoch, sequence belong together"),
     ],
 )
-def test_columns_that_are_no_records_are_refused(
+def test_columns_that_are_not_records_are_refused(
     columns: str, words: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     frame = orders(spark, (0, 0)).selectExpr(*columns.split(", "))

@@ -1,7 +1,5 @@
 """Processes that tests interrupt."""
 
-from __future__ import annotations
-
 import signal
 
 

@@ -8,8 +8,6 @@ process may have more address space than the limit, so that a test cannot take t
 command is started from this small process, for a fork counts with what its parent held.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

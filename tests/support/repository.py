@@ -1,13 +1,14 @@
 """Where the repository has what tests read."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "golden" / "data"
 EXAMPLES = ROOT / "examples" / "log-dirs"
+# What fixture `unpacked` is: the folder with the contents of an archive, by its name.
+Unpack = Callable[[str], Path]
 SHOP = ROOT / "examples" / "shop-week"
 
 

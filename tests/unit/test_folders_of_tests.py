@@ -1,7 +1,5 @@
 """Test folders share what is in tests/support, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -18,7 +16,7 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("place", ["tests", "benchmarks", "docs"])
-def test_folders_import_no_helpers_of_each_other_and_nobody_imports_a_test(place: str) -> None:
+def test_folders_import_no_helpers_of_each_other_and_no_file_imports_a_test(place: str) -> None:
     files = sorted((ROOT / place).rglob("*.py"))
     strangers = {
         str(path.relative_to(ROOT)): sorted(others)

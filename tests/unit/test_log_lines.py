@@ -1,7 +1,5 @@
 """Log lines have no commands for a terminal."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.log_lines import logger

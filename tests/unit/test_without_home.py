@@ -1,7 +1,5 @@
 """Containers run programs as users that have no home and no name."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

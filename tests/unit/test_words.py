@@ -1,7 +1,5 @@
 """Numbers in words, alone and in sentences."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.words import age_text, duration_text, sentence, time_doubt
@@ -9,7 +7,7 @@ from tests.support.durations import LENGTHS
 
 
 @pytest.mark.parametrize(("length_ms", "text"), LENGTHS)
-def test_lengths_of_time_are_told_as_people_do(length_ms: int, text: str) -> None:
+def test_lengths_of_time_are_written_as_people_do(length_ms: int, text: str) -> None:
     assert duration_text(length_ms) == text
 
 
@@ -38,5 +36,5 @@ def test_a_number_in_1970_that_is_a_time_of_kafkas_in_seconds_is_doubted() -> No
 @pytest.mark.parametrize(
     ("age_ms", "text"), [(410_000, "7 min"), (0, "0 ms"), (-7_200_000, "2 h in the future")]
 )
-def test_what_is_still_to_come_is_told_to_be_in_the_future(age_ms: int, text: str) -> None:
+def test_what_is_still_to_come_is_said_to_be_in_the_future(age_ms: int, text: str) -> None:
     assert age_text(age_ms) == text

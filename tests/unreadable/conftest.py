@@ -1,7 +1,5 @@
 """The library that fails reads, built once."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

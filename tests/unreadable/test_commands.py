@@ -1,7 +1,5 @@
-"""Commands on a disk that fails: what can be read is told, what cannot is named, and the exit code
-says so. The disk is a preloaded library, on a copy of examples/shop-week. Rules: F77 to F79."""
-
-from __future__ import annotations
+"""Commands on a disk that fails: they print what can be read and name what cannot, and the exit
+code says so. A preloaded library makes the disk fail under a copy of shop-week. F77 to F79."""
 
 import json
 from pathlib import Path

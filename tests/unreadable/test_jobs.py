@@ -1,7 +1,5 @@
 """Jobs and views on a disk that fails, in Spark's own processes. Rules: docs/format.md F77, F78."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path
@@ -39,7 +37,15 @@ def test_a_job_writes_its_tables_and_ends_with_exit_code_3(
 ) -> None:
     disk.fail_pages(logs / SEGMENT, 2)
     disk.fail_open(logs / "customers-0", "denied")
-    arguments = [logs, "--output-dir", tmp_path / "tables", "--format", "parquet", "--show", "0"]
+    arguments: list[str | Path] = [
+        logs,
+        "--output-dir",
+        tmp_path / "tables",
+        "--format",
+        "parquet",
+        "--show",
+        "0",
+    ]
     ended = disk.job("validate_checksums", arguments)
     assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
     faults = pq.read_table(tmp_path / "tables" / "faults").to_pylist()
@@ -59,7 +65,15 @@ def test_a_job_that_spark_submit_starts_ends_with_exit_code_3_too(
     # Its JVM, whose environment tasks have, is there before the job.
     disk.fail_pages(logs / SEGMENT, 2)
     submit = [str(Path(sys.executable).parent / "spark-submit"), "--master", "local[1]"]
-    arguments = [logs, "--output-dir", tmp_path / "tables", "--format", "parquet", "--show", "0"]
+    arguments: list[str | Path] = [
+        logs,
+        "--output-dir",
+        tmp_path / "tables",
+        "--format",
+        "parquet",
+        "--show",
+        "0",
+    ]
     ended = disk.run(*submit, "jobs/validate_checksums.py", *map(str, arguments))
     assert ended.returncode == ExitCode.UNREADABLE_INPUT, ended.stderr
     # It writes what the job writes to stderr to stdout.

@@ -1,8 +1,6 @@
 """Salvage from a disk that fails keeps every batch outside of the unreadable pages, and says what
 is lost. Rules: docs/format.md F77 to F79, F181 and F182."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -56,7 +54,7 @@ def test_a_file_that_cannot_be_opened_is_lost_and_the_others_are_kept(
         assert (tmp_path / "new" / path.relative_to(logs)).read_bytes() == path.read_bytes()
 
 
-def test_side_files_that_cannot_be_read_are_made_anew(
+def test_side_files_that_cannot_be_read_are_made_again(
     disk: FailingDisk, logs: Path, tmp_path: Path
 ) -> None:
     for path in logs.glob("orders-0/*"):

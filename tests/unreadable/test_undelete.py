@@ -1,8 +1,6 @@
 """What a broker has deleted comes back from a disk that fails, as far as it can be read; and the
 recovery plan says where consumers stop on such a disk. Rules: F78, F128 and F197."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

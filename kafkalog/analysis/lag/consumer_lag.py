@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.cluster_metadata import metadata_topics, partition_leaders, records_in_force
+from kafkalog.analysis.cluster_metadata import metadata_in_force, metadata_topics, partition_leaders
 from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
 from kafkalog.analysis.lag.groups import (
     GROUP_KEY,
@@ -22,7 +22,7 @@ from kafkalog.analysis.lag.groups import (
     offset_storage,
 )
 from kafkalog.analysis.lag.offsets_partitions import with_offsets_partition
-from kafkalog.analysis.sentences import age_text
+from kafkalog.analysis.sentences import age_column
 from kafkalog.coordination.groups.commit_status import COUNTED, NO_COMMIT
 from kafkalog.schemas import table_fields
 
@@ -122,7 +122,7 @@ def _topics_and_leaders(
     """Return the topics from all sources, and the leaders of partitions if any source has them."""
     topics, leaders = sources.topics, None
     if sources.metadata is not None:
-        in_force = records_in_force(sources.metadata, as_of).persist()
+        in_force = metadata_in_force(sources.metadata, as_of).persist()
         topics = topics.unionByName(metadata_topics(in_force), allowMissingColumns=True)
         leaders = partition_leaders(in_force)
     if sources.zookeeper is not None:
@@ -178,10 +178,7 @@ def consumer_lag(counted: DataFrame, known: DataFrame, leaders: DataFrame | None
     )
     rows = joined_by_group(counted, described)
     found = _with_coordinators(rows, leaders).withColumns(
-        {
-            "offset_storage": offset_storage(),
-            **lag_times(F.col("at_ms")),
-        }
+        {"offset_storage": offset_storage(), **lag_times(F.col("at_ms"))}
     )
     return found.select(*(field["name"] for field in table_fields("consumer_lag")))
 
@@ -243,7 +240,7 @@ def most_behind(lag: DataFrame) -> DataFrame:
     ).select(
         *("group_id", "topic", "partition", "committed_offset", "high_watermark", "lag"),
         F.concat_ws(", ", *words).alias("made_of"),
-        age_text(F.col("time_lag_ms")).alias("time_lag"),
+        age_column(F.col("time_lag_ms")).alias("time_lag"),
         F.col("commit_status").alias("status"),
         "group_state",
         F.col("offset_storage").alias("stored_in"),

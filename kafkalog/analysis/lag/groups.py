@@ -83,7 +83,7 @@ def group_members(latest: DataFrame) -> DataFrame:
     schema = _schema(
         f"{_KEY_SCHEMA}, member_id string, instance_id string, client_id string, "
         "client_host string, rack_id string, member_epoch int, member_state int, "
-        f"server_assignor string, subscribed_topics array<string>, assigned {assigned}",
+        f"server_assignor string, subscribed_topics array<string>, assigned {assigned}"
     )
 
     def rows(records: _Rows) -> Iterator[dict[str, Any]]:
@@ -107,7 +107,7 @@ def groups(
     """
     schema = _schema(
         f"{_KEY_SCHEMA}, state string, protocol_type string, assignor string, epoch int, "
-        "target_epoch int, state_timestamp_ms bigint, members int, is_simple boolean",
+        "target_epoch int, state_timestamp_ms bigint, members int, is_simple boolean"
     )
 
     def rows(found: _Rows) -> Iterator[dict[str, Any]]:

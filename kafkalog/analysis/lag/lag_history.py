@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from kafkalog.analysis.lag.consumer_lag import lag_times
 from kafkalog.analysis.lag.groups import GROUP_KEY, offset_storage
-from kafkalog.analysis.readable import moment
-from kafkalog.analysis.sentences import sentence
+from kafkalog.analysis.readable import timestamp_column
+from kafkalog.analysis.sentences import sentence_column
 from kafkalog.coordination.groups.burrow import (
     BURROW_GROUP_RANKS,
     BURROW_GROUP_STATUSES,
@@ -144,7 +144,9 @@ def lag_history(judged: DataFrame, moments: HistoryMoments, burrow: BurrowSettin
     silent_ms = _whole_seconds(at_ms) - F.col("group_commit_ms")
     expire_ms = burrow.expire_group_s * MS_PER_SECOND
     is_expired = F.coalesce((F.col("event") == _END) & (silent_ms > expire_ms), F.lit(False))
-    expired = sentence(BurrowRule.EXPIRED.words, F.when(is_expired, silent_ms), F.lit(expire_ms))
+    expired = sentence_column(
+        BurrowRule.EXPIRED.words, F.when(is_expired, silent_ms), F.lit(expire_ms)
+    )
     rows = judged.where(F.col("event").isNotNull() & (at_ms >= moments.since_ms)).withColumns(
         {
             "at_ms": at_ms,
@@ -168,19 +170,18 @@ def newest_statuses(history: DataFrame) -> DataFrame:
         F.struct("topic", "partition", "reason"),
         F.struct(_rank("status", GROUP_RANKS), F.coalesce("readable_records", F.lit(-1))),
     )
-    next_record = moment(F.col("next_timestamp_ms"))
+    next_record = timestamp_column(F.col("next_timestamp_ms"))
     by_group = history.where(F.col("event") == _END).groupBy(*GROUP_KEY)
     found = by_group.agg(
         _worst("status", GROUP_STATUSES, _rank("status", GROUP_RANKS)),
         _worst(
-            *("burrow_status", BURROW_GROUP_STATUSES),
-            _rank("burrow_status", BURROW_GROUP_RANKS),
+            *("burrow_status", BURROW_GROUP_STATUSES), _rank("burrow_status", BURROW_GROUP_RANKS)
         ),
         F.count("*").alias("partitions"),
         F.count_if(is_error).alias("errors"),
         F.sum("readable_records").alias("readable_records"),
         F.min(F.when(F.col("readable_records") > 0, next_record)).alias("behind_since"),
-        F.max(moment(F.col("commit_timestamp_ms"))).alias("last_commit"),
+        F.max(timestamp_column(F.col("commit_timestamp_ms"))).alias("last_commit"),
         worst.alias("worst"),
     )
     return found.orderBy(

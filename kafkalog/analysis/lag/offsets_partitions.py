@@ -8,10 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructType
 
 from kafkalog.coordination.groups.group_records import GroupKey
-from kafkalog.coordination.groups.offsets_partitions import (
-    offsets_partition_of,
-    offsets_partitions,
-)
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of, offsets_partitions
 
 _NUMBERS = "partition_numbers"
 

@@ -31,9 +31,8 @@ class TimeGrid:
 
 
 def time_spread(batches: DataFrame) -> DataFrame:
-    """One row about the largest timestamps of batches that have one
-    before the year 10000: least_ms, greatest_ms, and
-    low_ms and high_ms, between which all but about a fiftieth lie."""
+    """Return one row about the largest timestamps of batches that have one before the year 10000:
+    least_ms, greatest_ms, and low_ms and high_ms, between which all but about a fiftieth lie."""
     time = F.col("max_timestamp_ms")
     quantiles = F.percentile_approx(time, [0.01, 0.99], 1000)
     return (
@@ -47,11 +46,11 @@ def time_spread(batches: DataFrame) -> DataFrame:
 def batch_totals(
     batches: DataFrame, longest: DataFrame, topics: Sequence[str | None], grid: TimeGrid
 ) -> DataFrame:
-    """A row per shown topic, codec, stretch of time and power of two of the size: shown_topic, null
-    for topics that are not among `topics`; compression; stretch, -1 for times before the grid and
-    without one, `grid.stretches` for later ones; size_from; batches, bytes, and the records of each
-    partition's longest copy; uncompressed_bytes and the measured_bytes that they were in the file;
-    is_control, whether they are control batches."""
+    """Return a row per shown topic, codec, stretch of time and power of two of the size:
+    shown_topic, null for topics that are not among `topics`; compression; stretch, -1 for times
+    before the grid and without one, `grid.stretches` for later ones; size_from; batches, bytes, and
+    the records of each partition's longest copy; uncompressed_bytes and the measured_bytes that
+    they were in the file; is_control, whether they are control batches."""
     is_measured = F.col("uncompressed_size").isNotNull()
     copies = longest.select("directory", F.lit(True).alias("is_longest"))
     directory = F.regexp_extract("file", _DIRECTORY, 1)
@@ -88,5 +87,5 @@ def _stretch(grid: TimeGrid) -> Column:
 
 
 def summed(totals: DataFrame, *keys: str) -> DataFrame:
-    """Rows of batch_totals with fewer keys."""
+    """Return rows of batch_totals with fewer keys."""
     return totals.groupBy(*keys).agg(*(F.sum(name).alias(name) for name in _SUMS)).orderBy(*keys)

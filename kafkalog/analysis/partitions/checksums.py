@@ -18,7 +18,7 @@ _SEGMENT = (
 
 
 def checksum_report(byte_ranges: DataFrame) -> DataFrame:
-    """A row per segment, and per log that has lost all of its own:
+    """Return a row per segment, and per log that has lost all of its own:
     schemas/tables/checksum_report.json."""
     is_error = F.col("severity") == "error"
     is_sound = (F.col("verdict") == "valid") & (F.col("batches") > 0)
@@ -26,9 +26,7 @@ def checksum_report(byte_ranges: DataFrame) -> DataFrame:
         F.when(
             is_error,
             F.struct(
-                "position",
-                "kind",
-                F.coalesce("base_offset", "expected_offset").alias("offset"),
+                "position", "kind", F.coalesce("base_offset", "expected_offset").alias("offset")
             ),
         )
     )
@@ -76,7 +74,7 @@ def _bytes_of(verdict: str) -> Column:
 
 
 def faults(byte_ranges: DataFrame) -> DataFrame:
-    """A row per damaged batch or byte range, and per oddity: schemas/tables/faults.json."""
+    """Return a row per damaged batch or byte range, and per oddity: schemas/tables/faults.json."""
     return byte_ranges.where(F.col("kind").isNotNull()).select(
         "cluster_id",
         "broker_id",
@@ -100,7 +98,7 @@ def faults(byte_ranges: DataFrame) -> DataFrame:
 
 
 def checksum_totals(report: DataFrame) -> DataFrame:
-    """One row that sums the report up, for the verdict on the terminal."""
+    """Return one row that sums the report up, for the verdict on the terminal."""
     is_segment, is_damaged = F.col("bytes").isNotNull(), F.col("verdict") == "damaged"
     partition = (F.when(is_segment, F.col(name)) for name in ("topic", "partition"))
     return report.agg(

@@ -9,12 +9,13 @@ _PARTITION = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 
 
 def compaction_findings(report: DataFrame) -> DataFrame:
-    """A row per finding: schemas/tables/compaction_findings.json."""
+    """Return a row per finding: schemas/tables/compaction_findings.json."""
     return report.select(*_PARTITION, F.inline("findings"))
 
 
 def compaction_totals(report: DataFrame) -> DataFrame:
-    """One row: partitions, those with findings, due, compared with an earlier copy; and sums."""
+    """Return one row: partitions, those with findings, due, compared with an earlier copy; and
+    sums."""
     is_faulty = (F.col("errors") > 0) | (F.col("warnings") > 0)
     return report.agg(
         F.count("*").alias("partitions"),

@@ -14,9 +14,9 @@ _FILE = ("file", "segment_base_offset")
 
 
 def damage_map(byte_ranges: DataFrame, cells: int) -> DataFrame:
-    """A row per partition and broker: bytes; segments; faulty_bytes and trailing_bytes; ranges,
-    those with anything to tell; and marks, the (cell, kind, severity, ranges) that there is
-    something in, where the partition's segments one behind the other are divided into `cells`
+    """Return a row per partition and broker: bytes; segments; faulty_bytes and trailing_bytes;
+    ranges, those with findings; and marks, the (cell, kind, severity, ranges) that there is
+    something in, where the partition's segments, one after the other, are divided into `cells`
     equal parts. A range marks each cell that it touches: none is too small to be seen. Kinds are
     those of docs/format.md, and `trailing`."""
     placed = _placed(byte_ranges)
@@ -27,7 +27,7 @@ def damage_map(byte_ranges: DataFrame, cells: int) -> DataFrame:
         F.floor((F.col("begin") + F.greatest(F.col("length") - 1, F.lit(0))) * ratio), last
     )
     marks = (
-        placed.where(_tells())
+        placed.where(_has_findings())
         .select(
             *_LOG,
             _shown_kind().alias("kind"),
@@ -44,7 +44,7 @@ def damage_map(byte_ranges: DataFrame, cells: int) -> DataFrame:
         F.max("bytes").alias("bytes"),
         F.count_distinct(F.when(F.col("file_size").isNotNull(), F.col("file"))).alias("segments"),
         *(_bytes_of(verdict) for verdict in ("faulty", "trailing")),
-        F.count_if(_tells()).alias("ranges"),
+        F.count_if(_has_findings()).alias("ranges"),
         F.count_if(F.col("severity") == "error").alias("errors"),
     )
     return _joined(totals, marks, _LOG, "left").orderBy(
@@ -78,13 +78,13 @@ def _joined(rows: DataFrame, more: DataFrame, keys: Sequence[str], how: str) -> 
     return found.select("rows.*", *added)
 
 
-def _tells() -> Column:
-    """Whether there is anything to say of a range."""
+def _has_findings() -> Column:
+    """Return whether there is anything to say of a range."""
     return F.col("kind").isNotNull() | (F.col("verdict") != "valid")
 
 
 def _shown_kind() -> Column:
-    """A tail that a broker was writing or has allocated is not damage."""
+    """Return a tail that a broker was writing or has allocated is not damage."""
     is_tail = (F.col("verdict") == "trailing") & (
         F.coalesce(F.col("severity"), F.lit("")) != "error"
     )
@@ -97,13 +97,13 @@ def _bytes_of(verdict: str) -> Column:
 
 
 def first_ranges(byte_ranges: DataFrame, count: int) -> DataFrame:
-    """The first ranges of each partition that there is anything to say of, the worst first, `count`
-    of each: the log's columns, file, number, position, length, severity, detail, kind."""
+    """Return the first ranges of each partition that there is anything to say of, the worst first,
+    `count` of each: the log's columns, file, number, position, length, severity, detail, kind."""
     severity = F.col("severity")
     rank = F.when(severity == "error", 0).when(severity == "warning", 1).otherwise(2)
     order = Window.partitionBy(*_LOG).orderBy(rank, "segment_base_offset", "position")
     return (
-        byte_ranges.where(_tells())
+        byte_ranges.where(_has_findings())
         .withColumn("number", F.row_number().over(order))
         .where(F.col("number") <= count)
         .select(*_LOG, "file", "number", "position", "length", "severity", "detail", _shown_kind())

@@ -23,10 +23,10 @@ _SHOWN_CHARACTERS = 48
 def key_totals(
     records: DataFrame, topics: Sequence[str | None], *, shows_keys: bool = False
 ) -> DataFrame:
-    """A row per shown topic: shown_topic, null for topics that are not among `topics`; records;
-    keyed, those with a key; tombstones, those of them without a value; distinct_keys, estimated;
-    and top_keys, (item, count) of the most frequent ones, the item being the key's hash as a number
-    in text, or with `shows_keys` the key itself."""
+    """Return a row per shown topic: shown_topic, null for topics that are not among `topics`;
+    records; keyed, those with a key; tombstones, those of them without a value; distinct_keys,
+    estimated; and top_keys, (item, count) of the most frequent ones, the item being the key's hash
+    as a number in text, or with `shows_keys` the key itself."""
     key = F.col("key")
     item = _text(key) if shows_keys else F.xxhash64(key).cast("string")
     return (
@@ -49,7 +49,8 @@ def key_totals(
 
 
 def _text(key: Column) -> Column:
-    """A key as text, or in hexadecimal where it is none; long ones by their beginning and hash."""
+    """Return a key as text, or in hexadecimal where it is none; long ones by their beginning and
+    hash."""
     text = key.cast("string")
     whole = F.when(F.is_valid_utf8(text), text).otherwise(F.concat(F.lit("0x"), F.hex(key)))
     begin = F.substring(whole, 1, _SHOWN_CHARACTERS)

@@ -9,7 +9,7 @@ from kafkalog.schemas import table_fields
 
 
 def retention_plan(segments: DataFrame) -> DataFrame:
-    """A row per segment: schemas/tables/retention_plan.json."""
+    """Return a row per segment: schemas/tables/retention_plan.json."""
     return segments.select(*(field["name"] for field in table_fields("retention_plan")))
 
 

@@ -16,10 +16,10 @@ WHEN = ("now", *(name for name, _ in WITHIN), "later", "stays", "unknown")
 
 
 def retention_times(plan: DataFrame, topics: Sequence[str | None]) -> DataFrame:
-    """A row per shown topic and one of WHEN: what goes at the time of the plan, within a day, a
-    week or a month of it, later, what no time limit reaches, and what is not known; segments,
-    bytes, and the policy and limits that all of them have, null where they differ or are not known,
-    and next_ms, when the first of them goes."""
+    """Return a row per shown topic and one of WHEN: what goes at the time of the plan, within a
+    day, a week or a month of it, later, what no time limit reaches, and what is not known;
+    segments, bytes, and the policy and limits that all of them have, null where they differ or are
+    not known, and next_ms, when the first of them goes."""
     return (
         plan.groupBy(shown_topic(topics), _when().alias("when"))
         .agg(

@@ -9,5 +9,5 @@ _PARTITION = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 
 
 def lost_ranges(salvaged: DataFrame) -> DataFrame:
-    """A row per range that was not written: schemas/tables/lost_ranges.json."""
+    """Return a row per range that was not written: schemas/tables/lost_ranges.json."""
     return salvaged.select(*_PARTITION, F.inline("lost_ranges"))

@@ -12,7 +12,7 @@ _SERVED = ("active", "live", "takes_over")
 
 
 def topic_storage(segments: DataFrame) -> DataFrame:
-    """A row per topic, of the segments that a broker serves: topic, copies (partitions, each
+    """Return a row per topic, of the segments that a broker serves: topic, copies (partitions, each
     replica counted), partitions, segments, bytes, and the first and largest timestamp by the
     headers."""
     return (
@@ -30,12 +30,12 @@ def topic_storage(segments: DataFrame) -> DataFrame:
 
 
 def largest_topics(totals: DataFrame, count: int) -> DataFrame:
-    """Those of the most bytes of topic_storage, the largest first."""
+    """Return those of the most bytes of topic_storage, the largest first."""
     return totals.orderBy(F.desc("bytes"), "topic").limit(count)
 
 
 def storage_totals(totals: DataFrame) -> DataFrame:
-    """One row: what all topics of topic_storage come to."""
+    """Return one row: what all topics of topic_storage come to."""
     sums = ("copies", "segments", "bytes")
     return totals.agg(
         F.count("*").alias("topics"),
@@ -45,7 +45,7 @@ def storage_totals(totals: DataFrame) -> DataFrame:
 
 
 def unserved_storage(segments: DataFrame) -> DataFrame:
-    """One row about log files that no broker serves any more, such as those with the ending
+    """Return one row about log files that no broker serves any more, such as those with the ending
     .deleted: segments, bytes."""
     rest = segments.where(~_is_served() & F.col("size").isNotNull())
     return rest.agg(
@@ -54,8 +54,8 @@ def unserved_storage(segments: DataFrame) -> DataFrame:
 
 
 def longest_copies(segments: DataFrame) -> DataFrame:
-    """The directory of each partition's longest replica: it reaches furthest, and of such it has
-    most bytes. A file in a directory of another name is a partition of its own."""
+    """Return the directory of each partition's longest replica: it reaches furthest, and of such it
+    has most bytes. A file in a directory of another name is a partition of its own."""
     key = ("topic", "partition", "directory")
     reach = F.struct(
         F.coalesce(F.max("last_offset"), F.lit(-1)), F.coalesce(F.sum("size"), F.lit(0))
@@ -68,7 +68,7 @@ def longest_copies(segments: DataFrame) -> DataFrame:
 
 
 def owners(segments: DataFrame) -> DataFrame:
-    """The clusters and brokers that the files are of: cluster_id, broker_id."""
+    """Return the clusters and brokers that the files are of: cluster_id, broker_id."""
     return segments.select("cluster_id", "broker_id").distinct()
 
 
@@ -77,6 +77,6 @@ def _is_served() -> Column:
 
 
 def shown_topic(topics: Sequence[str | None]) -> Column:
-    """The topic where it is one of these, null for all others."""
+    """Return the topic where it is one of these, null for all others."""
     known = [topic for topic in topics if topic is not None]
     return F.when(F.col("topic").isin(known), F.col("topic")).alias("shown_topic")

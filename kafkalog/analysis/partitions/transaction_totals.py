@@ -15,7 +15,8 @@ _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")
 
 
 def outcomes_by_topic(report: DataFrame, topics: Sequence[str | None]) -> DataFrame:
-    """A row per shown topic and outcome of table `transaction_report`: transactions, records."""
+    """Return a row per shown topic and outcome of table `transaction_report`: transactions,
+    records."""
     by_outcome = report.groupBy(shown_topic(topics), "outcome")
     return by_outcome.agg(
         F.count("*").alias("transactions"), F.sum("records").alias("records")
@@ -23,8 +24,8 @@ def outcomes_by_topic(report: DataFrame, topics: Sequence[str | None]) -> DataFr
 
 
 def stable_offset_holders(report: DataFrame, stable_offsets: DataFrame) -> DataFrame:
-    """A row per partition that an open transaction holds back, the most offsets first: the log's
-    columns, offsets_held_back, last_stable_offset, and the transaction's producer_id,
+    """Return a row per partition that an open transaction holds back, the most offsets first: the
+    log's columns, offsets_held_back, last_stable_offset, and the transaction's producer_id,
     transactional_id, outcome, reason, started_ms and first_timestamp_ms."""
     held = stable_offsets.where("offsets_held_back > 0").alias("held")
     of_holder = report.where("is_stable_offset_holder").alias("holders")

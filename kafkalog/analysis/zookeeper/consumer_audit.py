@@ -32,7 +32,7 @@ _OTHER_CLUSTER_ID = "other_cluster_id"
 
 
 def of_members(audit: DataFrame, members: Iterable[EnsembleCluster]) -> DataFrame:
-    """The rows about these clusters as these members of their ensembles have them."""
+    """Return the rows about these clusters as these members of their ensembles have them."""
     return audit.where(reduce(Column.__or__, map(_is_of, members), F.lit(False)))
 
 
@@ -48,13 +48,13 @@ def ownerships(audit: DataFrame) -> DataFrame:
 
 
 def ownership_changes(audit: DataFrame) -> DataFrame:
-    """The rows of table ownership_history."""
+    """Return the rows of table ownership_history."""
     return _of_table(audit, "ownership_history")
 
 
 def with_log_findings(accounted: DataFrame) -> DataFrame:
-    """Rows of `ownerships` with an account of the lag (`with_lag`): with what the log says against
-    the offset among the findings."""
+    """Return rows of `ownerships` with an account of the lag (`with_lag`): with what the log says
+    against the offset among the findings."""
     beyond, deleted = (F.coalesce(name, F.lit(0)) for name in ("ahead_of_log", "below_log_start"))
     more = F.array_compact(
         F.array(
@@ -66,7 +66,7 @@ def with_log_findings(accounted: DataFrame) -> DataFrame:
 
 
 def partition_ownership(judged: DataFrame) -> DataFrame:
-    """The rows of table partition_ownership, of what `with_log_findings` has judged."""
+    """Return the rows of table partition_ownership, of what `with_log_findings` has judged."""
     return judged.select(*_PLACE, *_OWNERSHIP)
 
 
@@ -106,7 +106,7 @@ def finding_counts(found: DataFrame) -> DataFrame:
 
 
 def ownership_totals(owned: DataFrame) -> DataFrame:
-    """One row: groups, partitions, owned, assigned."""
+    """Return one row: groups, partitions, owned, assigned."""
     return owned.agg(
         F.countDistinct("input_path", "chroot", "group_id").alias("groups"),
         F.count("*").alias("partitions"),

@@ -39,8 +39,8 @@ class StoredOffsets:
 
 
 def compared_offsets(stored: StoredOffsets, offsets_partitions: int | None) -> DataFrame:
-    """What both stores have, with members and log ends: a row per group, topic and partition, to be
-    judged."""
+    """Return what both stores have, with members and log ends: a row per group, topic and
+    partition, to be judged."""
     commits = commits_in_effect(stored.commits)
     pairs = offset_pairs(stored.zookeeper_offsets, commits, offsets_partitions)
     registered = stored.consumers.select("group_id", "consumer_id").distinct()
@@ -51,7 +51,7 @@ def compared_offsets(stored: StoredOffsets, offsets_partitions: int | None) -> D
 def offset_pairs(
     zookeeper_offsets: DataFrame, commits: DataFrame, offsets_partitions: int | None
 ) -> DataFrame:
-    """A row per group, topic and partition that either store has, with what it has.
+    """Return a row per group, topic and partition that either store has, with what it has.
 
     `zookeeper_offsets` are rows of view `consumer_offsets` of one cluster, with znode_version;
     `commits` are what commits_in_effect gives of the same cluster. Where the number of partitions
@@ -88,8 +88,8 @@ def offset_pairs(
 
 
 def with_members(pairs: DataFrame, registered: DataFrame, joined: DataFrame) -> DataFrame:
-    """The pairs with zookeeper_members and kafka_members, how many consumers their groups have:
-    `registered` has a row for each in ZooKeeper, `joined` for each by Kafka's protocol."""
+    """Return the pairs with zookeeper_members and kafka_members, how many consumers their groups
+    have: `registered` has a row for each in ZooKeeper, `joined` for each by Kafka's protocol."""
     for members, name in ((registered, "zookeeper_members"), (joined, "kafka_members")):
         counts = members.groupBy("group_id").agg(F.count("*").alias(name))
         pairs = pairs.join(counts, "group_id", "left").fillna(0, [name])
@@ -97,8 +97,8 @@ def with_members(pairs: DataFrame, registered: DataFrame, joined: DataFrame) -> 
 
 
 def with_log_ends(pairs: DataFrame, ends: DataFrame, topics: DataFrame) -> DataFrame:
-    """The pairs with log_start_offset and log_end_offset of their partitions, null where `ends`
-    does not have them, and has_topic: whether that or `topics` has the topic."""
+    """Return the pairs with log_start_offset and log_end_offset of their partitions, null where
+    `ends` does not have them, and has_topic: whether that or `topics` has the topic."""
     by_log = ends.groupBy("topic", "partition").agg(
         F.min("log_start_offset").alias("log_start_offset"),
         F.max("log_end_offset").alias("log_end_offset"),
@@ -113,7 +113,7 @@ def with_log_ends(pairs: DataFrame, ends: DataFrame, topics: DataFrame) -> DataF
 
 
 def offset_migration(judged: DataFrame) -> DataFrame:
-    """The rows of table `offset_migration`: schemas/tables/offset_migration.json."""
+    """Return the rows of table `offset_migration`: schemas/tables/offset_migration.json."""
     difference = F.col("zookeeper_offset") - F.col("kafka_offset")
     later = F.col("zookeeper_mtime_ms") - F.col("commit_timestamp_ms")
     found = judged.withColumns({"offset_difference": difference, "time_difference_ms": later})
@@ -121,7 +121,7 @@ def offset_migration(judged: DataFrame) -> DataFrame:
 
 
 def migration_phases(judged: DataFrame) -> DataFrame:
-    """The rows of table `migration_phases`: schemas/tables/migration_phases.json."""
+    """Return the rows of table `migration_phases`: schemas/tables/migration_phases.json."""
     counts = {
         "partitions": F.count("*"),
         **{each.value: F.count_if(F.col("comparison") == each.value) for each in StoreComparison},
@@ -140,9 +140,9 @@ def migration_phases(judged: DataFrame) -> DataFrame:
 
 
 def migration_totals(rows: DataFrame) -> DataFrame:
-    """One row of counts of table `offset_migration`: groups, partitions, each comparison, each
-    outcome of a move as `move_to_kafka` or `rewind_to_zookeeper`, how many would expire in Kafka
-    and, as `warned_to_zookeeper`, how many have another warning."""
+    """Return one row of counts of table `offset_migration`: groups, partitions, each comparison,
+    each outcome of a move as `move_to_kafka` or `rewind_to_zookeeper`, how many would expire in
+    Kafka and, as `warned_to_zookeeper`, how many have another warning."""
     outcomes = (
         _count_of(column, each.value).alias(f"{each.value}_{column}")
         for column in ("to_kafka", "to_zookeeper")
@@ -164,7 +164,7 @@ def migration_totals(rows: DataFrame) -> DataFrame:
 
 
 def phase_totals(phases: DataFrame) -> DataFrame:
-    """A row per phase of table `migration_phases`: groups, and for how many the next step is
+    """Return a row per phase of table `migration_phases`: groups, and for how many the next step is
     safe."""
     totals = phases.groupBy("phase").agg(
         F.count("*").alias("groups"), F.count_if("is_safe").alias("safe")

@@ -17,8 +17,8 @@ _IS_OF_PARTITION = "topic IS NOT NULL AND partition IS NOT NULL"
 
 
 def zookeeper_groups(registry: DataFrame, *others: DataFrame) -> DataFrame:
-    """A row per group: its key (internal_partition is null), input_path, group_type, state, and
-    members, how many are registered.
+    """Return a row per group: its key (internal_partition is null), input_path, group_type, state,
+    and members, how many are registered.
 
     `registry` is view `consumer_registry`, `others` are views in which groups without members are.
     """
@@ -41,8 +41,8 @@ def zookeeper_groups(registry: DataFrame, *others: DataFrame) -> DataFrame:
 
 
 def owned_partitions(owners: DataFrame) -> DataFrame:
-    """A row per partition that a consumer owns: the key of its group, topic, partition, member_id.
-    From view `partition_owners`."""
+    """Return a row per partition that a consumer owns: the key of its group, topic, partition,
+    member_id. From view `partition_owners`."""
     return owners.where(f"{_IS_OF_PARTITION} AND consumer_id IS NOT NULL").select(
         "cluster_id",
         F.lit(None).cast("int").alias("internal_partition"),
@@ -52,9 +52,9 @@ def owned_partitions(owners: DataFrame) -> DataFrame:
 
 
 def zookeeper_topics(registry: DataFrame, deleted: DataFrame) -> DataFrame:
-    """A row per topic: cluster_id, topic, topic_id, is_deleted, and created_ms, by ZooKeeper's
-    clock. From views `topic_registry` and `cluster_znodes`, which has the topics that are to be
-    deleted."""
+    """Return a row per topic: cluster_id, topic, topic_id, is_deleted, and created_ms, by
+    ZooKeeper's clock. From views `topic_registry` and `cluster_znodes`, which has the topics that
+    are to be deleted."""
     waiting = deleted.where("kind = 'deleted_topic'").select(
         F.col("cluster_id").alias("of_cluster_id"), F.col("topic").alias("deleted_topic")
     )
@@ -76,7 +76,7 @@ def zookeeper_topics(registry: DataFrame, deleted: DataFrame) -> DataFrame:
 
 
 def zookeeper_leaders(states: DataFrame) -> DataFrame:
-    """A row per partition that has a leader: cluster_id, topic, partition, leader. From view
+    """Return a row per partition that has a leader: cluster_id, topic, partition, leader. From view
     `partition_states`."""
     led = states.where(f"{_IS_OF_PARTITION} AND leader >= 0")
     return led.select("cluster_id", "topic", "partition", "leader")

@@ -1,9 +1,8 @@
 """The batch table: a row of 64-bit integers for every range of a segment's bytes.
 
-The same account as `kafkalog.format.segment` gives, in the form kernels work on: an int64 array of
-shape (rows, WIDTH). Positions are places in the file. A row without a batch header (bytes that
+Kernels work on it: an int64 array of shape (rows, WIDTH). A row without a batch header (bytes that
 form no batch) has IS_BATCH 0 and zeros in the header's columns. UNCOMPRESSED_SIZE is 0 until the
-payload has been looked at, and so is RECORDS_COUNT -1 of compressed messages of format 0 and 1.
+payload is decompressed; until then RECORDS_COUNT of compressed messages of format 0 and 1 is -1.
 """
 
 from __future__ import annotations
@@ -39,18 +38,20 @@ WIDTH = 20
 
 
 def new_table(rows: int) -> LongArray:
-    """A table with room for `rows` rows."""
+    """Return a table with room for `rows` rows."""
     return np.zeros((rows, WIDTH), dtype=np.int64)
 
 
 def is_wrapper(batches: LongArray) -> BoolArray:
-    """Which are compressed messages of the old formats: their base offset is not in the header."""
+    """Return which are compressed messages of the old formats: their base offset is not in the
+    header."""
     wrappers: BoolArray = (batches[:, MAGIC] < 2) & (batches[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
     return wrappers
 
 
 def first_offsets(batches: LongArray) -> LongArray:
-    """The first offset of each batch; where the header does not have it, the one expected."""
+    """Return the first offset of each batch; where the header does not have it, the one
+    expected."""
     first: LongArray = np.where(
         is_wrapper(batches), batches[:, EXPECTED_OFFSET], batches[:, BASE_OFFSET]
     )

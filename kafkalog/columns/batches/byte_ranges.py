@@ -13,28 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    EXPECTED_OFFSET,
-    FAULT,
-    IS_BATCH,
-    LAST_OFFSET,
-    LEADER_EPOCH_FAULT,
-    MAGIC,
-    POSITION,
-    RECORDS_COUNT,
-    SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import (
     FaultyRange,
     faulty_range,
+    has_remark,
     missing_end,
     remark,
     segment_hole,
 )
 from kafkalog.columns.jit.compiled import LongArray
-from kafkalog.format.batch_header import USED_ATTRIBUTES
 from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.reading.log_bounds import RecordedEnd
@@ -68,12 +56,8 @@ class ByteRanges:
         self._next_offset = segment.base_offset
 
     def rows(self, table: LongArray) -> Iterator[ByteRange]:
-        """The ranges that are complete once these rows of the batch table are known."""
-        odd = np.flatnonzero(
-            (table[:, FAULT] != 0)
-            | (table[:, LEADER_EPOCH_FAULT] != 0)
-            | (table[:, ATTRIBUTES] & ~np.array(USED_ATTRIBUTES)[table[:, MAGIC]] != 0)
-        )
+        """Yield the ranges that are complete once these rows of the batch table are known."""
+        odd = np.flatnonzero((table[:, column.FAULT] != 0) | has_remark(table))
         start = 0
         for index in [*odd.tolist(), len(table)]:
             if start < index:
@@ -84,7 +68,7 @@ class ByteRanges:
             start = index + 1
 
     def last_rows(self) -> Iterator[ByteRange]:
-        """What is left at the end of the file."""
+        """Yield what is left at the end of the file."""
         yield from self._settled_run()
         yield from self._settled_tail(TRAILING)
         if self._segment.file_size == 0:
@@ -96,40 +80,40 @@ class ByteRanges:
         )
 
     def _extend_run(self, batches: LongArray) -> None:
-        self._next_offset = int(batches[-1, LAST_OFFSET]) + 1
+        self._next_offset = int(batches[-1, column.LAST_OFFSET]) + 1
         added = {
-            "length": int(batches[:, SIZE].sum()),
+            "length": int(batches[:, column.SIZE].sum()),
             "batches": len(batches),
-            "records": int(batches[:, RECORDS_COUNT].sum()),
+            "records": int(batches[:, column.RECORDS_COUNT].sum()),
         }
         if self._run is None:
             self._run = {
-                "position": int(batches[0, POSITION]),
+                "position": int(batches[0, column.POSITION]),
                 "verdict": VALID,
-                "base_offset": int(batches[0, BASE_OFFSET]),
-                "expected_offset": int(batches[0, EXPECTED_OFFSET]),
+                "base_offset": int(batches[0, column.BASE_OFFSET]),
+                "expected_offset": int(batches[0, column.EXPECTED_OFFSET]),
                 **dict.fromkeys(added, 0),
             }
         for name, value in added.items():
             self._run[name] += value  # type: ignore[operator]
-        self._run["last_offset"] = int(batches[-1, LAST_OFFSET])
+        self._run["last_offset"] = int(batches[-1, column.LAST_OFFSET])
 
     def _odd(self, row: list[int]) -> Iterator[ByteRange]:
         yield from self._settled_run()
-        if row[FAULT] == 0:
+        if row[column.FAULT] == 0:
             yield from self._settled_tail(FAULTY)
-            self._next_offset = row[LAST_OFFSET] + 1
-            yield _byte_range(remark(row), VALID, records=row[RECORDS_COUNT], batches=1)
+            self._next_offset = row[column.LAST_OFFSET] + 1
+            yield _byte_range(remark(row), VALID, records=row[column.RECORDS_COUNT], batches=1)
             return
-        ends_file = row[POSITION] + row[SIZE] == self._segment.file_size
-        # Without a batch, and a name that tells, nothing says that it is the end of a log.
+        ends_file = row[column.POSITION] + row[column.SIZE] == self._segment.file_size
+        # Without a batch, or a name with an offset, nothing shows that it is the end of a log.
         is_last = self._segment.next_base_offset is None and self._next_offset is not None
         damage = faulty_range(row, self._segment.unreadable, ends_log=ends_file and is_last)
         if damage.fault in _TAILS:
             self._tail.append(_byte_range(damage, FAULTY, records=0, batches=0))
             return
         yield from self._settled_tail(FAULTY)
-        yield _byte_range(damage, FAULTY, records=0, batches=row[IS_BATCH])
+        yield _byte_range(damage, FAULTY, records=0, batches=row[column.IS_BATCH])
 
     def _settled_run(self) -> Iterator[ByteRange]:
         if self._run is not None:
@@ -156,7 +140,8 @@ class ByteRanges:
 def missing_end_rows(
     next_offset: int, file_size: int, recorded: RecordedEnd | None
 ) -> Iterator[ByteRange]:
-    """A row of length 0 where a log ends at `next_offset` and had gone on further, else none."""
+    """Yield a row of length 0 where a log ends at `next_offset` and had gone on further, else
+    none."""
     missing = missing_end(next_offset, file_size, recorded)
     if missing is not None:
         yield _byte_range(missing, VALID, records=0, batches=0)
@@ -208,7 +193,7 @@ class CheckTotals:
         self.warnings += row["severity"] == "warning"
 
     def words(self) -> str:
-        """One line: how much was checked, and whether it is sound."""
+        """Return one line: how much was checked, and whether it is sound."""
         checked = (
             f"checked {counted(self.segments, 'segment')} of "
             f"{counted(self.partitions, 'partition')}, {counted(self.bytes, 'byte')}, "

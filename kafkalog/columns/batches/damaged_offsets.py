@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, first_offsets
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 
@@ -24,14 +25,16 @@ class DamagedOffsets:
     def note(self, table: LongArray, firsts: LongArray | None = None) -> None:
         """What damage may hold ends only where the next sound batch begins; `firsts` are the first
         offsets of batches, where more is known of them than headers show."""
-        faulty = table[:, FAULT] != 0
+        faulty = table[:, column.FAULT] != 0
         sound = np.flatnonzero(~faulty)
         firsts = first_offsets(table) if firsts is None else firsts
         starts = np.append(firsts[sound], LARGEST_OFFSET)
         self.end_at(int(starts[0]))
         rows = np.flatnonzero(faulty)
         ends = starts[np.searchsorted(sound, rows)]
-        for start, end in zip(table[rows, EXPECTED_OFFSET].tolist(), ends.tolist(), strict=True):
+        for start, end in zip(
+            table[rows, column.EXPECTED_OFFSET].tolist(), ends.tolist(), strict=True
+        ):
             self.add(start, end)
 
     def end_at(self, offset: int) -> None:

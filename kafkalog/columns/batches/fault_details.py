@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    COMPUTED_CRC,
-    CRC,
-    EXPECTED_OFFSET,
-    FAULT,
-    IS_BATCH,
-    LAST_OFFSET,
-    LEADER_EPOCH,
-    LEADER_EPOCH_FAULT,
-    MAGIC,
-    POSITION,
-    PRODUCER_ID,
-    RECORDS_COUNT,
-    SIZE,
-)
+import numpy as np
+
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import COMPRESSION_BITS, USED_ATTRIBUTES
 from kafkalog.format.faults import Fault, Severity
@@ -51,11 +38,16 @@ class FaultyRange:
 
 
 def _count(row: _Row) -> str:
-    if row[MAGIC] < 2:
+    if row[column.MAGIC] < 2:
         return "a compressed message without inner messages"
-    if row[RECORDS_COUNT] < 0:
-        return f"the header announces {row[RECORDS_COUNT]} records"
-    return f"the header announces {row[RECORDS_COUNT]} records, the payload holds another number"
+    announced = f"the header announces {row[column.RECORDS_COUNT]} records"
+    if row[column.RECORDS_COUNT] < 0:
+        return announced
+    return f"{announced}, the payload holds another number"
+
+
+def _offsets(row: _Row) -> str:
+    return f"offsets {row[column.BASE_OFFSET]} to {row[column.LAST_OFFSET]}"
 
 
 _DETAILS: dict[Fault, Callable[[_Row], str]] = {
@@ -64,54 +56,54 @@ _DETAILS: dict[Fault, Callable[[_Row], str]] = {
     Fault.GARBAGE: lambda row: "bytes that are not a batch",
     Fault.LENGTH: lambda row: "the length of the batch leads nowhere",
     Fault.MAGIC: lambda row: "a batch of unknown magic; no checksum covers that byte",
-    Fault.CHECKSUM: lambda row: f"stored {row[CRC]:#010x}, computed {row[COMPUTED_CRC]:#010x}",
+    Fault.CHECKSUM: lambda row: (
+        f"stored {row[column.CRC]:#010x}, computed {row[column.COMPUTED_CRC]:#010x}"
+    ),
     Fault.TOO_LARGE: lambda row: (
         "larger than maxBatchBytes, stored or decompressed, or a record with more than "
         f"{MOST_HEADERS} headers"
     ),
     Fault.CODEC: lambda row: (
-        f"compression codec {row[ATTRIBUTES] & COMPRESSION_BITS} in format {row[MAGIC]}"
+        f"compression codec {row[column.ATTRIBUTES] & COMPRESSION_BITS} "
+        f"in format {row[column.MAGIC]}"
     ),
     Fault.COMPRESSION: lambda row: "the checksum is right and the payload cannot be decompressed",
     Fault.RECORD_COUNT: _count,
     Fault.RECORDS: lambda row: "the checksum is right and a record in the batch is malformed",
     Fault.RECORD_OFFSETS: lambda row: "offsets inside the batch go back or leave it",
     Fault.INNER_CHECKSUM: lambda row: "an inner message does not match its own checksum",
-    Fault.OFFSET_RANGE: lambda row: (
-        f"offsets {row[BASE_OFFSET]} to {row[LAST_OFFSET]} do not belong into this segment"
-    ),
+    Fault.OFFSET_RANGE: lambda row: f"{_offsets(row)} do not belong into this segment",
     Fault.OFFSET_ORDER: lambda row: (
-        f"offsets {row[BASE_OFFSET]} to {row[LAST_OFFSET]} overlap or go back; "
-        f"{row[EXPECTED_OFFSET]} or later was due"
+        f"{_offsets(row)} overlap or go back; {row[column.EXPECTED_OFFSET]} or later was due"
     ),
     Fault.TRANSACTION: lambda row: (
-        f"offsets {row[BASE_OFFSET]} to {row[LAST_OFFSET]} are of a transaction of producer "
-        f"{row[PRODUCER_ID]}, and damage further on may hide whether it was aborted"
+        f"{_offsets(row)} are of a transaction of producer {row[column.PRODUCER_ID]}, "
+        "and damage further on may hide whether it was aborted"
     ),
 }
 
 
 def faulty_range(row: _Row, unreadable: UnreadableRanges, *, ends_log: bool) -> FaultyRange:
-    """The fault of a batch table's row, as a list of integers, whose FAULT is set.
+    """Return the fault of a batch table's row, as a list of integers, whose FAULT is set.
 
     `unreadable` are the file's bytes that could not be read.
     `ends_log`: the range reaches the end of the last segment. A batch that is cut short there, or
     zeros, are what a broker leaves when it stops while writing, or preallocates: no damage.
     """
-    fault = Fault(row[FAULT])
+    fault = Fault(row[column.FAULT])
     severity = fault.severity
     if ends_log and fault in (Fault.TRUNCATED, Fault.ZEROS):
         severity = Severity.INFORMATION
     if fault is Fault.UNREADABLE:
-        detail = unreadable.words(row[POSITION], row[POSITION] + row[SIZE])
+        detail = unreadable.words(row[column.POSITION], row[column.POSITION] + row[column.SIZE])
     else:
         detail = _DETAILS[fault](row)
     return _range(row, fault, severity, detail)
 
 
 def missing_end(next_offset: int, file_size: int, end: RecordedEnd | None) -> FaultyRange | None:
-    """What is missing where a log ends at `next_offset`, and had gone on further by the checkpoints
-    beside it or by indexes; None if nothing is. Rule: docs/format.md F76."""
+    """Return what is missing where a log ends at `next_offset`, and had gone on further by the
+    checkpoints beside it or by indexes; None if nothing is. Rule: docs/format.md F76."""
     if end is None:
         return None
     end = with_indexes(end, next_offset)
@@ -147,8 +139,8 @@ def lost_end(log: PartitionLog, log_end: int) -> CorruptDataError | None:
 def segment_hole(
     next_offset: int, next_base: int | None, file_size: int, *, is_compacted: bool
 ) -> FaultyRange | None:
-    """The offsets between the end of a segment and the next one's base, None being no next one;
-    None if there are none. Rule: docs/format.md F73."""
+    """Return the offsets between the end of a segment and the next one's base, None being no next
+    one; None if there are none. Rule: docs/format.md F73."""
     if next_base is None or next_offset >= next_base:
         return None
     return FaultyRange(
@@ -163,31 +155,43 @@ def segment_hole(
     )
 
 
+def has_remark(table: LongArray) -> BoolArray:
+    """Return which rows of a batch table are odd, so that `remark` has something to say about
+    them."""
+    unused = ~np.array(USED_ATTRIBUTES)[table[:, column.MAGIC]]
+    odd: BoolArray = (table[:, column.LEADER_EPOCH_FAULT] != 0) | (
+        table[:, column.ATTRIBUTES] & unused != 0
+    )
+    return odd
+
+
 def remark(row: _Row) -> FaultyRange:
-    """What is odd about a sound batch, the weightier thing first."""
+    """Return what is odd about a sound batch, the weightier thing first."""
     details: list[str] = []
     fault = Fault.RESERVED_ATTRIBUTES
-    if row[LEADER_EPOCH_FAULT]:
+    if row[column.LEADER_EPOCH_FAULT]:
         fault = Fault.LEADER_EPOCH
-        details.append(f"leader epoch {row[LEADER_EPOCH]} is out of order; no checksum covers it")
-    if row[ATTRIBUTES] & ~USED_ATTRIBUTES[row[MAGIC]]:
-        attributes = row[ATTRIBUTES] & 0xFFFF
+        details.append(
+            f"leader epoch {row[column.LEADER_EPOCH]} is out of order; no checksum covers it"
+        )
+    if row[column.ATTRIBUTES] & ~USED_ATTRIBUTES[row[column.MAGIC]]:
+        attributes = row[column.ATTRIBUTES] & 0xFFFF
         details.append(f"attributes {attributes:#06x} with bits that Kafka gives no meaning")
     return _range(row, fault, fault.severity, "; ".join(details))
 
 
 def _range(row: _Row, fault: Fault, severity: Severity, detail: str) -> FaultyRange:
-    is_batch = bool(row[IS_BATCH])
-    has_crc = is_batch and row[COMPUTED_CRC] >= 0
+    is_batch = bool(row[column.IS_BATCH])
+    has_crc = is_batch and row[column.COMPUTED_CRC] >= 0
     return FaultyRange(
-        position=row[POSITION],
-        length=row[SIZE],
+        position=row[column.POSITION],
+        length=row[column.SIZE],
         fault=fault,
         severity=severity,
         detail=detail,
-        expected_offset=row[EXPECTED_OFFSET],
-        base_offset=row[BASE_OFFSET] if is_batch else None,
-        last_offset=row[LAST_OFFSET] if is_batch else None,
-        stored_crc=row[CRC] if is_batch else None,
-        computed_crc=row[COMPUTED_CRC] if has_crc else None,
+        expected_offset=row[column.EXPECTED_OFFSET],
+        base_offset=row[column.BASE_OFFSET] if is_batch else None,
+        last_offset=row[column.LAST_OFFSET] if is_batch else None,
+        stored_crc=row[column.CRC] if is_batch else None,
+        computed_crc=row[column.COMPUTED_CRC] if has_crc else None,
     )

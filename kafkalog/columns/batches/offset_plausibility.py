@@ -1,27 +1,20 @@
 """Kernels that decide which offsets and leader epochs are right.
 
-The rules are those of `kafkalog.format.segment`: docs/format.md F70 to F72. A row of the
-batch table is a batch; the state that goes from row to row is an array of 64-bit integers.
+Rules: docs/format.md F70 to F72. A row of the batch table is a batch; the state that goes from row
+to row is an array of 64-bit integers.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    EXPECTED_OFFSET,
-    FAULT,
-    IS_BATCH,
-    LAST_OFFSET,
-    LEADER_EPOCH,
-    LEADER_EPOCH_FAULT,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray, kernel
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import Bounds
-from kafkalog.format.segment import PATIENCE
 
+# After this many ranges that decide nothing, a batch is no longer pending.
+PATIENCE = 1000
 _TOO_LARGE = int(Fault.TOO_LARGE)
 _OFFSET_RANGE = int(Fault.OFFSET_RANGE)
 _OFFSET_ORDER = int(Fault.OFFSET_ORDER)
@@ -67,7 +60,7 @@ def _decide_epochs(table: LongArray, state: LongArray, for_conflicting: bool) ->
         return
     wrong = state[PENDING_EPOCH] if for_conflicting else state[CONFLICTING_EPOCH]
     right = state[CONFLICTING_EPOCH] if for_conflicting else state[PENDING_EPOCH]
-    table[wrong, LEADER_EPOCH_FAULT] = 1
+    table[wrong, column.LEADER_EPOCH_FAULT] = 1
     state[PENDING_EPOCH] = right
     state[CONFLICTING_EPOCH] = NONE
 
@@ -75,7 +68,7 @@ def _decide_epochs(table: LongArray, state: LongArray, for_conflicting: bool) ->
 @kernel
 def _confirm_epoch(table: LongArray, state: LongArray) -> None:
     if state[PENDING_EPOCH] >= 0:
-        epoch = table[state[PENDING_EPOCH], LEADER_EPOCH]
+        epoch = table[state[PENDING_EPOCH], column.LEADER_EPOCH]
         state[HIGHEST_EPOCH] = max(state[HIGHEST_EPOCH], epoch)
     state[PENDING_EPOCH] = NONE
 
@@ -88,15 +81,15 @@ def _decide_all_epochs(table: LongArray, state: LongArray) -> None:
 
 @kernel
 def _add_epoch(table: LongArray, row: int, state: LongArray) -> None:
-    epoch = table[row, LEADER_EPOCH]
+    epoch = table[row, column.LEADER_EPOCH]
     if epoch < 0:
         _decide_all_epochs(table, state)
         return
     if state[CONFLICTING_EPOCH] >= 0:
-        _decide_epochs(table, state, epoch < table[state[PENDING_EPOCH], LEADER_EPOCH])
+        _decide_epochs(table, state, epoch < table[state[PENDING_EPOCH], column.LEADER_EPOCH])
     if epoch < state[HIGHEST_EPOCH]:
-        table[row, LEADER_EPOCH_FAULT] = 1
-    elif state[PENDING_EPOCH] < 0 or epoch >= table[state[PENDING_EPOCH], LEADER_EPOCH]:
+        table[row, column.LEADER_EPOCH_FAULT] = 1
+    elif state[PENDING_EPOCH] < 0 or epoch >= table[state[PENDING_EPOCH], column.LEADER_EPOCH]:
         _confirm_epoch(table, state)
         state[PENDING_EPOCH] = row
     else:
@@ -115,7 +108,7 @@ def _forget_epoch(row: int, state: LongArray) -> None:
 @kernel
 def _assign_expected(table: LongArray, end_row: int, state: LongArray) -> None:
     for row in range(state[UNASSIGNED], end_row):
-        table[row, EXPECTED_OFFSET] = state[EXPECTED]
+        table[row, column.EXPECTED_OFFSET] = state[EXPECTED]
     state[UNASSIGNED] = max(state[UNASSIGNED], end_row)
 
 
@@ -128,17 +121,17 @@ def _accept(table: LongArray, row: int, state: LongArray) -> None:
 
 @kernel
 def _conflicting_is_right(table: LongArray, state: LongArray, following: int) -> bool:
-    pending_last = table[state[PENDING], LAST_OFFSET]
-    conflicting_last = table[state[CONFLICTING], LAST_OFFSET]
+    pending_last = table[state[PENDING], column.LAST_OFFSET]
+    conflicting_last = table[state[CONFLICTING], column.LAST_OFFSET]
     if following != NONE:
         if (following > pending_last) != (following > conflicting_last):
             return bool(following > conflicting_last)
         if (following == pending_last + 1) != (following == conflicting_last + 1):
             return bool(following == conflicting_last + 1)
-    pending_base = table[state[PENDING], BASE_OFFSET]
+    pending_base = table[state[PENDING], column.BASE_OFFSET]
     if pending_base == state[EXPECTED]:
         return False
-    room = table[state[CONFLICTING], BASE_OFFSET] - state[EXPECTED]
+    room = table[state[CONFLICTING], column.BASE_OFFSET] - state[EXPECTED]
     fills_the_room = room == pending_last - pending_base + 1
     return bool(room == 0 or fills_the_room or conflicting_last < pending_base)
 
@@ -152,17 +145,17 @@ def _decide(table: LongArray, state: LongArray, following: int) -> None:
     for_conflicting = _conflicting_is_right(table, state, following)
     state[CONFLICTING] = NONE
     if for_conflicting:
-        table[pending, FAULT] = _OFFSET_ORDER
+        table[pending, column.FAULT] = _OFFSET_ORDER
         _forget_epoch(pending, state)
         _accept(table, conflicting, state)
     else:
-        table[conflicting, FAULT] = _OFFSET_ORDER
+        table[conflicting, column.FAULT] = _OFFSET_ORDER
 
 
 @kernel
 def _confirm_pending(table: LongArray, state: LongArray) -> None:
     if state[PENDING] >= 0:
-        state[EXPECTED] = table[state[PENDING], LAST_OFFSET] + 1
+        state[EXPECTED] = table[state[PENDING], column.LAST_OFFSET] + 1
     state[PENDING] = NONE
 
 
@@ -177,17 +170,17 @@ def decide_all(table: LongArray, end_row: int, state: LongArray) -> None:
 
 @kernel
 def _check(table: LongArray, row: int, state: LongArray) -> None:
-    base = table[row, BASE_OFFSET]
+    base = table[row, column.BASE_OFFSET]
     # A contradiction is decided at most once for each batch, then the batch is checked again.
     for _ in range(2):
         if base < state[EXPECTED]:
-            table[row, FAULT] = _OFFSET_ORDER
+            table[row, column.FAULT] = _OFFSET_ORDER
         elif state[PENDING] < 0:
             _accept(table, row, state)
         elif state[CONFLICTING] >= 0:
             _decide(table, state, base)
             continue
-        elif base > table[state[PENDING], LAST_OFFSET]:
+        elif base > table[state[PENDING], column.LAST_OFFSET]:
             _confirm_pending(table, state)
             _accept(table, row, state)
         else:
@@ -199,13 +192,13 @@ def _check(table: LongArray, row: int, state: LongArray) -> None:
 def check_rows(table: LongArray, first_row: int, end_row: int, state: LongArray) -> None:
     """Check the offsets and leader epochs of rows that are sound otherwise."""
     for row in range(first_row, end_row):
-        sound = table[row, FAULT] == 0 or table[row, FAULT] == _TOO_LARGE
-        if table[row, IS_BATCH] == 1 and sound:
-            base = table[row, BASE_OFFSET]
-            if state[FIRST] <= base <= table[row, LAST_OFFSET] < state[LIMIT]:
+        sound = table[row, column.FAULT] == 0 or table[row, column.FAULT] == _TOO_LARGE
+        if table[row, column.IS_BATCH] == 1 and sound:
+            base = table[row, column.BASE_OFFSET]
+            if state[FIRST] <= base <= table[row, column.LAST_OFFSET] < state[LIMIT]:
                 _check(table, row, state)
             else:
-                table[row, FAULT] = _OFFSET_RANGE
+                table[row, column.FAULT] = _OFFSET_RANGE
         first_open = undecided_row(row + 1, state)
         if row + 1 - first_open > PATIENCE:
             decide_all(table, row + 1, state)

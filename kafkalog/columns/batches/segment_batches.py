@@ -1,6 +1,6 @@
 """A segment as a stream of batch tables with the bytes they describe: the fast reader's first half.
 
-Gives the same account as `kafkalog.format.segment.read_ranges`, a piece at a time.
+Gives the account of a segment's bytes, a piece at a time. Rules: docs/format.md F60 to F75.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import COMPUTED_CRC, FAULT, MAGIC, POSITION, SIZE
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.scan import DONE, MORE_BYTES, set_header_rows
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import (
@@ -22,15 +22,8 @@ from kafkalog.columns.batches.segment_walk import (
 )
 from kafkalog.columns.batches.window import Window
 from kafkalog.columns.jit.compiled import ByteArray, LongArray
-from kafkalog.format.batch_header import (
-    LEGACY_CHECKSUM_START,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    MAGICS,
-    V2_CHECKSUM_START,
-    V2_HEADER_BYTES,
-    read_length,
-)
+from kafkalog.format import batch_header as layout
+from kafkalog.format.batch_header import read_length
 from kafkalog.format.faults import Fault
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.checksums import crc32, crc32c
@@ -99,39 +92,45 @@ class SegmentBatches(_Batches):
 
     def _kept_position(self) -> int:
         """From where on bytes are still needed: undecided batches are, unless they lie far back."""
-        first = int(self._walk.table[0, POSITION]) if self._walk.rows else self._walk.position
+        first = (
+            int(self._walk.table[0, column.POSITION]) if self._walk.rows else self._walk.position
+        )
         return first if self._walk.position - first <= CHUNK_BYTES else self._walk.position
 
     def _compute_checksums(self, first_row: int) -> None:
         """Set the computed checksum of all rows from `first_row` on."""
         rows = self._walk.table[first_row : self._walk.rows]
         data = self._window.data.data
-        starts = rows[:, POSITION] - self._window.position
-        ends = (starts + rows[:, SIZE]).tolist()
-        if (rows[:, MAGIC] == 2).all():
-            starts += V2_CHECKSUM_START
+        starts = rows[:, column.POSITION] - self._window.position
+        ends = (starts + rows[:, column.SIZE]).tolist()
+        if (rows[:, column.MAGIC] == 2).all():
+            starts += layout.V2_CHECKSUM_START
             computed = [crc32c(data[i:j]) for i, j in zip(starts.tolist(), ends, strict=True)]
         else:
-            skipped = np.where(rows[:, MAGIC] == 2, V2_CHECKSUM_START, LEGACY_CHECKSUM_START)
-            functions = [crc32c if magic == 2 else crc32 for magic in rows[:, MAGIC].tolist()]
+            skipped = np.where(
+                rows[:, column.MAGIC] == 2, layout.V2_CHECKSUM_START, layout.LEGACY_CHECKSUM_START
+            )
+            functions = [
+                crc32c if magic == 2 else crc32 for magic in rows[:, column.MAGIC].tolist()
+            ]
             places = zip((starts + skipped).tolist(), ends, functions, strict=True)
             computed = [function(data[i:j]) for i, j, function in places]
-        rows[:, COMPUTED_CRC] = computed
+        rows[:, column.COMPUTED_CRC] = computed
 
     def _chunks(self, decided: int) -> Iterator[Chunk]:
         """Hand out the first `decided` rows."""
         window, rows = self._window, self._walk.table[:decided]
         if decided and (
-            rows[0, POSITION] < window.position
-            or rows[-1, POSITION] + rows[-1, SIZE] > window.position + window.filled
+            rows[0, column.POSITION] < window.position
+            or rows[-1, column.POSITION] + rows[-1, column.SIZE] > window.position + window.filled
         ):
             for row in range(decided):
-                position, size = rows[row, POSITION].item(), rows[row, SIZE].item()
-                if rows[row, FAULT] == 0:
+                position, size = rows[row, column.POSITION].item(), rows[row, column.SIZE].item()
+                if rows[row, column.FAULT] == 0:
                     window.load(position, size)
                     # It could be read a moment ago, when it was checked.
                     if window.unreadable.overlap(position, position + size):
-                        rows[row, FAULT] = Fault.UNREADABLE
+                        rows[row, column.FAULT] = Fault.UNREADABLE
                 yield self._chunk(rows[row : row + 1])
         elif decided:
             yield self._chunk(rows)
@@ -173,7 +172,7 @@ class SegmentHeaders(_Batches):
                 return stop
             if self._walk.position > position:
                 return DONE
-            size = min(needed, V2_HEADER_BYTES)
+            size = min(needed, layout.V2_HEADER_BYTES)
 
     def _jump(self) -> None:
         """Frame large whole batches, as many as follow each other, by nothing but their headers."""
@@ -181,11 +180,11 @@ class SegmentHeaders(_Batches):
         positions: list[int] = []
         position, room = self._walk.position, TABLE_ROWS - self._walk.rows
         while len(headers) < room:
-            header = self._window.read(position, V2_HEADER_BYTES)
+            header = self._window.read(position, layout.V2_HEADER_BYTES)
             length = read_length(header)
-            end = position + LOG_OVERHEAD + length
+            end = position + layout.LOG_OVERHEAD + length
             is_large = end - position > LEAST_CHUNK_BYTES and end <= self._window.size
-            if not is_large or header[MAGIC_POSITION] not in MAGICS:
+            if not is_large or header[layout.MAGIC_POSITION] not in layout.MAGICS:
                 break
             headers.append(header)
             positions.append(position)

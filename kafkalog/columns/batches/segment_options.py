@@ -22,8 +22,8 @@ class SegmentOptions:
     Of the records of requested batches, those with `timestamps` are read, if any are given.
 
     A walk begins at `start_position` if `may_begin_at` says so, else at the start of the file.
-    Where this is one part of a read that was split, `asked_offset` is where the whole read begins,
-    and `next_position` where the walk of the next part is to begin.
+    Where this is one part of a read that was split, `requested_offset` is where the whole read
+    begins, and `next_position` where the walk of the next part is to begin.
     """
 
     base_offset: int | None = None
@@ -33,7 +33,7 @@ class SegmentOptions:
     check_crcs: bool = True
     max_batch_bytes: int = MAX_BATCH_BYTES
     start_position: int = 0
-    asked_offset: int | None = None
+    requested_offset: int | None = None
     next_position: int | None = None
     timestamps: TimestampRange | None = None
 
@@ -41,7 +41,7 @@ class SegmentOptions:
     def of(
         cls, segment: SegmentFile, *, first_offset: int = 0, check_crcs: bool = True
     ) -> SegmentOptions:
-        """How to read a segment as it lies in its log."""
+        """Return how to read a segment as it lies in its log."""
         return cls(
             segment.base_offset,
             segment.next_base_offset,
@@ -58,7 +58,7 @@ class SegmentOptions:
         check_crcs: bool = True,
         max_batch_bytes: int = MAX_BATCH_BYTES,
     ) -> SegmentOptions:
-        """How to read what a plan has of a segment."""
+        """Return how to read what a plan has of a segment."""
         return cls(
             base_offset=read.base_offset,
             next_base_offset=read.next_base_offset,
@@ -67,16 +67,16 @@ class SegmentOptions:
             check_crcs=check_crcs,
             max_batch_bytes=max_batch_bytes,
             start_position=read.start_position,
-            asked_offset=read.asked_offset,
+            requested_offset=read.requested_offset,
             next_position=read.next_position,
             timestamps=timestamps,
         )
 
     def is_first_to_tell(self, expected_offset: int) -> bool:
-        """Whether no part before this one has a requested offset that damage may have held, of
-        which `expected_offset` is the first."""
-        asked = self.first_offset if self.asked_offset is None else self.asked_offset
-        return max(expected_offset, asked) >= self.first_offset
+        """Return whether no part before this one has a requested offset that damage may have held,
+        of which `expected_offset` is the first."""
+        requested = self.first_offset if self.requested_offset is None else self.requested_offset
+        return max(expected_offset, requested) >= self.first_offset
 
     @property
     def next_part(self) -> SegmentOptions | None:

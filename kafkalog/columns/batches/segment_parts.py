@@ -14,16 +14,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import FAULT, LAST_OFFSET, POSITION
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
-from kafkalog.format.batch_header import (
-    MAGIC_POSITION,
-    MAGICS,
-    V2_HEADER_BYTES,
-    read_base_offset,
-)
+from kafkalog.format.batch_header import MAGIC_POSITION, MAGICS, V2_HEADER_BYTES, read_base_offset
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.indexes import OffsetEntry
 from kafkalog.storage.files.files import InputFile
@@ -34,7 +29,7 @@ from kafkalog.storage.reading.renamed_files import opened
 
 
 def parts_by_bytes(read: SegmentRead, part_bytes: int) -> list[SegmentRead]:
-    """The read in parts of `part_bytes` at most, as near as batches and index entries allow.
+    """Return the read in parts of `part_bytes` at most, as near as batches and index entries allow.
 
     A segment that is not larger is not looked into.
     """
@@ -53,8 +48,8 @@ def parts_by_bytes(read: SegmentRead, part_bytes: int) -> list[SegmentRead]:
 
 
 def parts_by_offsets(read: SegmentRead, most_offsets: int) -> list[tuple[SegmentRead, int]]:
-    """The read in parts of `most_offsets` offsets at most, about as many in each, and how many each
-    has. The last part of a log goes on to where the log ends when it is read."""
+    """Return the read in parts of `most_offsets` offsets at most, about as many in each, and how
+    many each has. The last part of a log goes on to where the log ends when it is read."""
     first = max(read.first_offset, read.base_offset or 0)
     next_base_offset = read.next_base_offset
     end = min(read.end_offset, _log_end(read) if next_base_offset is None else next_base_offset)
@@ -63,44 +58,44 @@ def parts_by_offsets(read: SegmentRead, most_offsets: int) -> list[tuple[Segment
     cuts = [OffsetEntry(bound - 1, start_position(read.path, bound)) for bound in bounds[1:-1]]
     parts = in_parts(read, read.start_position, 0, cuts)
     return [
-        (replace(part, size=read.size // count), max(behind - bound, 0))
-        for part, (bound, behind) in zip(parts, pairwise(bounds), strict=True)
+        (replace(part, size=read.size // count), max(next_bound - bound, 0))
+        for part, (bound, next_bound) in zip(parts, pairwise(bounds), strict=True)
     ]
 
 
 def _by_index(
     file: InputFile, read: SegmentRead, part_bytes: int
 ) -> tuple[int, int, list[OffsetEntry] | None]:
-    """Where what is requested begins and ends in the file, about, and where to cut it; None for
-    what an index does not say."""
+    """Return where what is requested begins and ends in the file, about, and where to cut it; None
+    for what an index does not say."""
     index = offset_index(file.path)
     if index is None:
         return 0, file.size, None
     with index:
-        start, end = _asked_bytes(index, read, file.size)
+        start, end = _requested_bytes(index, read, file.size)
         targets = _targets(start, end, part_bytes)
         found = [index.at_position(target) for target in targets]
     cuts = [entry for entry in dict.fromkeys(found) if entry is not None]
     return start, end, cuts if not targets or _fit(file, read, start, cuts) else None
 
 
-def _asked_bytes(index: OffsetIndexFile, read: SegmentRead, file_size: int) -> tuple[int, int]:
+def _requested_bytes(index: OffsetIndexFile, read: SegmentRead, file_size: int) -> tuple[int, int]:
     begins_later = read.first_offset > (read.base_offset or 0)
     below = index.below_offset(read.first_offset) if begins_later else None
-    behind = index.from_offset(read.end_offset) if read.end_offset < LARGEST_OFFSET else None
+    after = index.from_offset(read.end_offset) if read.end_offset < LARGEST_OFFSET else None
     start = 0 if below is None else max(below.position, 0)
-    end = file_size if behind is None else min(behind.position, file_size)
+    end = file_size if after is None else min(after.position, file_size)
     return (start, end) if start < end else (0, file_size)
 
 
 def _targets(start: int, end: int, part_bytes: int) -> list[int]:
-    """The positions near which to cut, so that no part is larger than the others."""
+    """Return the positions near which to cut, so that no part is larger than the others."""
     count = -(-(end - start) // part_bytes)
     return [start + (end - start) * number // count for number in range(1, count)]
 
 
 def _fit(file: InputFile, read: SegmentRead, start: int, cuts: Sequence[OffsetEntry]) -> bool:
-    """Whether entries are of this file, by what the headers there say, and rise."""
+    """Return whether entries are of this file, by what the headers there say, and rise."""
     before = OffsetEntry(max(read.first_offset, read.base_offset or 0) - 1, start)
     rises = all(
         a.offset < b.offset and a.position < b.position for a, b in pairwise((before, *cuts))
@@ -122,19 +117,21 @@ def _by_headers(file: InputFile, read: SegmentRead, targets: Sequence[int]) -> l
     first = max(read.first_offset, read.base_offset or 0)
     found: dict[int, OffsetEntry] = {}
     for chunk in SegmentHeaders(FileWindow(file), options).chunks():
-        asked = (chunk.table[:, FAULT] == 0) & (chunk.table[:, LAST_OFFSET] >= first)
-        asked &= chunk.table[:, LAST_OFFSET] < read.end_offset - 1
-        batches = chunk.table[asked]
-        rows = np.searchsorted(batches[:, POSITION], targets, side="right") - 1
+        requested = (chunk.table[:, column.FAULT] == 0) & (
+            chunk.table[:, column.LAST_OFFSET] >= first
+        )
+        requested &= chunk.table[:, column.LAST_OFFSET] < read.end_offset - 1
+        batches = chunk.table[requested]
+        rows = np.searchsorted(batches[:, column.POSITION], targets, side="right") - 1
         for target, row in zip(targets, rows.tolist(), strict=True):
             if row >= 0:
-                last_offset, position = batches[row, [LAST_OFFSET, POSITION]].tolist()
+                last_offset, position = batches[row, [column.LAST_OFFSET, column.POSITION]].tolist()
                 found[target] = OffsetEntry(last_offset, position)
     return list(dict.fromkeys(entry for entry in found.values() if entry.position > 0))
 
 
 def _log_end(read: SegmentRead) -> int:
-    """Where the log ends whose last segment this is, by batch headers."""
+    """Return where the log ends whose last segment this is, by batch headers."""
     try:
         file = opened(read.path)
     except FileNotFoundError:

@@ -9,15 +9,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    COMPUTED_CRC,
-    EXPECTED_OFFSET,
-    FAULT,
-    POSITION,
-    SIZE,
-    new_table,
-    set_header,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import new_table, set_header
 from kafkalog.columns.batches.offset_plausibility import (
     EXPECTED,
     LIMIT,
@@ -113,15 +106,15 @@ class SegmentWalk:
         return int(stop), int(needed)
 
     def _has_reached_end(self) -> bool:
-        """Whether all requested offsets have been handed out. A batch that only its leader epoch
-        keeps back may hold some; one whose offsets are not confirmed comes after them."""
+        """Return whether all requested offsets have been handed out. A batch that only its leader
+        epoch keeps back may hold some; one whose offsets are not confirmed comes after them."""
         end_offset = self._options.end_offset
         if self._state[EXPECTED] < end_offset:
             return False
         if self.position < (self._options.next_position or 0):
             return False
         is_kept_back = self.rows > 0 and self._state[PENDING] != 0
-        return not is_kept_back or bool(self.table[0, EXPECTED_OFFSET] >= end_offset)
+        return not is_kept_back or bool(self.table[0, column.EXPECTED_OFFSET] >= end_offset)
 
     def _check(self, row: int, stop: int) -> None:
         """Check the new rows from `row` on; where framing stopped, or a checksum is wrong, append
@@ -131,7 +124,7 @@ class SegmentWalk:
             check_rows(self.table, row, bad, self._state)
             if bad == self.rows:
                 break
-            damages = self._damages(int(self.table[bad, POSITION]), Fault.CHECKSUM)
+            damages = self._damages(int(self.table[bad, column.POSITION]), Fault.CHECKSUM)
             if _is_one_batch(damages, self.table[bad]):
                 self._set_damage(bad, damages[0])
                 row = bad + 1
@@ -151,12 +144,15 @@ class SegmentWalk:
             self._append(self._damages(self.position, Fault(stop)))
 
     def _first_bad(self, row: int) -> int:
-        """The first row from `row` on with a wrong checksum or unreadable bytes, or the end."""
+        """Return the first row from `row` on with a wrong checksum or unreadable bytes, or the
+        end."""
         bad = int(first_mismatch(self.table, row, self.rows))
         if row == bad or not self._window.unreadable:
             return bad
-        ends = self.table[row:bad, POSITION] + self.table[row:bad, SIZE]
-        hidden = self._window.unreadable.within(int(self.table[row, POSITION]), int(ends[-1]))
+        ends = self.table[row:bad, column.POSITION] + self.table[row:bad, column.SIZE]
+        hidden = self._window.unreadable.within(
+            int(self.table[row, column.POSITION]), int(ends[-1])
+        )
         return row + int(np.searchsorted(ends, hidden[0].position, "right")) if hidden else bad
 
     def _damages(self, position: int, fault: Fault) -> list[Damage]:
@@ -185,12 +181,12 @@ class SegmentWalk:
 
     def _set_damage(self, row: int, damage: Damage) -> None:
         self.table[row] = 0
-        self.table[row, POSITION] = damage.position
-        self.table[row, SIZE] = damage.end - damage.position
-        self.table[row, FAULT] = damage.fault
-        self.table[row, COMPUTED_CRC] = NOT_COMPUTED
+        self.table[row, column.POSITION] = damage.position
+        self.table[row, column.SIZE] = damage.end - damage.position
+        self.table[row, column.FAULT] = damage.fault
+        self.table[row, column.COMPUTED_CRC] = NOT_COMPUTED
         if damage.computed_crc is not None:
-            self.table[row, COMPUTED_CRC] = damage.computed_crc
+            self.table[row, column.COMPUTED_CRC] = damage.computed_crc
         if damage.header is not None:
             set_header(self.table[row], damage.header)
         check_rows(self.table, row, row + 1, self._state)
@@ -206,11 +202,11 @@ class SegmentWalk:
 
 
 def _is_one_batch(damages: list[Damage], row: LongArray) -> bool:
-    """Whether the damage is confined to the batch of this row, the framing unhurt."""
+    """Return whether the damage is confined to the batch of this row, the framing unhurt."""
     return (
         len(damages) == 1
         and damages[0].header is not None
-        and damages[0].end == row[POSITION] + row[SIZE]
+        and damages[0].end == row[column.POSITION] + row[column.SIZE]
     )
 
 

@@ -12,30 +12,17 @@ import numpy as np
 
 from kafkalog.columns.jit.compiled import ByteArray, inlined_kernel, kernel, long
 from kafkalog.columns.jit.integers import signed_32, varint
-from kafkalog.format.batch_header import (
-    ATTRIBUTES_POSITION,
-    COMPRESSION_BITS,
-    FIELD_LENGTH_BYTES,
-    FIRST_BYTES,
-    LAST_OFFSET_DELTA_POSITION,
-    LEAST_LENGTH,
-    LEGACY_FIELDS_START,
-    LENGTH_POSITION,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    RECORDS_COUNT_POSITION,
-    V2_HEADER_BYTES,
-)
+from kafkalog.format import batch_header as layout
 from kafkalog.format.torn_batch import LEAST_RECORD_BYTES
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.wire.varints import VARINT_BYTES
 
 SEARCH_BYTES = 1024 * 1024
 _NEAR_BYTES = 16 * 1024
-_LEAST_LENGTH = LEAST_LENGTH[0]
-_FIELDS_V0, _FIELDS_V1 = LEGACY_FIELDS_START
+_LEAST_LENGTH = layout.LEAST_LENGTH[0]
+_FIELDS_V0, _FIELDS_V1 = layout.LEGACY_FIELDS_START
 # The codec is in the last byte of the attributes.
-_CODEC_POSITION = ATTRIBUTES_POSITION + 1
+_CODEC_POSITION = layout.ATTRIBUTES_POSITION + 1
 
 
 class Source(Protocol):
@@ -117,7 +104,7 @@ class MemoryWindow:
 
 @kernel
 def _next_candidate(data: ByteArray, begin: int, places: int, left: int) -> int:
-    """The first index in [begin, places) where a batch could begin, -1 for none.
+    """Return the first index in [begin, places) where a batch could begin, -1 for none.
 
     `left` is how many bytes the file has from data[0] on. Offset not negative, length at least 14
     and not beyond the file, magic 0 to 2, and what `data` holds of the fields after: of format 2 a
@@ -125,11 +112,11 @@ def _next_candidate(data: ByteArray, begin: int, places: int, left: int) -> int:
     message.
     """
     for index in range(begin, places):
-        magic = data[index + MAGIC_POSITION]
+        magic = data[index + layout.MAGIC_POSITION]
         if magic > 2 or data[index] > 0x7F:
             continue
-        length = signed_32(data, index + LENGTH_POSITION)
-        end = index + LOG_OVERHEAD + length
+        length = signed_32(data, index + layout.LENGTH_POSITION)
+        end = index + layout.LOG_OVERHEAD + length
         if length < _LEAST_LENGTH or end > left:
             continue
         if magic == 2:
@@ -142,14 +129,14 @@ def _next_candidate(data: ByteArray, begin: int, places: int, left: int) -> int:
 
 @inlined_kernel
 def _could_be_v2(data: ByteArray, index: int, end: int) -> bool:
-    start = index + V2_HEADER_BYTES
+    start = index + layout.V2_HEADER_BYTES
     if start + VARINT_BYTES > len(data):
         return True
-    last_delta = signed_32(data, index + LAST_OFFSET_DELTA_POSITION)
-    count = signed_32(data, index + RECORDS_COUNT_POSITION)
+    last_delta = signed_32(data, index + layout.LAST_OFFSET_DELTA_POSITION)
+    count = signed_32(data, index + layout.RECORDS_COUNT_POSITION)
     if last_delta < 0 or count < 0 or count > last_delta + 1:
         return False
-    if count == 0 or long(data[index + _CODEC_POSITION]) & COMPRESSION_BITS != 0:
+    if count == 0 or long(data[index + _CODEC_POSITION]) & layout.COMPRESSION_BITS != 0:
         return True
     length, next_index = varint(data, start, start + VARINT_BYTES)
     return next_index > 0 and LEAST_RECORD_BYTES <= length <= end - next_index
@@ -158,7 +145,7 @@ def _could_be_v2(data: ByteArray, index: int, end: int) -> bool:
 @inlined_kernel
 def _could_be_message(data: ByteArray, index: int, end: int) -> bool:
     for _ in range(2):
-        start = index + FIELD_LENGTH_BYTES
+        start = index + layout.FIELD_LENGTH_BYTES
         if start > end:
             return False
         if start > len(data):
@@ -212,8 +199,12 @@ class WindowBytes:
             if not self._searched <= start < self._searched + SEARCH_BYTES:
                 # Kept, for the next search mostly begins where this one ended.
                 self._searched = start
-                self._data = self._piece(start, SEARCH_BYTES + V2_HEADER_BYTES + VARINT_BYTES)
-            places = min(end - self._searched, SEARCH_BYTES, len(self._data) - FIRST_BYTES + 1)
+                self._data = self._piece(
+                    start, SEARCH_BYTES + layout.V2_HEADER_BYTES + VARINT_BYTES
+                )
+            places = min(
+                end - self._searched, SEARCH_BYTES, len(self._data) - layout.FIRST_BYTES + 1
+            )
             left = self.size - self._searched
             found = _next_candidate(self._data, start - self._searched, places, left)
             if found >= 0:

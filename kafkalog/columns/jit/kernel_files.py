@@ -17,6 +17,7 @@ from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,12 +51,16 @@ def fingerprint(function: Callable[..., Any]) -> str:
     """Return a hash of a function's code and of the global variables in it, called kernels and
     constants of other files among them."""
     code, known = function.__code__, function.__globals__
-    named = [_made_of(known[name]) for name in code.co_names if name in known]
+    named = [_made_of(known[name], code.co_names) for name in code.co_names if name in known]
     made_of = (code.co_code, code.co_consts, code.co_varnames, code.co_names, named)
     return hashlib.sha256(repr(made_of).encode()).hexdigest()
 
 
-def _made_of(value: object) -> str:
+def _made_of(value: object, attributes: tuple[str, ...]) -> str:
+    """Return what code is made of that reads these attributes, if they are the value's."""
+    if isinstance(value, ModuleType) and value.__name__.startswith("kafkalog."):
+        read = [vars(value)[name] for name in attributes if name in vars(value)]
+        return repr([_made_of(each, attributes) for each in read])
     if hasattr(value, "fingerprint"):
         return str(value.fingerprint)
     if hasattr(value, "py_func"):  # numba's own kernel

@@ -55,13 +55,13 @@ class _KeptCode:
 
         target_context.refresh()
         code = kept_code(self._name(sig, target_context.codegen()))
-        return code and CompileResult._rebuild(target_context, *pickle.loads(code))  # type: ignore[no-untyped-call]
+        return code and CompileResult._rebuild(target_context, *pickle.loads(code))
 
     def _save(self, sig: Any, data: Any) -> None:
         from numba.core.serialize import dumps
 
         if not data.library.has_dynamic_globals:
-            keep_code(self._name(sig, data.codegen), dumps(data._reduce()))  # type: ignore[no-untyped-call]
+            keep_code(self._name(sig, data.codegen), dumps(data._reduce()))
 
     def _name(self, sig: Any, codegen: Any) -> str:
         made_of = fingerprint(self._function), sig, codegen.magic_tuple()
@@ -69,7 +69,7 @@ class _KeptCode:
 
 
 def kernel(function: _Function) -> _Function:
-    """A function over arrays of bytes and integers, compiled once and kept on disk."""
+    """Return a function over arrays of bytes and integers, compiled once and kept on disk."""
     compiled: Any = njit(**_OPTIONS)(function)  # type: ignore[call-overload]
     unless_changed(lambda: _keep(compiled, function))
     return compiled  # type: ignore[no-any-return]
@@ -85,14 +85,14 @@ def _keep(compiled: Any, function: Callable[..., Any]) -> None:
 
 
 def inlined_kernel(function: _Function) -> _Function:
-    """A kernel that becomes part of each kernel that calls it: a call would pass every array field
-    by field."""
+    """Return a kernel that becomes part of each kernel that calls it: a call would pass every array
+    field by field."""
     compiled: _Function = njit(inline="always", **_OPTIONS)(function)  # type: ignore[call-overload]
     return compiled
 
 
 def kernel_to_store(function: _Function) -> _Function:
-    """A kernel whose code `object_code` returns; Python cannot call it."""
+    """Return a kernel whose code `object_code` returns; Python cannot call it."""
     unwrapped = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled: _Function = njit(**_OPTIONS, **unwrapped)(function)  # type: ignore[call-overload]
     return compiled
@@ -103,22 +103,22 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any
 
 
 @intrinsic
-def _memcpy(typing_context, target, target_start, source, source_start, size):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+def _memcpy(typing_context, target, target_start, source, source_start, size):
+    def generate(context, builder, signature, arguments):
         to = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
         from_ = _pointer(context, builder, signature.args[2], arguments[2], arguments[3])
-        cgutils.raw_memcpy(builder, to, from_, arguments[4], 1)  # type: ignore[no-untyped-call]
+        cgutils.raw_memcpy(builder, to, from_, arguments[4], 1)
         return context.get_dummy_value()
 
     return types.void(target, target_start, source, source_start, size), generate
 
 
 @intrinsic
-def _prefetch(typing_context, data, index):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+def _prefetch(typing_context, data, index):
+    def generate(context, builder, signature, arguments):
         pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
         flag = ir.IntType(32)
-        function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
+        function = cgutils.get_or_insert_function(
             builder.module,
             ir.FunctionType(ir.VoidType(), [pointer.type, flag, flag, flag]),
             "llvm.prefetch.p0",
@@ -197,5 +197,5 @@ def _type_of(argument: Any) -> Any:
         return types.Array(element, argument.ndim, "A")
     if isinstance(argument, tuple):
         parts = [_type_of(part) for part in argument]
-        return types.BaseTuple.from_types(parts, pyclass=type(argument))  # type: ignore[no-untyped-call]
+        return types.BaseTuple.from_types(parts, pyclass=type(argument))
     return types.boolean if isinstance(argument, bool | np.bool_) else types.int64

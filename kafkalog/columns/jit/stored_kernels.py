@@ -105,12 +105,12 @@ class StoredKernel:
 
 
 def kernel(function: _Function) -> _Function:
-    """A function over arrays of bytes and integers, as machine code that is kept on disk."""
+    """Return a function over arrays of bytes and integers, as machine code that is kept on disk."""
     return StoredKernel(function)  # type: ignore[return-value]
 
 
 def inlined_kernel(function: _Function) -> _Function:
-    """A kernel that becomes part of each kernel that calls it."""
+    """Return a kernel that becomes part of each kernel that calls it."""
     return StoredKernel(function, is_inlined=True)  # type: ignore[return-value]
 
 

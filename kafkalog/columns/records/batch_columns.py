@@ -10,37 +10,11 @@ from numpy.typing import NDArray
 
 from kafkalog.columns.arrays import Constant, chosen, fixed_width, record_batch
 from kafkalog.columns.arrow_types import arrow_schema
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_SEQUENCE,
-    BASE_TIMESTAMP,
-    COMPUTED_CRC,
-    CRC,
-    FAULT,
-    IS_BATCH,
-    LAST_OFFSET,
-    LEADER_EPOCH,
-    MAGIC,
-    MAX_TIMESTAMP,
-    POSITION,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    RECORDS_COUNT,
-    SIZE,
-    UNCOMPRESSED_SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.scan import NOT_COMPUTED
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
-from kafkalog.format.batch_header import (
-    COMPRESSION_BITS,
-    CONTROL_BIT,
-    DELETE_HORIZON_BIT,
-    LOG_APPEND_TIME_BIT,
-    NO_VALUE,
-    TRANSACTIONAL_BIT,
-)
+from kafkalog.format import batch_header as layout
 from kafkalog.format.faults import Fault
 
 # Columns that need the payload decompressed, and columns that need it read for the checksum.
@@ -52,9 +26,9 @@ _TIMESTAMP_TYPES = ["CreateTime", "LogAppendTime"]
 _FAULTS = [fault.label for fault in Fault]
 
 
-def _number(column: int, data_type: pa.DataType, none: int | None = None) -> _Builder:
+def _number(index: int, data_type: pa.DataType, none: int | None = None) -> _Builder:
     def build(batches: LongArray) -> pa.Array:
-        values = batches[:, column]
+        values = batches[:, index]
         return fixed_width(values, data_type, None if none is None else values == none)
 
     return build
@@ -62,73 +36,75 @@ def _number(column: int, data_type: pa.DataType, none: int | None = None) -> _Bu
 
 def _flag(bit: int) -> _Builder:
     def build(batches: LongArray) -> pa.Array:
-        return fixed_width(_is_v2(batches) & (batches[:, ATTRIBUTES] & bit != 0), pa.bool_())
+        return fixed_width(_is_v2(batches) & (batches[:, column.ATTRIBUTES] & bit != 0), pa.bool_())
 
     return build
 
 
 def _is_v2(batches: LongArray) -> NDArray[np.bool_]:
-    is_v2: NDArray[np.bool_] = batches[:, MAGIC] == 2
+    is_v2: NDArray[np.bool_] = batches[:, column.MAGIC] == 2
     return is_v2
 
 
 def _base_offset(batches: LongArray) -> pa.Array:
-    is_wrapper = ~_is_v2(batches) & (batches[:, ATTRIBUTES] & COMPRESSION_BITS != 0)
-    return fixed_width(batches[:, BASE_OFFSET], pa.int64(), is_wrapper)
+    is_wrapper = ~_is_v2(batches) & (batches[:, column.ATTRIBUTES] & layout.COMPRESSION_BITS != 0)
+    return fixed_width(batches[:, column.BASE_OFFSET], pa.int64(), is_wrapper)
 
 
 def _compression(batches: LongArray) -> pa.Array:
-    codes = np.minimum(batches[:, ATTRIBUTES] & COMPRESSION_BITS, len(COMPRESSION_NAMES))
+    codes = np.minimum(
+        batches[:, column.ATTRIBUTES] & layout.COMPRESSION_BITS, len(COMPRESSION_NAMES)
+    )
     return chosen([*COMPRESSION_NAMES, "unknown"], codes)
 
 
 def _timestamp_type(batches: LongArray) -> pa.Array:
-    codes = (batches[:, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
-    return chosen(_TIMESTAMP_TYPES, codes.astype(np.int32), batches[:, MAGIC] == 0)
+    codes = (batches[:, column.ATTRIBUTES] & layout.LOG_APPEND_TIME_BIT) != 0
+    return chosen(_TIMESTAMP_TYPES, codes.astype(np.int32), batches[:, column.MAGIC] == 0)
 
 
 def _delete_horizon(batches: LongArray) -> pa.Array:
-    has_horizon = _is_v2(batches) & (batches[:, ATTRIBUTES] & DELETE_HORIZON_BIT != 0)
-    return fixed_width(batches[:, BASE_TIMESTAMP], pa.int64(), ~has_horizon)
+    has_horizon = _is_v2(batches) & (batches[:, column.ATTRIBUTES] & layout.DELETE_HORIZON_BIT != 0)
+    return fixed_width(batches[:, column.BASE_TIMESTAMP], pa.int64(), ~has_horizon)
 
 
 def _last_sequence(batches: LongArray) -> pa.Array:
-    base = batches[:, BASE_SEQUENCE]
-    last = (base + batches[:, LAST_OFFSET] - batches[:, BASE_OFFSET]) & 0x7FFFFFFF
-    return fixed_width(last, pa.int32(), base == NO_VALUE)
+    base = batches[:, column.BASE_SEQUENCE]
+    last = (base + batches[:, column.LAST_OFFSET] - batches[:, column.BASE_OFFSET]) & 0x7FFFFFFF
+    return fixed_width(last, pa.int32(), base == layout.NO_VALUE)
 
 
 def _is_valid(batches: LongArray) -> pa.Array:
-    computed = batches[:, COMPUTED_CRC]
-    return fixed_width(computed == batches[:, CRC], pa.bool_(), computed == NOT_COMPUTED)
+    computed = batches[:, column.COMPUTED_CRC]
+    return fixed_width(computed == batches[:, column.CRC], pa.bool_(), computed == NOT_COMPUTED)
 
 
 def _fault(batches: LongArray) -> pa.Array:
-    return chosen(_FAULTS, batches[:, FAULT], batches[:, FAULT] == Fault.NONE)
+    return chosen(_FAULTS, batches[:, column.FAULT], batches[:, column.FAULT] == Fault.NONE)
 
 
 _COLUMNS: dict[str, _Builder] = {
-    "position": _number(POSITION, pa.int64()),
-    "size": _number(SIZE, pa.int64()),
-    "uncompressed_size": _number(UNCOMPRESSED_SIZE, pa.int64(), none=0),
+    "position": _number(column.POSITION, pa.int64()),
+    "size": _number(column.SIZE, pa.int64()),
+    "uncompressed_size": _number(column.UNCOMPRESSED_SIZE, pa.int64(), none=0),
     "base_offset": _base_offset,
-    "last_offset": _number(LAST_OFFSET, pa.int64()),
-    "records": _number(RECORDS_COUNT, pa.int64(), none=NO_VALUE),
-    "magic": _number(MAGIC, pa.int8()),
+    "last_offset": _number(column.LAST_OFFSET, pa.int64()),
+    "records": _number(column.RECORDS_COUNT, pa.int64(), none=layout.NO_VALUE),
+    "magic": _number(column.MAGIC, pa.int8()),
     "compression": _compression,
     "timestamp_type": _timestamp_type,
-    "base_timestamp_ms": _number(BASE_TIMESTAMP, pa.int64(), none=NO_VALUE),
-    "max_timestamp_ms": _number(MAX_TIMESTAMP, pa.int64(), none=NO_VALUE),
+    "base_timestamp_ms": _number(column.BASE_TIMESTAMP, pa.int64(), none=layout.NO_VALUE),
+    "max_timestamp_ms": _number(column.MAX_TIMESTAMP, pa.int64(), none=layout.NO_VALUE),
     "delete_horizon_ms": _delete_horizon,
-    "leader_epoch": _number(LEADER_EPOCH, pa.int32(), none=NO_VALUE),
-    "producer_id": _number(PRODUCER_ID, pa.int64(), none=NO_VALUE),
-    "producer_epoch": _number(PRODUCER_EPOCH, pa.int16(), none=NO_VALUE),
-    "base_sequence": _number(BASE_SEQUENCE, pa.int32(), none=NO_VALUE),
+    "leader_epoch": _number(column.LEADER_EPOCH, pa.int32(), none=layout.NO_VALUE),
+    "producer_id": _number(column.PRODUCER_ID, pa.int64(), none=layout.NO_VALUE),
+    "producer_epoch": _number(column.PRODUCER_EPOCH, pa.int16(), none=layout.NO_VALUE),
+    "base_sequence": _number(column.BASE_SEQUENCE, pa.int32(), none=layout.NO_VALUE),
     "last_sequence": _last_sequence,
-    "is_transactional": _flag(TRANSACTIONAL_BIT),
-    "is_control": _flag(CONTROL_BIT),
-    "crc": _number(CRC, pa.int64()),
-    "computed_crc": _number(COMPUTED_CRC, pa.int64(), none=NOT_COMPUTED),
+    "is_transactional": _flag(layout.TRANSACTIONAL_BIT),
+    "is_control": _flag(layout.CONTROL_BIT),
+    "crc": _number(column.CRC, pa.int64()),
+    "computed_crc": _number(column.COMPUTED_CRC, pa.int64(), none=NOT_COMPUTED),
     "is_valid": _is_valid,
     "fault": _fault,
 }
@@ -146,8 +122,8 @@ class BatchColumns:
         }
 
     def batch(self, table: LongArray) -> pa.RecordBatch | None:
-        """The batches among the rows; None where there is none."""
-        batches = table[table[:, IS_BATCH] == 1]
+        """Return the batches among the rows; None where there is none."""
+        batches = table[table[:, column.IS_BATCH] == 1]
         if not len(batches):
             return None
         columns = {

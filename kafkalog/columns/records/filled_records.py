@@ -13,14 +13,8 @@ from operator import attrgetter, itemgetter
 import numpy as np
 import pyarrow as pa
 
-from kafkalog.columns.batches.batch_table import (
-    EXPECTED_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    POSITION,
-    SIZE,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.batches.segment_batches import SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -131,11 +125,7 @@ def _theirs(
 
 
 def _read_other(
-    found: _Pass,
-    path: str,
-    other: OtherSegment,
-    reading: _Reading,
-    spans: Sequence[OffsetSpan],
+    found: _Pass, path: str, other: OtherSegment, reading: _Reading, spans: Sequence[OffsetSpan]
 ) -> Iterator[pa.RecordBatch]:
     constants = {**reading.constants, "file": path, "brokerId": other.broker_id}
     with InputFile(path) as file:
@@ -144,8 +134,8 @@ def _read_other(
 
 
 def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling) -> LongArray:
-    """Where the sound batches are that lie next to damage or, in a log that should have none, next
-    to a gap."""
+    """Return where the sound batches are that lie next to damage or, in a log that should have
+    none, next to a gap."""
     # Damage after the last requested batch counts too: parts see what the whole does.
     goes_on = options.end_offset < min(filling.own_end, filling.end_offset)
     read = replace(options, end_offset=options.end_offset + 1) if goes_on else options
@@ -165,7 +155,7 @@ def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling
     return positions
 
 
-_KEPT = [POSITION, FAULT, LAST_OFFSET, EXPECTED_OFFSET]
+_KEPT = [column.POSITION, column.FAULT, column.LAST_OFFSET, column.EXPECTED_OFFSET]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +189,8 @@ class _Pass:
         only: LongArray | None = None,
         spans: Sequence[OffsetSpan] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The records of the segment's sound batches; of batches but those at some positions, or
-        of those only; with these offsets only, if any are given."""
+        """Yield the records of the segment's sound batches; of batches but those at some positions,
+        or of those only; with these offsets only, if any are given."""
         options = self._options
         records = RecordColumns(
             options,
@@ -218,9 +208,9 @@ class _Pass:
             table = chunk.table
             self._note_ends(table)
             if without is not None:
-                table = table[~np.isin(table[:, POSITION], without)]
+                table = table[~np.isin(table[:, column.POSITION], without)]
             if only is not None:
-                table = table[np.isin(table[:, POSITION], only)]
+                table = table[np.isin(table[:, column.POSITION], only)]
             if spans is None:
                 yield from records.batches(replace(chunk, table=table))
                 self._note(table, requested[0])
@@ -234,21 +224,21 @@ class _Pass:
 
     def _note_ends(self, table: LongArray) -> None:
         """Note where damage ends: the next sound batch shows which offsets it may have held."""
-        if not self._open and not table[:, FAULT].any():
+        if not self._open and not table[:, column.FAULT].any():
             return
         for row, first_offset in zip(table.tolist(), first_offsets(table).tolist(), strict=True):
-            if row[FAULT]:
-                self._open.append(row[POSITION])
-                self._ends[row[POSITION]] = LARGEST_OFFSET
+            if row[column.FAULT]:
+                self._open.append(row[column.POSITION])
+                self._ends[row[column.POSITION]] = LARGEST_OFFSET
             else:
                 self._ends.update(dict.fromkeys(self._open, first_offset))
                 self._open.clear()
 
     def _note(self, table: LongArray, requested: OffsetSpan) -> None:
-        faulty = table[:, FAULT] != 0
+        faulty = table[:, column.FAULT] != 0
         self._faulty += table[faulty].tolist()
         sound = table[~faulty]
-        ends = np.minimum(sound[:, LAST_OFFSET] + 1, requested.end)
+        ends = np.minimum(sound[:, column.LAST_OFFSET] + 1, requested.end)
         starts = np.maximum(first_offsets(sound), requested.start)
         # Join adjacent batches at once: there can be millions of them.
         begins = np.flatnonzero(np.append(True, starts[1:] != ends[:-1])[: len(starts)])
@@ -257,12 +247,14 @@ class _Pass:
 
     def add_faults(self, other: _Pass) -> None:
         """Count the damage that another pass over the same file found."""
-        self._faulty = sorted((*self._faulty, *other._faulty), key=itemgetter(POSITION))
+        self._faulty = sorted((*self._faulty, *other._faulty), key=itemgetter(column.POSITION))
 
     def faults_in(self, span: OffsetSpan) -> bool:
         """Return whether damage lies where these offsets are missing."""
-        number = bisect_left(self._faulty, span.start, key=itemgetter(EXPECTED_OFFSET))
-        return number < len(self._faulty) and self._faulty[number][EXPECTED_OFFSET] <= span.end
+        number = bisect_left(self._faulty, span.start, key=itemgetter(column.EXPECTED_OFFSET))
+        return (
+            number < len(self._faulty) and self._faulty[number][column.EXPECTED_OFFSET] <= span.end
+        )
 
     def unfilled(
         self,
@@ -274,24 +266,24 @@ class _Pass:
         """Yield the damage where offsets are still missing or, after all known ones, may be."""
         is_last = options.next_base_offset is None
         for row in self._faulty:
-            expected = row[EXPECTED_OFFSET]
+            expected = row[column.EXPECTED_OFFSET]
             # Without an entry its header is sound, and the records are not.
-            end_offset = self._ends.get(row[POSITION], row[LAST_OFFSET] + 1)
+            end_offset = self._ends.get(row[column.POSITION], row[column.LAST_OFFSET] + 1)
             number = bisect_right(missing, expected, key=attrgetter("end"))
             is_missing = number < len(missing) and missing[number].start < end_offset
             is_behind = filling.end_offset <= expected < options.end_offset
             is_behind = is_behind and options.is_first_to_tell(expected)
             if is_missing or (is_behind and not filling.end_is_known):
-                ends_file = row[POSITION] + row[SIZE] == window.size
+                ends_file = row[column.POSITION] + row[column.SIZE] == window.size
                 yield faulty_range(row, window.unreadable, ends_log=ends_file and is_last)
 
 
 def _parts(table: LongArray, spans: Sequence[OffsetSpan]) -> Iterator[tuple[OffsetSpan, LongArray]]:
     """Yield for each span the rows of the sound batches that overlap it. Both are in order."""
-    sound = table[table[:, FAULT] == 0]
+    sound = table[table[:, column.FAULT] == 0]
     if not len(sound):
         return
-    firsts, lasts = first_offsets(sound), sound[:, LAST_OFFSET]
+    firsts, lasts = first_offsets(sound), sound[:, column.LAST_OFFSET]
     number = bisect_right(spans, int(firsts[0]), key=attrgetter("end"))
     while number < len(spans) and spans[number].start <= lasts[-1]:
         span = spans[number]

@@ -6,15 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    CRC,
-    EXPECTED_OFFSET,
-    MAGIC,
-    MAX_TIMESTAMP,
-    RECORDS_COUNT,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import ByteArray, LongArray, inlined_kernel, kernel, long
 from kafkalog.columns.jit.integers import signed_32, signed_64, unsigned_32
 from kafkalog.columns.records.record_arrays import (
@@ -29,32 +21,15 @@ from kafkalog.columns.records.record_arrays import (
     put_record,
     take_back,
 )
-from kafkalog.format.batch_header import (
-    BASE_OFFSET_POSITION,
-    COMPRESSION_BITS,
-    FIELD_LENGTH_BYTES,
-    LEAST_LENGTH,
-    LEGACY_ATTRIBUTES_POSITION,
-    LEGACY_CHECKSUM_START,
-    LEGACY_CRC_POSITION,
-    LEGACY_FIELDS_START,
-    LEGACY_TIMESTAMP_POSITION,
-    LENGTH_POSITION,
-    LOG_APPEND_TIME,
-    LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    NO_TIMESTAMP_TYPE,
-    NO_VALUE,
-)
+from kafkalog.format import batch_header as layout
 from kafkalog.format.faults import Fault
 
 _RECORDS = int(Fault.RECORDS)
 _RECORD_COUNT = int(Fault.RECORD_COUNT)
 _RECORD_OFFSETS = int(Fault.RECORD_OFFSETS)
 _INNER_CHECKSUM = int(Fault.INNER_CHECKSUM)
-_LEAST_V0, _LEAST_V1, _ = LEAST_LENGTH
-_V0_FIELDS_START, _V1_FIELDS_START = LEGACY_FIELDS_START
+_LEAST_V0, _LEAST_V1, _ = layout.LEAST_LENGTH
+_V0_FIELDS_START, _V1_FIELDS_START = layout.LEGACY_FIELDS_START
 
 # What InnerMessages.walked says of the last wrapper that was checked whole: the offset of its last
 # inner message as stored, and the number of inner messages.
@@ -133,7 +108,7 @@ def slicing_tables(polynomial: int = 0xEDB88320) -> LongArray:
 def _sized_field(data: ByteArray, index: int, end: int) -> tuple[int, int]:
     """Return the start and size of a field with its size in front; the start is -1 if the field
     does not fit into data[index:end]."""
-    start = index + FIELD_LENGTH_BYTES
+    start = index + layout.FIELD_LENGTH_BYTES
     if start > end:
         return long(-1), long(0)
     size = long(signed_32(data, index))
@@ -162,17 +137,21 @@ def fill_plain_message(
 ) -> int:
     """Append the record of an uncompressed message, if it is requested. Return the Fault, or 0."""
     row = payload.row
-    magic = table[row, MAGIC]
+    magic = table[row, column.MAGIC]
     fields, is_whole = find_fields(payload.source, payload.begin, payload.end, magic)
     if not is_whole:
         return _RECORDS
-    offset, timestamp_ms = table[row, BASE_OFFSET], table[row, MAX_TIMESTAMP]
+    offset, timestamp_ms = table[row, column.BASE_OFFSET], table[row, column.MAX_TIMESTAMP]
     if not is_requested(requested, offset, timestamp_ms):
         return 0
-    timestamp_type = long(NO_TIMESTAMP_TYPE)
+    timestamp_type = long(layout.NO_TIMESTAMP_TYPE)
     if magic == 1:
-        timestamp_type = LOG_APPEND_TIME if table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT else 0
-    found = FoundRecord(offset, row, timestamp_ms, timestamp_type, table[row, CRC], fields)
+        timestamp_type = (
+            layout.LOG_APPEND_TIME
+            if table[row, column.ATTRIBUTES] & layout.LOG_APPEND_TIME_BIT
+            else 0
+        )
+    found = FoundRecord(offset, row, timestamp_ms, timestamp_type, table[row, column.CRC], fields)
     put_record(payload.source, found, output.cursor[HEADERS], output)
     return 0
 
@@ -180,14 +159,16 @@ def fill_plain_message(
 @kernel
 def _inner_fault(source: ByteArray, index: int, size: int, inner: InnerMessages) -> int:
     """Return the Fault of the inner message source[index : index + size], or 0."""
-    magic = long(source[index + MAGIC_POSITION])
-    if magic > 1 or size - LOG_OVERHEAD < (_LEAST_V1 if magic == 1 else _LEAST_V0):
+    magic = long(source[index + layout.MAGIC_POSITION])
+    if magic > 1 or size - layout.LOG_OVERHEAD < (_LEAST_V1 if magic == 1 else _LEAST_V0):
         return _RECORDS
-    if source[index + LEGACY_ATTRIBUTES_POSITION] & COMPRESSION_BITS:
+    if source[index + layout.LEGACY_ATTRIBUTES_POSITION] & layout.COMPRESSION_BITS:
         return _RECORDS
     if inner.check_crcs:
-        computed = crc_32(source, index + LEGACY_CHECKSUM_START, index + size, inner.crc_tables)
-        if computed != unsigned_32(source, index + LEGACY_CRC_POSITION):
+        computed = crc_32(
+            source, index + layout.LEGACY_CHECKSUM_START, index + size, inner.crc_tables
+        )
+        if computed != unsigned_32(source, index + layout.LEGACY_CRC_POSITION):
             return _INNER_CHECKSUM
     _, is_whole = find_fields(source, index, index + size, magic)
     return 0 if is_whole else _RECORDS
@@ -198,17 +179,17 @@ def _walk_inner(payload: Payload, inner: InnerMessages) -> int:
     """Check all messages of a wrapper and set `inner.walked`. Return the Fault, or 0."""
     source, index, walked = payload.source, payload.begin, inner.walked
     walked[INNER_COUNT] = 0
-    while payload.end - index >= LOG_OVERHEAD:
-        length = signed_32(source, index + LENGTH_POSITION)
+    while payload.end - index >= layout.LOG_OVERHEAD:
+        length = signed_32(source, index + layout.LENGTH_POSITION)
         if length < _LEAST_V0:
             return _RECORDS
-        size = LOG_OVERHEAD + length
+        size = layout.LOG_OVERHEAD + length
         if size > payload.end - index:
             break
         fault = _inner_fault(source, index, size, inner)
         if fault != 0:
             return fault
-        walked[LAST_INNER_OFFSET] = signed_64(source, index + BASE_OFFSET_POSITION)
+        walked[LAST_INNER_OFFSET] = signed_64(source, index + layout.BASE_OFFSET_POSITION)
         walked[INNER_COUNT] += 1
         index += size
     return 0 if walked[INNER_COUNT] > 0 else _RECORD_COUNT
@@ -227,13 +208,15 @@ def _fits_last(magic: int, wrapper_offset: int, last_inner: int) -> bool:
 def _inner_time(source: ByteArray, index: int, wrapper: LongArray) -> tuple[int, int]:
     """Return the time in milliseconds and the timestamp type of the inner message at `index`;
     `wrapper` is the row of the batch table."""
-    if source[index + MAGIC_POSITION] != 1:
-        return long(NO_VALUE), long(NO_TIMESTAMP_TYPE)
-    if wrapper[MAGIC] != 1:
-        return signed_64(source, index + LEGACY_TIMESTAMP_POSITION), long(NO_TIMESTAMP_TYPE)
-    if (wrapper[ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0:
-        return long(wrapper[MAX_TIMESTAMP]), long(LOG_APPEND_TIME)
-    return signed_64(source, index + LEGACY_TIMESTAMP_POSITION), long(0)
+    if source[index + layout.MAGIC_POSITION] != 1:
+        return long(layout.NO_VALUE), long(layout.NO_TIMESTAMP_TYPE)
+    if wrapper[column.MAGIC] != 1:
+        return signed_64(source, index + layout.LEGACY_TIMESTAMP_POSITION), long(
+            layout.NO_TIMESTAMP_TYPE
+        )
+    if (wrapper[column.ATTRIBUTES] & layout.LOG_APPEND_TIME_BIT) != 0:
+        return long(wrapper[column.MAX_TIMESTAMP]), long(layout.LOG_APPEND_TIME)
+    return signed_64(source, index + layout.LEGACY_TIMESTAMP_POSITION), long(0)
 
 
 @kernel
@@ -253,32 +236,32 @@ def fill_inner_messages(
     begin_batch(output)
     source, wrapper = payload.source, table[payload.row]
     records = payload.records
-    if records == NO_VALUE:
+    if records == layout.NO_VALUE:
         fault = _walk_inner(payload, inner)
         if fault != 0:
             return fault
         records = inner.walked[INNER_COUNT]
     last = inner.walked[LAST_INNER_OFFSET]
-    if not _fits_last(wrapper[MAGIC], wrapper[BASE_OFFSET], last):
+    if not _fits_last(wrapper[column.MAGIC], wrapper[column.BASE_OFFSET], last):
         return _RECORD_OFFSETS
-    is_relative = wrapper[MAGIC] == 1 and wrapper[BASE_OFFSET] != 0
-    base = wrapper[BASE_OFFSET] - last if is_relative else long(0)
-    previous = wrapper[EXPECTED_OFFSET] - 1
+    is_relative = wrapper[column.MAGIC] == 1 and wrapper[column.BASE_OFFSET] != 0
+    base = wrapper[column.BASE_OFFSET] - last if is_relative else long(0)
+    previous = wrapper[column.EXPECTED_OFFSET] - 1
     index = payload.begin
     for _ in range(records):
-        size = LOG_OVERHEAD + signed_32(source, index + LENGTH_POSITION)
-        offset = base + signed_64(source, index + BASE_OFFSET_POSITION)
+        size = layout.LOG_OVERHEAD + signed_32(source, index + layout.LENGTH_POSITION)
+        offset = base + signed_64(source, index + layout.BASE_OFFSET_POSITION)
         if offset <= previous:
             take_back(output)
             return _RECORD_OFFSETS
         previous = offset
         timestamp_ms, kind = _inner_time(source, index, wrapper)
         if is_requested(requested, offset, timestamp_ms):
-            magic = long(source[index + MAGIC_POSITION])
+            magic = long(source[index + layout.MAGIC_POSITION])
             fields, _ = find_fields(source, index, index + size, magic)
-            crc = unsigned_32(source, index + LEGACY_CRC_POSITION)
+            crc = unsigned_32(source, index + layout.LEGACY_CRC_POSITION)
             found = FoundRecord(offset, payload.row, timestamp_ms, kind, crc, fields)
             put_record(source, found, output.cursor[HEADERS], output)
         index += size
-    wrapper[RECORDS_COUNT] = inner.walked[INNER_COUNT]
+    wrapper[column.RECORDS_COUNT] = inner.walked[INNER_COUNT]
     return 0

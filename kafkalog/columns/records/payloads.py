@@ -7,31 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    EXPECTED_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    MAX_TIMESTAMP,
-    POSITION,
-    RECORDS_COUNT,
-    SIZE,
-    UNCOMPRESSED_SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import ByteArray, LongArray, inlined_kernel, kernel
 from kafkalog.columns.records.message_kernels import find_fields
 from kafkalog.columns.records.record_arrays import RequestedRange
-from kafkalog.format.batch_header import (
-    COMPRESSION_BITS,
-    CONTROL_BIT,
-    LEAST_LENGTH,
-    LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    NO_VALUE,
-    V2_HEADER_BYTES,
-)
+from kafkalog.format import batch_header as layout
 from kafkalog.format.faults import Fault
 from kafkalog.format.torn_batch import LEAST_RECORD_BYTES
 from kafkalog.wire.compression import (
@@ -65,7 +45,7 @@ _MOST_NOT_WALKED = 64 * 1024
 _NOT_WALKED_RECORD_BYTES = 16  # about the size of a record in Arrow's columns
 
 _LEAST_RECORD_BYTES = 1 + LEAST_RECORD_BYTES  # with its length
-_LEAST_INNER_BYTES = LOG_OVERHEAD + min(LEAST_LENGTH)
+_LEAST_INNER_BYTES = layout.LOG_OVERHEAD + min(layout.LEAST_LENGTH)
 _CODEC = int(Fault.CODEC)
 _RECORDS = int(Fault.RECORDS)
 _RECORD_COUNT = int(Fault.RECORD_COUNT)
@@ -74,7 +54,7 @@ _RECORD_COUNT = int(Fault.RECORD_COUNT)
 @kernel
 def most_records(announced: int, payload_bytes: int) -> int:
     """Return the most records that a payload can hold, if its header announces `announced`."""
-    if announced == NO_VALUE:
+    if announced == layout.NO_VALUE:
         return payload_bytes // _LEAST_INNER_BYTES + 1
     return min(announced, payload_bytes // _LEAST_RECORD_BYTES + 1)
 
@@ -98,16 +78,22 @@ def _place_in_wrapper(data: ByteArray, begin: int, end: int, payload: LongArray)
 def _header_suffices(batch: LongArray, walk: int) -> bool:
     """Return whether a batch's header has the offsets of its records, as many as the batch spans,
     and where `walk` needs them their times, which the broker set."""
-    if batch[MAGIC] != 2 or walk == WALK_ALL or batch[RECORDS_COUNT] > _MOST_NOT_WALKED:
+    if (
+        batch[column.MAGIC] != 2
+        or walk == WALK_ALL
+        or batch[column.RECORDS_COUNT] > _MOST_NOT_WALKED
+    ):
         return False
-    if walk == WALK_FOR_TIMES and batch[ATTRIBUTES] & LOG_APPEND_TIME_BIT == 0:
+    if walk == WALK_FOR_TIMES and batch[column.ATTRIBUTES] & layout.LOG_APPEND_TIME_BIT == 0:
         return False
-    return bool(batch[RECORDS_COUNT] == batch[LAST_OFFSET] - batch[BASE_OFFSET] + 1)
+    return bool(
+        batch[column.RECORDS_COUNT] == batch[column.LAST_OFFSET] - batch[column.BASE_OFFSET] + 1
+    )
 
 
 @inlined_kernel
 def _is_in_wrapper(batch: LongArray) -> bool:
-    return bool(batch[MAGIC] < 2 and batch[ATTRIBUTES] & COMPRESSION_BITS != 0)
+    return bool(batch[column.MAGIC] < 2 and batch[column.ATTRIBUTES] & layout.COMPRESSION_BITS != 0)
 
 
 @kernel
@@ -115,11 +101,13 @@ def _may_have_requested(batch: LongArray, requested: RequestedRange) -> bool:
     """Return whether a record of a batch can be requested. No record is later than the batch's
     largest timestamp, and all have that one if the broker set it."""
     # The header of a wrapper does not have the first offset.
-    first = batch[EXPECTED_OFFSET if _is_in_wrapper(batch) else BASE_OFFSET]
-    if batch[LAST_OFFSET] < requested.first_offset or first >= requested.end_offset:
+    first = batch[column.EXPECTED_OFFSET if _is_in_wrapper(batch) else column.BASE_OFFSET]
+    if batch[column.LAST_OFFSET] < requested.first_offset or first >= requested.end_offset:
         return False
-    latest = batch[MAX_TIMESTAMP]
-    is_append_time = batch[MAGIC] > 0 and batch[ATTRIBUTES] & LOG_APPEND_TIME_BIT != 0
+    latest = batch[column.MAX_TIMESTAMP]
+    is_append_time = (
+        batch[column.MAGIC] > 0 and batch[column.ATTRIBUTES] & layout.LOG_APPEND_TIME_BIT != 0
+    )
     is_early = is_append_time and latest > requested.last_ms
     return bool(requested.first_ms <= latest and not is_early)
 
@@ -129,16 +117,16 @@ def _place_payload(
     data: ByteArray, data_position: int, batch: LongArray, payload: LongArray
 ) -> int:
     """Fill the row `payload` for a sound batch. Return the Fault of one without records, or 0."""
-    magic, announced = batch[MAGIC], batch[RECORDS_COUNT]
-    compression_id = batch[ATTRIBUTES] & COMPRESSION_BITS
+    magic, announced = batch[column.MAGIC], batch[column.RECORDS_COUNT]
+    compression_id = batch[column.ATTRIBUTES] & layout.COMPRESSION_BITS
     in_wrapper = _is_in_wrapper(batch)
-    begin = batch[POSITION] - data_position
-    end = begin + batch[SIZE]
-    payload[BEGIN] = begin + (V2_HEADER_BYTES if magic == 2 else 0)
+    begin = batch[column.POSITION] - data_position
+    end = begin + batch[column.SIZE]
+    payload[BEGIN] = begin + (layout.V2_HEADER_BYTES if magic == 2 else 0)
     payload[END] = end
     payload[COMPRESSION_ID] = compression_id
     payload[PAYLOAD_MAGIC] = magic
-    payload[COUNT] = NO_VALUE if in_wrapper else announced
+    payload[COUNT] = layout.NO_VALUE if in_wrapper else announced
     fault = 0
     if in_wrapper:
         fault = _place_in_wrapper(data, begin, end, payload)
@@ -147,7 +135,7 @@ def _place_payload(
     elif announced != 0 and compression_id > LATEST_COMPRESSION:
         fault = _CODEC
     if fault == 0 and (compression_id == 0 or announced == 0):
-        batch[UNCOMPRESSED_SIZE] = batch[SIZE]
+        batch[column.UNCOMPRESSED_SIZE] = batch[column.SIZE]
     payload[MOST_RECORDS] = most_records(announced, payload[END] - payload[BEGIN])
     return fault
 
@@ -171,20 +159,24 @@ def place_payloads(
     found = 0
     for row in range(table.shape[0]):
         batch = table[row]
-        if batch[FAULT] != 0 or not _may_have_requested(batch, requested):
+        if batch[column.FAULT] != 0 or not _may_have_requested(batch, requested):
             continue
-        if batch[MAGIC] == 2 and batch[ATTRIBUTES] & CONTROL_BIT and not with_control_records:
+        if (
+            batch[column.MAGIC] == 2
+            and batch[column.ATTRIBUTES] & layout.CONTROL_BIT
+            and not with_control_records
+        ):
             continue
         payload = payloads[found]
         payload[ROW] = row
         fault = _place_payload(data, data_position, batch, payload)
         if fault != 0:
-            batch[FAULT] = fault
-        elif batch[RECORDS_COUNT] != 0:
+            batch[column.FAULT] = fault
+        elif batch[column.RECORDS_COUNT] != 0:
             if _header_suffices(batch, walk):
                 payload[BEGIN] = NOT_WALKED
                 payload[COMPRESSION_ID] = 0
-                payload[MOST_RECORDS] = batch[RECORDS_COUNT]
+                payload[MOST_RECORDS] = batch[column.RECORDS_COUNT]
             found += 1
     return found
 

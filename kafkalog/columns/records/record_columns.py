@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import Constant, integers, one_binary, record_batch
-from kafkalog.columns.batches.batch_table import FAULT, RECORDS_COUNT, SIZE, UNCOMPRESSED_SIZE
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import Chunk
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.segment_walk import TABLE_ROWS
@@ -149,13 +149,15 @@ class RecordColumns:
                 yield from self._from_scratch(chunk, ready)
                 used, fault = scratch.used, scratch.decompress(*place)
             if fault:
-                chunk.table[row, FAULT] = fault
+                chunk.table[row, column.FAULT] = fault
                 continue
             size = scratch.used - used
             read_counts.batches_decompressed += 1
             read_counts.bytes_decompressed += size
-            chunk.table[row, UNCOMPRESSED_SIZE] = chunk.table[row, SIZE] - (end - begin) + size
-            most = most_records(chunk.table[row, RECORDS_COUNT], size)
+            chunk.table[row, column.UNCOMPRESSED_SIZE] = (
+                chunk.table[row, column.SIZE] - (end - begin) + size
+            )
+            most = most_records(chunk.table[row, column.RECORDS_COUNT], size)
             ready.append((row, used, scratch.used, compression_id, magic, most, count))
             if scratch.used >= OUTPUT_BYTES:
                 yield from self._from_scratch(chunk, ready)
@@ -181,7 +183,7 @@ class RecordColumns:
         # No record of a batch is given away before all are checked.
         nothing = self._requested._replace(first_offset=0, end_offset=0)
         self._fill(chunk, payloads, nothing, _output(self._buffers, 0, 0))
-        if chunk.table[row, FAULT]:
+        if chunk.table[row, column.FAULT]:
             return
         source = self._scratch.data if compression_id else chunk.data
         while begin < end:
@@ -200,8 +202,8 @@ class RecordColumns:
     def _single(
         self, chunk: Chunk, source: ByteArray, piece: LongArray
     ) -> Iterator[pa.RecordBatch]:
-        """One large record: its key and value are the decompressed bytes themselves, or copied from
-        those of the file."""
+        """Yield one large record: its key and value are the decompressed bytes themselves, or
+        copied from those of the file."""
         _, begin, end, compression_id, magic, _, _ = piece[0].tolist()
         key_start, key_size, value_start, value_size = find_record_fields(source, begin, end, magic)
         given: dict[str, pa.Array] = {}
@@ -215,13 +217,7 @@ class RecordColumns:
         self, chunk: Chunk, payloads: LongArray, requested: RequestedRange, output: Output
     ) -> None:
         fill_rows(
-            chunk.data,
-            self._scratch.data,
-            chunk.table,
-            payloads,
-            requested,
-            output,
-            self._inner,
+            chunk.data, self._scratch.data, chunk.table, payloads, requested, output, self._inner
         )
 
     def _filled(
@@ -233,7 +229,7 @@ class RecordColumns:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the records, a bounded number at a time; `given` columns are not filled."""
         payload_bytes = int((payloads[:, END] - payloads[:, BEGIN]).sum())
-        payload_bytes -= sum(column.buffers()[2].size for column in given.values())
+        payload_bytes -= sum(each.buffers()[2].size for each in given.values())
         output = _output(buffers, int(payloads[:, MOST_RECORDS].sum()), payload_bytes)
         self._fill(chunk, payloads, self._requested, output)
         count, arrays = int(output.cursor[RECORDS]), output.arrays
@@ -247,10 +243,10 @@ class RecordColumns:
     def _record_batch(
         self, table: LongArray, rows: IntArray, columns: dict[str, pa.Array]
     ) -> pa.RecordBatch:
-        asked_metadata = [name for name in self.schema.names if name in METADATA_COLUMNS]
-        if asked_metadata:
+        requested_metadata = [name for name in self.schema.names if name in METADATA_COLUMNS]
+        if requested_metadata:
             offsets = integers(columns["offset"])
-            for name in asked_metadata:
+            for name in requested_metadata:
                 columns[name] = METADATA_COLUMNS[name](table, rows, offsets)
         for name, constant in self._constants.items():
             columns[name] = constant.of(len(rows))

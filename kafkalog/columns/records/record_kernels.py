@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_TIMESTAMP,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    MAX_TIMESTAMP,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import (
     ByteArray,
     IntArray,
@@ -173,11 +165,11 @@ def fill_batch(
     begin_batch(output)
     source, row = payload.source, payload.row
     headers = _header_arrays(output.arrays)
-    base_offset = table[row, BASE_OFFSET]
-    base_timestamp = table[row, BASE_TIMESTAMP]
-    append_time = (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
-    max_timestamp = table[row, MAX_TIMESTAMP]
-    longest_delta = table[row, LAST_OFFSET] - base_offset
+    base_offset = table[row, column.BASE_OFFSET]
+    base_timestamp = table[row, column.BASE_TIMESTAMP]
+    append_time = (table[row, column.ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0
+    max_timestamp = table[row, column.MAX_TIMESTAMP]
+    longest_delta = table[row, column.LAST_OFFSET] - base_offset
     last_delta = long(-1)
     index = payload.begin
     fault = 0
@@ -226,10 +218,10 @@ def _fill_from_header(
 ) -> None:
     """Append the records of a batch without reading them: it has one record for each offset, the
     broker set their times, and no other column is wanted."""
-    timestamp_type = 1 if (table[row, ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0 else 0
-    timestamp_ms = table[row, MAX_TIMESTAMP]
-    first = max(table[row, BASE_OFFSET], requested.first_offset)
-    for offset in range(first, min(table[row, LAST_OFFSET] + 1, requested.end_offset)):
+    timestamp_type = 1 if (table[row, column.ATTRIBUTES] & LOG_APPEND_TIME_BIT) != 0 else 0
+    timestamp_ms = table[row, column.MAX_TIMESTAMP]
+    first = max(table[row, column.BASE_OFFSET], requested.first_offset)
+    for offset in range(first, min(table[row, column.LAST_OFFSET] + 1, requested.end_offset)):
         found = FoundRecord(offset, row, timestamp_ms, timestamp_type, NO_VALUE, NO_FIELDS)
         put_record(output.arrays.key, found, 0, output)
 
@@ -255,11 +247,11 @@ def fill_rows(
         fault = 0
         if begin == NOT_WALKED:
             _fill_from_header(table, row, requested, output)
-        elif table[row, MAGIC] == 2:
+        elif table[row, column.MAGIC] == 2:
             fault = fill_batch(payload, table, requested, output)
         elif compressed:
             fault = fill_inner_messages(payload, table, requested, output, inner)
         else:
             fault = fill_plain_message(payload, table, requested, output)
         if fault != 0:
-            table[row, FAULT] = fault
+            table[row, column.FAULT] = fault

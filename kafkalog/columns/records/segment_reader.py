@@ -7,15 +7,8 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    EXPECTED_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    POSITION,
-    SIZE,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.byte_ranges import ByteRange, ByteRanges, SegmentFacts
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
@@ -38,7 +31,7 @@ class SegmentRecords:
     """The records of a segment's sound batches with the given columns of view `records`.
 
     `constants` are columns with one value for the whole segment, such as the topic. `on_fault` is
-    called with every damaged range that may have held asked offsets, and may raise. With
+    called with every damaged range that may have held requested offsets, and may raise. With
     `outcomes`, records of aborted transactions are left out.
     """
 
@@ -106,18 +99,18 @@ class _RequestedFaults:
     def __init__(self, window: Window, options: SegmentOptions) -> None:
         self._window = window
         self._options = options
-        asked = options.asked_offset
-        self._asked_offset = options.first_offset if asked is None else asked
+        requested = options.requested_offset
+        self._requested_offset = options.first_offset if requested is None else requested
         self._open: list[list[int]] = []
 
     def of(self, table: LongArray) -> Iterator[FaultyRange]:
-        if not self._open and not table[:, FAULT].any():
+        if not self._open and not table[:, column.FAULT].any():
             return
         for row in table.tolist():
-            if row[FAULT] != Fault.NONE:
+            if row[column.FAULT] != Fault.NONE:
                 self._open.append(row)
             elif self._open:
-                yield from self._settled(row[BASE_OFFSET])
+                yield from self._settled(row[column.BASE_OFFSET])
             if len(self._open) == _MOST_OPEN_FAULTS:
                 yield from self.at_end()
 
@@ -126,15 +119,15 @@ class _RequestedFaults:
 
     def _settled(self, next_offset: int) -> Iterator[FaultyRange]:
         for row in self._open:
-            if next_offset > self._asked_offset and self._is_own(row):
+            if next_offset > self._requested_offset and self._is_own(row):
                 yield self._faulty(row)
         self._open.clear()
 
     def _is_own(self, row: list[int]) -> bool:
         options = self._options
-        if max(row[EXPECTED_OFFSET], self._asked_offset) < options.end_offset:
-            return options.is_first_to_tell(row[EXPECTED_OFFSET])
-        return row[POSITION] < (options.next_position or 0) and self._next_part_begins
+        if max(row[column.EXPECTED_OFFSET], self._requested_offset) < options.end_offset:
+            return options.is_first_to_tell(row[column.EXPECTED_OFFSET])
+        return row[column.POSITION] < (options.next_position or 0) and self._next_part_begins
 
     @cached_property
     def _next_part_begins(self) -> bool:
@@ -143,14 +136,14 @@ class _RequestedFaults:
         return part is not None and may_begin_at(self._window, part) is not None
 
     def _faulty(self, row: list[int]) -> FaultyRange:
-        ends_file = row[POSITION] + row[SIZE] == self._window.size
+        ends_file = row[column.POSITION] + row[column.SIZE] == self._window.size
         ends_log = ends_file and self._options.next_base_offset is None
         return faulty_range(row, self._window.unreadable, ends_log=ends_log)
 
 
 class SegmentBatchRows:
-    """The batches of a segment that hold asked offsets, and all that are not sound, with the given
-    columns of view `batches`.
+    """The batches of a segment that hold requested offsets, and all that are not sound, with the
+    given columns of view `batches`.
 
     Payloads are decompressed only for the columns that need it, and read at all only for those or
     for checksums.
@@ -176,17 +169,17 @@ class SegmentBatchRows:
         for chunk in self._batches.chunks():
             if self._is_deep:
                 self._records.check(chunk)
-            batch = self._rows.batch(_asked_or_faulty(chunk.table, self._options))
+            batch = self._rows.batch(_requested_or_faulty(chunk.table, self._options))
             if batch is not None:
                 yield batch
 
 
-def _asked_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
-    is_asked = (table[:, LAST_OFFSET] >= options.first_offset) & (
+def _requested_or_faulty(table: LongArray, options: SegmentOptions) -> LongArray:
+    is_requested = (table[:, column.LAST_OFFSET] >= options.first_offset) & (
         first_offsets(table) < options.end_offset
     )
-    asked: LongArray = table[is_asked | (table[:, FAULT] != Fault.NONE)]
-    return asked
+    requested: LongArray = table[is_requested | (table[:, column.FAULT] != Fault.NONE)]
+    return requested
 
 
 class SegmentByteRanges:

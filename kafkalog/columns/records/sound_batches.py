@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkalog.columns.batches.batch_table import FAULT, POSITION, SIZE
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -15,14 +15,14 @@ from kafkalog.storage.partition_log import SegmentFile
 
 
 def sound_batches(segments: Sequence[SegmentFile]) -> Iterator[PlacedBatch]:
-    """The batches whose checksum, offsets and records are right, in the order of the log."""
+    """Yield the batches whose checksum, offsets and records are right, in the order of the log."""
     for segment in segments:
         options = SegmentOptions.of(segment)
         with InputFile(segment.path) as file:
             for chunk in checked_chunks(SegmentBatches(FileWindow(file), options), options):
-                for row in chunk.table[chunk.table[:, FAULT] == 0].tolist():
+                for row in chunk.table[chunk.table[:, column.FAULT] == 0].tolist():
                     data = batch_bytes(chunk, row)
-                    yield PlacedBatch(data, segment.path, row[POSITION])
+                    yield PlacedBatch(data, segment.path, row[column.POSITION])
 
 
 def checked_chunks(batches: SegmentBatches, options: SegmentOptions) -> Iterator[Chunk]:
@@ -34,6 +34,6 @@ def checked_chunks(batches: SegmentBatches, options: SegmentOptions) -> Iterator
 
 
 def batch_bytes(chunk: Chunk, row: list[int]) -> bytes:
-    """The bytes of the range that a row of the chunk's table is about."""
-    start = row[POSITION] - chunk.data_position
-    return chunk.data[start : start + row[SIZE]].tobytes()
+    """Return the bytes of the range that a row of the chunk's table is about."""
+    start = row[column.POSITION] - chunk.data_position
+    return chunk.data[start : start + row[column.SIZE]].tobytes()

@@ -8,30 +8,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    CRC,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    POSITION,
-    PRODUCER_ID,
-    RECORDS_COUNT,
-    SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.damaged_offsets import DamagedOffsets
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import (
-    CONTROL_BIT,
-    NO_VALUE,
-    TRANSACTIONAL_BIT,
-    V2_CHECKSUM_START,
-)
+from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE, TRANSACTIONAL_BIT, V2_CHECKSUM_START
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, read_marker
@@ -44,32 +28,32 @@ from kafkalog.wire.checksums import crc32c
 
 
 def is_transactional(table: LongArray, *, control: bool) -> BoolArray:
-    """Which rows are sound batches of a transaction: its data, or control batches."""
+    """Return which rows are sound batches of a transaction: its data, or control batches."""
     wanted = TRANSACTIONAL_BIT | (CONTROL_BIT if control else 0)
     found: BoolArray = (
-        (table[:, FAULT] == 0)
-        & (table[:, MAGIC] == 2)
-        & (table[:, PRODUCER_ID] > NO_VALUE)
-        & (table[:, ATTRIBUTES] & (TRANSACTIONAL_BIT | CONTROL_BIT) == wanted)
+        (table[:, column.FAULT] == 0)
+        & (table[:, column.MAGIC] == 2)
+        & (table[:, column.PRODUCER_ID] > NO_VALUE)
+        & (table[:, column.ATTRIBUTES] & (TRANSACTIONAL_BIT | CONTROL_BIT) == wanted)
     )
     return found
 
 
 def marker_of(file: InputFile, row: list[int]) -> TransactionMarker | None:
-    """The marker in a control batch, given its row of the batch table; None for another control
-    record, and where the cleaner has emptied the batch, keeping it for its producer's sake. Raises
-    CorruptDataError where the batch is not what was written."""
-    if row[RECORDS_COUNT] == 0:
+    """Return the marker in a control batch, given its row of the batch table; None for another
+    control record, and where the cleaner has emptied the batch, keeping it for its producer's sake.
+    Raises CorruptDataError where the batch is not what was written."""
+    if row[column.RECORDS_COUNT] == 0:
         return None
-    data = file.read(row[POSITION], row[SIZE])
-    if crc32c(memoryview(data)[V2_CHECKSUM_START:]) != row[CRC]:
-        raise CorruptDataError("checksum", "of a control batch", position=row[POSITION])
+    data = file.read(row[column.POSITION], row[column.SIZE])
+    if crc32c(memoryview(data)[V2_CHECKSUM_START:]) != row[column.CRC]:
+        raise CorruptDataError("checksum", "of a control batch", position=row[column.POSITION])
     marker = read_marker(data)
     return marker if marker.type in (ABORT, COMMIT) else None
 
 
 def offsets_of(segment: SegmentFile) -> OffsetSpan:
-    """The offsets that can be in a segment, by the names of its file and the next."""
+    """Return the offsets that can be in a segment, by the names of its file and the next."""
     return OffsetSpan(segment.base_offset or 0, segment.next_base_offset or LARGEST_OFFSET)
 
 
@@ -82,8 +66,8 @@ class _Ends:
 
 
 class MarkerWalk:
-    """The markers of a log from the segment on in which `asked` begins, read as far as needed, of
-    transactions with batches in `asked`. What is not below `agreed_end` counts for nothing.
+    """The markers of a log from the segment on in which `requested` begins, read as far as needed,
+    of transactions with batches in `requested`. What is not below `agreed_end` counts for nothing.
 
     `damages` is what damage may have hidden, `lost` what no file has, to the end of a log that ends
     below `end_offset`; both in order. `segments` are those walked so far.
@@ -92,7 +76,7 @@ class MarkerWalk:
     def __init__(
         self,
         log: PartitionLog,
-        asked: OffsetSpan,
+        requested: OffsetSpan,
         end_offset: int,
         agreed_end: int,
         *,
@@ -102,10 +86,10 @@ class MarkerWalk:
         self._log = log
         self._end_offset = end_offset
         self._agreed_end = agreed_end
-        self._segments = log.segments[max(bisect_right(bases, asked.start) - 1, 0) :]
+        self._segments = log.segments[max(bisect_right(bases, requested.start) - 1, 0) :]
         self._walk_class = SegmentBatches if check_crcs else SegmentHeaders
         self._ends: dict[int, _Ends] = {}
-        self._asked = asked
+        self._requested = requested
         # Of each producer the last requested batch of a transaction.
         self._last_offsets: dict[int, int] = {}
         self._steps = self._walked()
@@ -121,8 +105,8 @@ class MarkerWalk:
             wanted = self._without_end(wanted)
 
     def end_after(self, producer_id: int, offset: int) -> tuple[int, bool]:
-        """The producer's next marker after an offset, LARGEST_OFFSET for none, and whether that
-        is an abort's."""
+        """Return the producer's next marker after an offset, LARGEST_OFFSET for none, and whether
+        that is an abort's."""
         ends = self._ends.get(producer_id)
         number = bisect_right(ends.offsets, offset) if ends else 0
         if ends is None or number == len(ends.offsets):
@@ -130,7 +114,7 @@ class MarkerWalk:
         return ends.offsets[number], ends.aborts[number]
 
     def aborts_in(self, segment: SegmentFile) -> set[tuple[int, int]]:
-        """The producers and offsets of the abort markers found in a segment."""
+        """Return the producers and offsets of the abort markers found in a segment."""
         start, end = offsets_of(segment)
         found = set()
         for producer_id, ends in self._ends.items():
@@ -147,7 +131,7 @@ class MarkerWalk:
         self._steps.close()
 
     def _without_end(self, last_offsets: Mapping[int, int]) -> dict[int, int]:
-        """Those that have no marker so far."""
+        """Return those that have no marker so far."""
         return {
             producer_id: offset
             for producer_id, offset in last_offsets.items()
@@ -156,7 +140,7 @@ class MarkerWalk:
 
     def _walked(self) -> Generator[bool, None, None]:
         """True after each piece that was read."""
-        next_offset = self._asked.start
+        next_offset = self._requested.start
         for segment in self._segments:
             base_offset, segment_end = offsets_of(segment)
             if base_offset >= self._agreed_end:
@@ -164,7 +148,7 @@ class MarkerWalk:
             self.segments.append(segment)
             self._note_gap(next_offset, base_offset)
             next_offset = segment_end
-            if base_offset >= self._asked.end and self._has_no_end(segment):
+            if base_offset >= self._requested.end and self._has_no_end(segment):
                 continue
             try:
                 file = opened(segment.path)
@@ -182,10 +166,10 @@ class MarkerWalk:
             self.lost.append(OffsetSpan(next_offset, LARGEST_OFFSET))
 
     def _options(self, file: InputFile, segment: SegmentFile) -> SegmentOptions:
-        """What is requested of a segment: all of it or, of the first, what is requested and after
-        it."""
-        options = SegmentOptions.of(segment, first_offset=self._asked.start)
-        return replace(options, start_position=start_position(file.path, self._asked.start))
+        """Return what is requested of a segment: all of it or, of the first, what is requested and
+        after it."""
+        options = SegmentOptions.of(segment, first_offset=self._requested.start)
+        return replace(options, start_position=start_position(file.path, self._requested.start))
 
     def _note_gap(self, start: int, end: int) -> None:
         # Between segments, cleaning leaves gaps; a log that begins after what is requested has one.
@@ -194,9 +178,9 @@ class MarkerWalk:
             self.lost.append(OffsetSpan(start, end))
 
     def _has_no_end(self, segment: SegmentFile) -> bool:
-        """Whether the producers' state after a segment says that all transactions of requested
-        batches that have no marker so far were still open then (F213). Which those are damage may
-        hide."""
+        """Return whether the producers' state after a segment says that all transactions of
+        requested batches that have no marker so far were still open then (F213). Which those are
+        damage may hide."""
         if segment.next_base_offset is None or self.damages or self.lost:
             return False
         entries = snapshot_entries(self._log, segment.next_base_offset)
@@ -216,16 +200,21 @@ class MarkerWalk:
             try:
                 marker = marker_of(file, row)
             except CorruptDataError:
-                table[number, FAULT] = Fault.RECORDS
+                table[number, column.FAULT] = Fault.RECORDS
                 continue
-            if marker is not None and row[BASE_OFFSET] < self._agreed_end:
-                ends = self._ends.setdefault(row[PRODUCER_ID], _Ends())
-                ends.offsets.append(row[BASE_OFFSET])
+            if marker is not None and row[column.BASE_OFFSET] < self._agreed_end:
+                ends = self._ends.setdefault(row[column.PRODUCER_ID], _Ends())
+                ends.offsets.append(row[column.BASE_OFFSET])
                 ends.aborts.append(marker.type == ABORT)
         data = table[
-            is_transactional(table, control=False) & (table[:, BASE_OFFSET] < self._asked.end)
+            is_transactional(table, control=False)
+            & (table[:, column.BASE_OFFSET] < self._requested.end)
         ]
         self._last_offsets.update(
-            zip(data[:, PRODUCER_ID].tolist(), data[:, LAST_OFFSET].tolist(), strict=True)
+            zip(
+                data[:, column.PRODUCER_ID].tolist(),
+                data[:, column.LAST_OFFSET].tolist(),
+                strict=True,
+            )
         )
         self._damaged.note(table)

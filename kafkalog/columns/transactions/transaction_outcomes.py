@@ -14,13 +14,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    PRODUCER_ID,
-    RECORDS_COUNT,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.transactions.transaction_markers import (
     MarkerWalk,
@@ -49,7 +43,7 @@ class Outcome(IntEnum):
 class TransactionOutcomes:
     """Tells aborted batches of the offsets below a log's last stable offset.
 
-    `walks` are of the log itself and, after it, of its replicas, which are asked where damage in
+    `walks` are of the log itself and, after it, of its replicas, which are read where damage in
     those before may hide a marker.
     """
 
@@ -59,25 +53,27 @@ class TransactionOutcomes:
     def leave_out_aborted(self, table: LongArray, first_offset: int, end_offset: int) -> None:
         """Make the table's aborted batches ones without records, and set the fault of those
         whose outcome is unknown. Only batches that reach into [first_offset, end_offset) matter."""
-        table[self.is_aborted(table, first_offset, end_offset), RECORDS_COUNT] = 0
+        table[self.is_aborted(table, first_offset, end_offset), column.RECORDS_COUNT] = 0
 
     def is_aborted(self, table: LongArray, first_offset: int, end_offset: int) -> BoolArray:
-        """Which batches of the table are aborted; sets the fault of those whose outcome is unknown.
-        Only batches that reach into [first_offset, end_offset) matter."""
+        """Return which batches of the table are aborted; sets the fault of those whose outcome is
+        unknown. Only batches that reach into [first_offset, end_offset) matter."""
         is_aborted = np.zeros(len(table), dtype=np.bool_)
-        is_asked = (table[:, LAST_OFFSET] >= first_offset) & (table[:, RECORDS_COUNT] != 0)
-        rows = np.flatnonzero(is_transactional(table, control=False) & is_asked)
-        rows = rows[table[rows, BASE_OFFSET] < end_offset]
+        is_requested = (table[:, column.LAST_OFFSET] >= first_offset) & (
+            table[:, column.RECORDS_COUNT] != 0
+        )
+        rows = np.flatnonzero(is_transactional(table, control=False) & is_requested)
+        rows = rows[table[rows, column.BASE_OFFSET] < end_offset]
         if len(rows):
             outcomes = self._outcomes(
-                table[rows, PRODUCER_ID].tolist(), table[rows, LAST_OFFSET].tolist()
+                table[rows, column.PRODUCER_ID].tolist(), table[rows, column.LAST_OFFSET].tolist()
             )
             is_aborted[rows] = outcomes == Outcome.ABORTED
-            table[rows[outcomes == Outcome.UNKNOWN], FAULT] = Fault.TRANSACTION
+            table[rows[outcomes == Outcome.UNKNOWN], column.FAULT] = Fault.TRANSACTION
         return is_aborted
 
     def _outcomes(self, producers: list[int], offsets: list[int]) -> LongArray:
-        """The outcomes of batches by the offsets they end with, which rise."""
+        """Return the outcomes of batches by the offsets they end with, which rise."""
         outcomes = np.full(len(offsets), Outcome.UNKNOWN, dtype=np.int64)
         for walk in self._walks:
             unknown = np.flatnonzero(outcomes == Outcome.UNKNOWN).tolist()
@@ -96,7 +92,7 @@ class _Outcomes:
         self._indexes: dict[str, _Aborted | None] = {}
 
     def of(self, producer_id: int, offset: int) -> Outcome:
-        """What became of the batch that ends with an offset."""
+        """Return what became of the batch that ends with an offset."""
         end, is_abort = self._walk.end_after(producer_id, offset)
         is_lost = _overlaps(self._walk.lost, offset, end)
         if is_lost or _overlaps(self._walk.damages, offset, end):
@@ -106,8 +102,8 @@ class _Outcomes:
         return Outcome.ABORTED if is_abort else Outcome.NOT_ABORTED
 
     def _by_indexes(self, producer_id: int, offset: int, end: int, *, is_lost: bool) -> Outcome:
-        """What the transaction indexes say, those of the segments with damage or the marker. That
-        a transaction was not aborted none says of a part of the log that no file has."""
+        """Return what the transaction indexes say, those of the segments with damage or the marker.
+        That a transaction was not aborted none says of a part of the log that no file has."""
         # A damaged batch, sound in another replica, can be of a transaction that is still open.
         is_open = end == LARGEST_OFFSET and _overlaps(self._walk.damages, offset, offset + 1)
         is_unknown = is_lost or is_open
@@ -133,21 +129,22 @@ class _Outcomes:
 
 
 def _is_in(aborted: Sequence[AbortedTransaction], offset: int) -> bool:
-    """Whether a producer's batch that ends with an offset is of one of its aborted transactions."""
+    """Return whether a producer's batch that ends with an offset is of one of its aborted
+    transactions."""
     number = bisect_right(aborted, offset, key=attrgetter("last_offset"))
     return number < len(aborted) and aborted[number].first_offset <= offset
 
 
 def _overlaps(spans: Sequence[OffsetSpan], offset: int, end: int) -> bool:
-    """Whether one of the spans, which are in order, lies between a batch and a marker."""
+    """Return whether one of the spans, which are in order, lies between a batch and a marker."""
     number = bisect_right(spans, offset, key=attrgetter("end"))
     return number < len(spans) and spans[number].start < end
 
 
 def _sound_index(walk: MarkerWalk, segment: SegmentFile) -> _Aborted | None:
-    """The segment's transaction index; None if it is missing, damaged, or lacks an abort that the
-    log has, and if it is empty: brokers write one with its first abort, and a crash can leave it
-    so."""
+    """Return the segment's transaction index; None if it is missing, damaged, or lacks an abort
+    that the log has, and if it is empty: brokers write one with its first abort, and a crash can
+    leave it so."""
     path = segment.path.removesuffix(".log") + ".txnindex"
     try:
         entries = read_transaction_index(read_bytes(path))
@@ -171,7 +168,7 @@ def _sound_index(walk: MarkerWalk, segment: SegmentFile) -> _Aborted | None:
 @contextmanager
 def transaction_outcomes(
     logs: Sequence[tuple[PartitionLog, int]],
-    asked: OffsetSpan,
+    requested: OffsetSpan,
     end_offset: int,
     *,
     check_crcs: bool,
@@ -180,7 +177,7 @@ def transaction_outcomes(
     `end_offset` is where the log ended when its last stable offset was found. Files that are open
     are closed at the end."""
     walks = [
-        MarkerWalk(log, asked, end_offset, agreed_end, check_crcs=check_crcs)
+        MarkerWalk(log, requested, end_offset, agreed_end, check_crcs=check_crcs)
         for log, agreed_end in logs
     ]
     try:

@@ -7,21 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_TIMESTAMP,
-    FAULT,
-    IS_BATCH,
-    LAST_OFFSET,
-    MAX_TIMESTAMP,
-    POSITION,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-    RECORDS_COUNT,
-    SIZE,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.fault_details import faulty_range
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -71,7 +58,7 @@ class TransactionWalk:
         self.ends_damaged = False
 
     def ended(self) -> Iterator[PartitionTransaction]:
-        """The transactions that have a marker, in the order of their markers."""
+        """Yield the transactions that have a marker, in the order of their markers."""
         for segment in self._log.segments:
             next_base_offset = segment.next_base_offset
             if next_base_offset is not None and next_base_offset <= self._start_offset:
@@ -85,9 +72,9 @@ class TransactionWalk:
 
     def _in_table(self, file: InputFile, table: LongArray) -> Iterator[PartitionTransaction]:
         wanted = is_transactional(table, control=False) | is_transactional(table, control=True)
-        wanted &= table[:, LAST_OFFSET] >= self._start_offset
+        wanted &= table[:, column.LAST_OFFSET] >= self._start_offset
         for row in table[wanted].tolist():
-            if not row[ATTRIBUTES] & CONTROL_BIT:
+            if not row[column.ATTRIBUTES] & CONTROL_BIT:
                 self._add_data(file, row)
             else:
                 try:
@@ -97,36 +84,44 @@ class TransactionWalk:
                     continue
                 if marker is not None:
                     ended = self.still_open.end(
-                        row[PRODUCER_ID], row[PRODUCER_EPOCH], row[BASE_OFFSET], marker
+                        row[column.PRODUCER_ID],
+                        row[column.PRODUCER_EPOCH],
+                        row[column.BASE_OFFSET],
+                        marker,
                     )
                     ended.marker_file = file.path
                     yield ended
 
     def _add_data(self, file: InputFile, row: list[int]) -> None:
-        found = self.still_open.of(row[PRODUCER_ID], row[PRODUCER_EPOCH])
+        found = self.still_open.of(row[column.PRODUCER_ID], row[column.PRODUCER_EPOCH])
         if found.first_offset is None:
-            found.first_offset, found.file = row[BASE_OFFSET], file.path
+            found.first_offset, found.file = row[column.BASE_OFFSET], file.path
             found.first_timestamp_ms = _first_timestamp(row)
-        found.producer_epoch = row[PRODUCER_EPOCH]
-        found.last_offset = row[LAST_OFFSET]
-        found.last_timestamp_ms = row[MAX_TIMESTAMP]
+        found.producer_epoch = row[column.PRODUCER_EPOCH]
+        found.last_offset = row[column.LAST_OFFSET]
+        found.last_timestamp_ms = row[column.MAX_TIMESTAMP]
         found.batches += 1
-        found.records += row[RECORDS_COUNT]
-        found.bytes += row[SIZE]
+        found.records += row[column.RECORDS_COUNT]
+        found.bytes += row[column.SIZE]
 
     def _note_damage(self, file: InputFile, segment: SegmentFile, table: LongArray) -> None:
-        # Without its checksum only an end before its beginning tells that a header is damaged.
-        is_sound = (table[:, FAULT] == 0) & (table[:, LAST_OFFSET] >= first_offsets(table))
+        # Without its checksum only an end before its beginning shows that a header is damaged.
+        is_sound = (table[:, column.FAULT] == 0) & (
+            table[:, column.LAST_OFFSET] >= first_offsets(table)
+        )
         last_sound = int(np.flatnonzero(is_sound).max(initial=-1))
         if last_sound >= 0:
             self.ends_damaged = False
         for number in np.flatnonzero(~is_sound).tolist():
             row = table[number].tolist()
-            is_damage = not row[FAULT] or self._is_damage(file, segment, row)
+            is_damage = not row[column.FAULT] or self._is_damage(file, segment, row)
             self.ends_damaged |= is_damage and number > last_sound
 
     def _is_damage(self, file: InputFile, segment: SegmentFile, row: list[int]) -> bool:
-        ends_log = row[POSITION] + row[SIZE] == file.size and segment.next_base_offset is None
+        ends_log = (
+            row[column.POSITION] + row[column.SIZE] == file.size
+            and segment.next_base_offset is None
+        )
         fault = faulty_range(row, file.unreadable, ends_log=ends_log)
         if fault.severity < Severity.ERROR:
             return False
@@ -136,16 +131,16 @@ class TransactionWalk:
 
 def _located(file: InputFile, row: list[int], fault: str, detail: str) -> CorruptDataError:
     # Zeros, garbage and unreadable bytes have no offset.
-    base_offset = row[BASE_OFFSET] if row[IS_BATCH] else None
+    base_offset = row[column.BASE_OFFSET] if row[column.IS_BATCH] else None
     return CorruptDataError(
-        fault, detail, position=row[POSITION], path=file.path, base_offset=base_offset
+        fault, detail, position=row[column.POSITION], path=file.path, base_offset=base_offset
     )
 
 
 def _first_timestamp(row: list[int]) -> int:
     """Return the first record's timestamp if a header shows it: the base timestamp can differ."""
-    has_no_base = row[ATTRIBUTES] & (LOG_APPEND_TIME_BIT | DELETE_HORIZON_BIT)
-    return row[MAX_TIMESTAMP if has_no_base else BASE_TIMESTAMP]
+    has_no_base = row[column.ATTRIBUTES] & (LOG_APPEND_TIME_BIT | DELETE_HORIZON_BIT)
+    return row[column.MAX_TIMESTAMP if has_no_base else column.BASE_TIMESTAMP]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +170,7 @@ class StableOffset:
 
 
 def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> StableOffset:
-    """The last stable offset of a log: from the newest sound producer snapshot and the batch
+    """Return the last stable offset of a log: from the newest sound producer snapshot and the batch
     headers after it, or from all headers if there is no snapshot (F214). To look for damage takes
     another pass with checksums where a transaction is open."""
     start = log_bounds(log, EndRule.LOG_END).start_offset
@@ -206,7 +201,7 @@ def stable_offset(log: PartitionLog, *, looks_for_damage: bool = True) -> Stable
 
 
 def _first_damage(log: PartitionLog, start_offset: int) -> CorruptDataError | None:
-    """What checksums show about the place where the end of an open transaction may be."""
+    """Return what checksums show about the place where the end of an open transaction may be."""
     walk = TransactionWalk(log, start_offset, check_crcs=True)
     for _ in walk.ended():
         if walk.damages:

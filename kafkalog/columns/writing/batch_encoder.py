@@ -19,14 +19,7 @@ from kafkalog.columns.writing.encoding_kernels import (
 )
 from kafkalog.columns.writing.written_rows import WrittenRows
 from kafkalog.errors import RowError
-from kafkalog.format.batch_header import (
-    LOG_APPEND_TIME,
-    LOG_APPEND_TIME_BIT,
-    LOG_OVERHEAD,
-    V2_CHECKSUM_START,
-    V2_HEADER,
-    V2_HEADER_BYTES,
-)
+from kafkalog.format import batch_header as layout
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.wire.checksums import crc32c
 from kafkalog.wire.compression import CompressionType, compress
@@ -48,13 +41,13 @@ class BatchEncoder:
         most_bytes: int = MAX_BATCH_BYTES,
     ) -> None:
         self._compression = compression
-        self._batch_bytes = max(batch_bytes - V2_HEADER_BYTES, 1)
+        self._batch_bytes = max(batch_bytes - layout.V2_HEADER_BYTES, 1)
         self._most_bytes = most_bytes
         self._target = np.empty(min(self._batch_bytes, most_bytes), dtype=np.uint8)
         self._written: LongArray = np.zeros(2, dtype=np.int64)
 
     def batches(self, rows: pa.RecordBatch, next_offset: int) -> Iterator[bytes]:
-        """The batches of rows of one partition, in the order of their offsets.
+        """Yield the batches of rows of one partition, in the order of their offsets.
 
         Raises RowError, and nothing of the rows is given then but what came before.
         """
@@ -72,10 +65,10 @@ class BatchEncoder:
         if following > row:
             return int(following)
         needed = int(self._written[BYTES_WRITTEN])
-        if needed > self._most_bytes - V2_HEADER_BYTES:
+        if needed > self._most_bytes - layout.V2_HEADER_BYTES:
             raise RowError(
                 f"the record at offset {int(arrays.offset[row])} takes {needed} bytes, allowed are "
-                f"{self._most_bytes - V2_HEADER_BYTES}"
+                f"{self._most_bytes - layout.V2_HEADER_BYTES}"
             )
         self._target = np.empty(needed, dtype=np.uint8)
         return int(put_records(arrays, row, end, self._batch_bytes, self._target, self._written))
@@ -84,8 +77,8 @@ class BatchEncoder:
         records = self._target[: int(self._written[BYTES_WRITTEN])].tobytes()
         payload = compress(self._compression, 2, records)
         attributes = int(self._compression)
-        if rows.timestamp_type[first] == LOG_APPEND_TIME:
-            attributes |= LOG_APPEND_TIME_BIT
+        if rows.timestamp_type[first] == layout.LOG_APPEND_TIME:
+            attributes |= layout.LOG_APPEND_TIME_BIT
         base_offset = int(rows.offset[first])
         checked = (
             attributes,
@@ -97,8 +90,8 @@ class BatchEncoder:
             int(rows.sequence[first]),
             end - first,
         )
-        length = V2_HEADER_BYTES - LOG_OVERHEAD + len(payload)
+        length = layout.V2_HEADER_BYTES - layout.LOG_OVERHEAD + len(payload)
         leading = base_offset, length, int(rows.leader_epoch[first]), 2
-        unchecked = V2_HEADER.pack(*leading, 0, *checked)
-        crc = crc32c(payload, crc32c(unchecked[V2_CHECKSUM_START:]))
-        return b"".join((V2_HEADER.pack(*leading, crc, *checked), payload))
+        unchecked = layout.V2_HEADER.pack(*leading, 0, *checked)
+        crc = crc32c(payload, crc32c(unchecked[layout.V2_CHECKSUM_START :]))
+        return b"".join((layout.V2_HEADER.pack(*leading, crc, *checked), payload))

@@ -6,7 +6,6 @@ Rules: docs/writing.md F560 to F569.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
 
 import pyarrow as pa
 
@@ -23,7 +22,7 @@ class TaskOutput:
     """Writes rows to partitions of a log directory; a context manager that leaves nothing behind
     unless `finish` was called.
 
-    One partition is open at a time. `attempt` is as in PartitionOutput, `now_ms` tells the time.
+    One partition is open at a time. `attempt` is as in PartitionOutput, `now_ms` returns the time.
     """
 
     def __init__(
@@ -87,12 +86,7 @@ class TaskOutput:
     def __enter__(self) -> TaskOutput:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         if self._is_finished:
             return
         for output, _ in self._written.values():

@@ -21,14 +21,13 @@ from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_VALUE
 from kafkalog.storage.writing.partition_output import ORDER
 
 # What view `records` calls the fields that are written, in the types that Spark gives them.
-HEADERS_TYPE = pa.list_(
-    pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]),
-)
+HEADERS_TYPE = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
 _NO_HEADERS = pa.nulls(0, HEADERS_TYPE.value_type)
 
 
 def partitions_of(rows: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
-    """Topic, partition and rows of each run of rows of the same. Raises RowError for nulls."""
+    """Yield topic, partition and rows of each run of rows of the same. Raises RowError for
+    nulls."""
     topic, partition = rows.column("topic"), rows.column("partition")
     if topic.null_count or partition.null_count:
         raise RowError("a row without a topic or a partition")
@@ -62,8 +61,8 @@ class WrittenRows:
         self.sequence = self._numbers("sequence", NO_VALUE)
 
     def run_ends(self) -> list[int]:
-        """Where the batch has to end, whatever its size: rows before and after differ in what a
-        batch has one of for all its records."""
+        """Return where the batch has to end, whatever its size: rows before and after differ in
+        what a batch has one of for all its records."""
         first_sequence = (self.sequence - self.offset) & 0x7FFFFFFF
         # Of a batch with the broker's time all records have the same.
         append_time = np.where(self.timestamp_type == LOG_APPEND_TIME, self.timestamp_ms, 0)
@@ -147,7 +146,7 @@ class WrittenRows:
         return _binaries(pa.nulls(self.count, pa.binary()) if column is None else column)
 
     def _headers(self) -> tuple[LongArray, LongArray, pa.StructArray]:
-        """Where the headers of each row begin among all, how many they are, and all."""
+        """Return where the headers of each row begin among all, how many they are, and all."""
         column = self._column("headers")
         if column is None:
             nothing = np.zeros(self.count, dtype=np.int64)

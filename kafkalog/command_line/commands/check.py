@@ -14,16 +14,11 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    fail_on_findings_option,
-    partition_option,
-    paths_argument,
-    topic_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 
 _SEVERITIES = ("error", "warning", "information")
 _FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
@@ -43,9 +38,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@topic_option()
-@partition_option()
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
 @click.option("--no-indexes", is_flag=True, help="Check the logs only, not the files beside them.")
 @click.option(
     "--severity",
@@ -56,7 +51,7 @@ Examples:
     "misleading; warning: something other than records is wrong; information: unusual but legal.",
 )
 @shown_rows_option("findings")
-@fail_on_findings_option(default=True)
+@shared.fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def check(
@@ -97,7 +92,7 @@ def check(
             on_done=bar.update,
         )
     for line in absent:
-        tell(line)
+        print_note(line)
     listed = _SEVERITIES[: _SEVERITIES.index(severity) + 1]
     found = [finding for finding in checked.findings if finding.severity in listed]
     write_findings(_FINDING_COLUMNS, found, table_format, show=show, noun="finding")

@@ -8,16 +8,7 @@ from kafkalog.command_line.dump.request import DumpRequest, bytes_given
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    fail_on_findings_option,
-    from_time_option,
-    offsets_option,
-    partition_option,
-    paths_argument,
-    settings_options,
-    topic_option,
-    until_time_option,
-)
+from kafkalog.views.options import click_options as shared
 
 _EPILOG = """\
 \b
@@ -43,7 +34,7 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
+@shared.paths_argument
 @click.option("--deep", is_flag=True, help="Show records, not only batches.")
 @click.option(
     "--payloads/--no-payloads",
@@ -69,14 +60,14 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
     help="Write to FILE instead of stdout, replacing an older one when complete. FILE must not be "
     "one of the input files.",
 )
-@topic_option()
-@partition_option()
-@offsets_option(
+@shared.topic_option()
+@shared.partition_option()
+@shared.offsets_option(
     "Only these offsets, UNTIL not included, of all partitions or of one; repeatable for several "
     "partitions."
 )
-@from_time_option("Only records of this time or later")
-@until_time_option("Only records before this time")
+@shared.from_time_option("Only records of this time or later")
+@shared.until_time_option("Only records before this time")
 @click.option(
     "--key",
     metavar="KEY",
@@ -87,9 +78,9 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
     "--limit", metavar="N", type=click.IntRange(min=1), help="Stop after N batches or records."
 )
 @click.option("--follow", is_flag=True, help="Wait for new batches as logs grow, until Ctrl-C.")
-@fail_on_findings_option(default=False)
+@shared.fail_on_findings_option(default=False)
 @processes_option
-@settings_options(DumpRequest, "request")
+@shared.settings_options(DumpRequest, "request")
 def dump(request: DumpRequest, follow: bool, fail_on_findings: bool) -> ExitCode:
     """Show the batches or records of logs, and the contents of the files beside them.
 

@@ -11,12 +11,8 @@ from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    partition_option,
-    paths_argument,
-    topic_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 _FOUND = (
@@ -46,9 +42,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@topic_option("Search this topic; repeatable.", required=True)
-@partition_option()
+@shared.paths_argument
+@shared.topic_option("Search this topic; repeatable.", required=True)
+@shared.partition_option()
 @click.option("--key", metavar="KEY", help="Find records with this key: text, hex:… or base64:….")
 @click.option(
     "--value-contains",

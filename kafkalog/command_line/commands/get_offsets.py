@@ -11,16 +11,11 @@ import click
 
 from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
+from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
 from kafkalog.errors import ConflictingOptionsError, LogDirError, OptionError
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    partition_option,
-    paths_argument,
-    topic_option,
-    topic_pattern_option,
-)
-from kafkalog.words import TIMES_ALLOWED, given_time_ms, names_that_are_there
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.words import TIMES_ALLOWED, first_names, given_time_ms, name_suggestions
 
 if TYPE_CHECKING:
     from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -35,6 +30,7 @@ _NUMBERS = {
     "-4": "earliest-local",
     "-5": "latest-tiered",
 }
+_MOST_PARTITIONS = 20
 _COLUMNS = ("topic", "partition", "offset")
 _Question = Callable[["ReplicaSet"], int | None]
 _Row = tuple[str | None, int | None, int]
@@ -55,7 +51,7 @@ Examples:
 
 
 @click.command("get-offsets", epilog=_EPILOG)
-@paths_argument
+@shared.paths_argument
 @click.option(
     "--time",
     "time",
@@ -66,9 +62,9 @@ Examples:
     "storage), or a time: the first record at or after it, such as 2026-11-21T12:00:00Z, "
     f"{TIMES_ALLOWED}.",
 )
-@topic_option()
-@topic_pattern_option()
-@partition_option()
+@shared.topic_option()
+@shared.topic_pattern_option()
+@shared.partition_option()
 @click.option(
     "--topic-partitions",
     metavar="PATTERN,…",
@@ -105,17 +101,20 @@ def get_offsets(
         for replicas in replica_sets([log for log in logs if log.is_live])
         if (key := replicas.best.topic_partition) is not None and key[0] not in excluded
     ]
+    absent = [] if is_tiered else list(absent_partitions(paths, logs))
     if not is_tiered:
         answered = {key for key, _ in present}
         _tell_absent(
-            absent_partitions(paths, logs),
-            lambda key: is_chosen(key) and key[0] not in excluded and key not in answered,
+            absent, lambda key: is_chosen(key) and key[0] not in excluded and key not in answered
         )
     if not present:
         are_files = logs and not any(log.is_live for log in logs)
         advice = "; give log directories, not files" if are_files else ""
         raise LogDirError(f"{', '.join(paths)}: there is no such partition{advice}")
     _refuse_unknown(topics, {key[0] for key, _ in present})
+    known = [*(key for key, _ in present), *(key for _, keys in absent for key in keys)]
+    is_in_topics = _choice(topics, topic_pattern, (), None)
+    _refuse_unknown_partitions(partitions, {key[1] for key in known if is_in_topics(key)})
     found = [replicas for key, replicas in present if is_chosen(key)]
     if not found:
         given = {
@@ -124,7 +123,7 @@ def get_offsets(
             "--partition": ",".join(map(str, partitions)),
         }
         option, text = next((name, text) for name, text in given.items() if text)
-        held = names_that_are_there([text.partition(":")[0]], {key[0] for key, _ in present})
+        held = name_suggestions([text.partition(":")[0]], {key[0] for key, _ in present})
         raise OptionError(option, text, f"what matches a partition of these topics: {held}")
     # In the tool's order: by name, in which 10 comes before 2.
     found.sort(key=lambda replicas: replicas.best.name)
@@ -135,14 +134,21 @@ def get_offsets(
         write_table(_COLUMNS, rows, table_format)
         return
     for name, partition, offset in rows:
-        say(f"{name}:{partition}:{offset}")
+        print_text(f"{name}:{partition}:{offset}")
 
 
 def _refuse_unknown(topics: Sequence[str], present: set[str]) -> None:
     missing = sorted(set(topics) - present)
     if missing:
-        held = names_that_are_there(missing, present)
+        held = name_suggestions(missing, present)
         raise OptionError("--topic", ",".join(missing), f"topics of the log directories: {held}")
+
+
+def _refuse_unknown_partitions(partitions: Sequence[int], present: set[int]) -> None:
+    missing = ",".join(str(number) for number in sorted(set(partitions) - present))
+    if missing and present:
+        held = first_names([str(number) for number in sorted(present)], _MOST_PARTITIONS)
+        raise OptionError("--partition", missing, f"partitions of these topics: {held}")
 
 
 def _tell_absent(
@@ -154,7 +160,7 @@ def _tell_absent(
     for path, keys in absent:
         names = [f"{topic}-{partition}" for topic, partition in filter(is_selected, keys)]
         if names:
-            tell(absent_line(path, names))
+            print_note(absent_line(path, names))
 
 
 def _answer(replicas: ReplicaSet, question: _Question) -> Iterator[_Answer]:
@@ -173,7 +179,7 @@ def _reported(answers: Iterable[_Answer]) -> Iterator[_Row]:
     """Yield the rows, and report on stderr what is lost."""
     for row, lost in answers:
         if lost is not None:
-            tell(lost)
+            print_note(lost)
         if row is not None:
             yield row
 
@@ -205,7 +211,7 @@ def _question(text: str) -> tuple[_Question, bool]:
     if word in questions:
         return questions[word], word == "latest-tiered"
     try:
-        timestamp_ms = given_time_ms(text, tell)
+        timestamp_ms = given_time_ms(text, print_note)
     except ValueError as error:
         raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
     return lambda replicas: _offset_for_time(replicas, timestamp_ms), False

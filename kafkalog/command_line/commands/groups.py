@@ -12,16 +12,10 @@ from kafkalog.command_line.inputs import bytes_in
 from kafkalog.command_line.parallel import processes_for, processes_option
 from kafkalog.command_line.terminal import progress_bar, table_format_option
 from kafkalog.errors import ConflictingOptionsError, OptionError
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    as_of_option,
-    group_option,
-    isolation_level_option,
-    offsets_retention_option,
-    paths_argument,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.options import Isolation
-from kafkalog.words import names_that_are_there
+from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     from kafkalog.command_line.groups.group_sources import GroupSources
@@ -49,7 +43,7 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
+@shared.paths_argument
 @click.option(
     "--describe",
     "table",
@@ -66,16 +60,16 @@ Examples:
 @click.option("--list", "table", flag_value=_LIST, help="List all groups and their types.")
 @click.option("--state", "table", flag_value=_STATE, help="Show states, coordinators and types.")
 @click.option("--members", "table", flag_value=_MEMBERS, help="Show members and their partitions.")
-@group_option
+@shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
     "--verbose",
     is_flag=True,
     help="Show since when a partition lags, the parts of its lag, and the status of its commit.",
 )
-@as_of_option("Show the state at a past time")
-@isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
-@offsets_retention_option
+@shared.as_of_option("Show the state at a past time")
+@shared.isolation_level_option("The isolation level of the consumers.", Isolation.READ_UNCOMMITTED)
+@shared.offsets_retention_option
 @table_format_option
 @processes_option
 def groups(
@@ -113,22 +107,22 @@ def groups(
         sources = group_sources(reading, logs, at_ms=as_of, retention_ms=offsets_retention * 60_000)
         complete = complete_logs(reading, logs)
     now_ms = time.time_ns() // 1_000_000
-    group_notes.tell_reach(complete, as_of, now_ms)
+    group_notes.note_reach(complete, as_of, now_ms)
     if not sources.groups:
-        group_notes.tell_nothing_known(logs, complete, as_of)
-    asked = _asked(sources, groups, lists_all=table == _LIST)
+        group_notes.note_nothing_known(logs, complete, as_of)
+    requested = _requested(sources, groups, lists_all=table == _LIST)
     if not groups:
-        group_notes.tell_of_zookeeper(logs)
+        group_notes.note_zookeeper(logs)
     if table == _LIST:
-        group_tables.write_names(sources, asked, table_format)
+        group_tables.write_names(sources, requested, table_format)
     elif table == _STATE:
-        group_tables.write_states(sources, asked, table_format)
+        group_tables.write_states(sources, requested, table_format)
     elif table == _MEMBERS:
-        group_tables.write_members(sources, asked, table_format, verbose=verbose)
+        group_tables.write_members(sources, requested, table_format, verbose=verbose)
     else:
         rows = lag_rows(
             sources,
-            [place for place in sources.commits.keys() | sources.assigned if place[0] in asked],
+            [place for place in sources.commits.keys() | sources.assigned if place[0] in requested],
             as_of=as_of,
             now_ms=now_ms,
             read_committed=isolation_level == Isolation.READ_COMMITTED.value,
@@ -139,14 +133,14 @@ def groups(
             group_tables.write_lagging(sources, found, table_format, verbose=verbose)
         else:
             group_tables.write_offsets(found, table_format, verbose=verbose)
-        group_notes.tell_unread(found)
-        group_notes.tell_unknown(found, lambda: deleted_topics(paths, logs), as_of)
-        group_notes.tell_uncounted(found)
+        group_notes.note_unread(found)
+        group_notes.note_unknown(found, lambda: deleted_topics(paths, logs), as_of)
+        group_notes.note_uncounted(found)
         if verbose or table == _LAGGING:
-            group_notes.tell_clocks(found, as_of)
+            group_notes.note_clocks(found, as_of)
 
 
-def _asked(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> set[GroupKey]:
+def _requested(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> set[GroupKey]:
     """Return the groups with these names, or all groups if no name is given. Share groups, which
     commit no offsets, are included only if they are named or all are listed."""
     from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
@@ -154,7 +148,7 @@ def _asked(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> s
     known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
     missing = set(names) - {key.group_id for key in known}
     if missing:
-        shown = names_that_are_there(missing, {key.group_id for key in known})
+        shown = name_suggestions(missing, {key.group_id for key in known})
         raise OptionError(
             "--group",
             ",".join(sorted(missing)),

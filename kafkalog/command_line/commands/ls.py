@@ -11,14 +11,10 @@ import click
 
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import progress_bar, say, table_format_option, tell
+from kafkalog.command_line.terminal import print_note, print_text, progress_bar, table_format_option
 from kafkalog.errors import ConflictingOptionsError, LogDirError
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    partition_option,
-    paths_argument,
-    topic_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
@@ -45,9 +41,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@topic_option()
-@partition_option()
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
 @click.option(
     "--by",
     type=click.Choice(_LEVELS),
@@ -80,7 +76,7 @@ def ls(
     logs = logs_of_topics(paths, topics, partitions)
     is_text = table_format == "text"
 
-    put = say if is_text else tell
+    put = print_text if is_text else print_note
     for line in _log_dir_lines(logs):
         put(line)
     size = bytes_in(logs)
@@ -121,7 +117,7 @@ def _without_zookeeper(patterns: Sequence[str]) -> list[str]:
         paths = matching_paths(pattern)
         of_zookeeper = [path for path in paths if is_data_dir(path)]
         for path in of_zookeeper:
-            tell(f'{path}: ZooKeeper files: read them with format("zookeeper") in Spark')
+            print_note(f'{path}: ZooKeeper files: read them with format("zookeeper") in Spark')
         found += [path for path in paths if path not in of_zookeeper] if of_zookeeper else [pattern]
     if not found:
         raise LogDirError(f"{', '.join(patterns)}: there are only ZooKeeper files")

@@ -17,17 +17,10 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    fail_on_findings_option,
-    index_interval_option,
-    partition_option,
-    paths_argument,
-    shutdown_option,
-    topic_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -62,11 +55,11 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@topic_option()
-@partition_option()
-@shutdown_option
-@index_interval_option("the topics")
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
+@shared.shutdown_option
+@shared.index_interval_option("the topics")
 @click.option(
     "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
 )
@@ -78,7 +71,7 @@ Examples:
     help="Show irregular sequence numbers of idempotent producers instead of the plan.",
 )
 @shown_rows_option("rows")
-@fail_on_findings_option(default=True)
+@shared.fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def recover(
@@ -99,15 +92,15 @@ def recover(
     from kafkalog.storage.log_dir.other_entries import absent_lines
 
     logs = logs_of_topics(paths, topics, partitions)
-    asked = {
+    requested = {
         "shutdown": shutdown,
         "indexIntervalBytes": str(index_interval_bytes),
         "asOf": str(time.time_ns() // 1_000_000),
     }
     names = tuple(field["name"] for field in table_fields(table))
-    rows = _rows(paths, logs, table, names, asked, processes)
+    rows = _rows(paths, logs, table, names, requested, processes)
     for line in absent_lines(paths, logs, topics, partitions):
-        tell(line)
+        print_note(line)
     is_text = table_format == "text"
     found, verdict = _judged(rows, table)
     shown = found if is_text and not with_all else rows
@@ -123,7 +116,7 @@ def _rows(
     logs: list[PartitionLog],
     table: str,
     names: tuple[str, ...],
-    asked: Mapping[str, str],
+    requested: Mapping[str, str],
     processes: int | None,
 ) -> list[_Row]:
     from kafkalog.command_line.views import plain_rows, reduced_view, view_options
@@ -131,7 +124,7 @@ def _rows(
     size = bytes_in(logs)
     with progress_bar(size, "reading") as bar:
         found = reduced_view(
-            view_options(paths, table, **asked),
+            view_options(paths, table, **requested),
             names,
             plain_rows,
             processes=processes_for(size, processes),

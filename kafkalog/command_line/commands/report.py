@@ -9,17 +9,10 @@ from collections.abc import Sequence
 import click
 
 from kafkalog.command_line.commands.job import run_job_file
-from kafkalog.command_line.terminal import tell_error
+from kafkalog.command_line.terminal import print_error
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    as_of_option,
-    config_options,
-    fail_on_findings_option,
-    output_dir_option,
-    paths_argument,
-    show_keys_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import time_text
 
 _NO_JAVA = (
@@ -44,19 +37,19 @@ Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@output_dir_option("Directory of report.html.", default=".")
-@config_options
-@as_of_option("Report as of this time instead of now")
-@show_keys_option
-@fail_on_findings_option(default=False)
+@shared.paths_argument
+@shared.output_dir_option("Directory of report.html.", default=".")
+@shared.config_options
+@shared.as_of_option("Report as of this time instead of now")
+@shared.show_keys_option
+@shared.fail_on_findings_option(default=False)
 def report(
     paths: Sequence[str], show_keys: bool, fail_on_findings: bool, **options: str | int | None
 ) -> int:
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions and retention."""
     if not _has_java():
-        return tell_error(_NO_JAVA, ExitCode.UNREADABLE_INPUT)
+        return print_error(_NO_JAVA, ExitCode.UNREADABLE_INPUT)
     given = [
         text
         for name, value in options.items()
@@ -72,6 +65,6 @@ def report(
 
 
 def _has_java() -> bool:
-    """Whether Spark will find Java: it looks in JAVA_HOME first."""
+    """Return whether Spark will find Java: it looks in JAVA_HOME first."""
     home = os.environ.get("JAVA_HOME")
     return shutil.which(os.path.join(home, "bin", "java") if home else "java") is not None

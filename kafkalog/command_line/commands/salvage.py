@@ -19,16 +19,10 @@ from kafkalog.command_line.findings_table import (
 )
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import progress_bar, table_format_option, tell
+from kafkalog.command_line.terminal import print_note, progress_bar, table_format_option
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    fail_on_findings_option,
-    new_log_dir_option,
-    partition_option,
-    paths_argument,
-    topic_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.views.options.salvage_options import SalvageRequest, salvage_options
 
 if TYPE_CHECKING:
@@ -72,10 +66,10 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@new_log_dir_option
-@topic_option()
-@partition_option()
+@shared.paths_argument
+@shared.new_log_dir_option
+@shared.topic_option()
+@shared.partition_option()
 @salvage_options
 @click.option(
     "--by",
@@ -85,7 +79,7 @@ Examples:
     help="Print a row per range that is not in the new directory, or a row per partition.",
 )
 @shown_rows_option("rows")
-@fail_on_findings_option(default=True)
+@shared.fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def salvage(
@@ -115,7 +109,7 @@ def salvage(
     )
     left_out = () if topics or partitions else left_out_lines(logs)
     for line in (*absent, *left_out):
-        tell(line)
+        print_note(line)
     totals = SalvageTotals.of(rows)
     table = _TABLES[by]
     shown = rows if table == _SALVAGED else [lost for row in rows for lost in lost_rows(row)]

@@ -11,19 +11,12 @@ import click
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.inputs import bytes_in, logs_of_topics
 from kafkalog.command_line.parallel import processes_for, processes_option
-from kafkalog.command_line.terminal import say, table_format_option, tell, write_table
+from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
 from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    as_of_option,
-    fail_on_findings_option,
-    max_transaction_timeout_option,
-    partition_option,
-    paths_argument,
-    topic_option,
-)
-from kafkalog.words import duration_text, names_that_are_there, time_text
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.words import duration_text, name_suggestions, time_text
 
 if TYPE_CHECKING:
     from kafkalog.command_line.transaction_rows import TransactionRows
@@ -56,7 +49,7 @@ _STABLE_OFFSETS = (
 _EPILOG = f"""\
 {PATHS_MEANING}
 Consumers with read_committed wait at the last stable offset, the first offset of an open
-transaction. A transaction is hanging if no coordinator will end it, which the command can tell if
+transaction. A transaction is hanging if no coordinator will end it, which the command knows if
 the log directories contain __transaction_state. Findings are hanging transactions.
 
 STARTED is the start of a transaction by its coordinator's clock, FIRST-TIMESTAMP the time of its
@@ -80,9 +73,9 @@ Examples:
 
 
 @click.command(epilog=_EPILOG)
-@paths_argument
-@topic_option()
-@partition_option()
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
 @click.option(
     "--open",
     "table",
@@ -112,9 +105,9 @@ Examples:
     multiple=True,
     help="Only this transactional id; repeatable.",
 )
-@max_transaction_timeout_option
-@as_of_option("Show open transactions as of this time instead of now")
-@fail_on_findings_option(default=True)
+@shared.max_transaction_timeout_option
+@shared.as_of_option("Show open transactions as of this time instead of now")
+@shared.fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def txns(
@@ -140,10 +133,12 @@ def txns(
             f"{', '.join(paths)}: there is no partition of {TRANSACTION_STATE}, which has the "
             "transactional ids: give the log directories of all brokers"
         )
-    asked = found if not topics and not partitions else logs_of_topics(paths, topics, partitions)
+    requested = (
+        found if not topics and not partitions else logs_of_topics(paths, topics, partitions)
+    )
     rows = transaction_rows(
         paths,
-        [] if is_about_ids else asked,
+        [] if is_about_ids else requested,
         found,
         at_ms=time.time_ns() // 1_000_000 if as_of is None else as_of,
         longest_ms=max_transaction_timeout * 60_000,
@@ -156,7 +151,7 @@ def txns(
     if values or not is_text:
         write_table(names, values, table_format, texts=_TEXTS)
     if not is_about_ids:
-        (say if is_text else tell)(rows.words())
+        (print_text if is_text else print_note)(rows.words())
     is_hanging = any(row["outcome"] == "hanging" for row in rows.transactions)
     return exit_code(has_findings=is_hanging, fails=fail_on_findings)
 
@@ -169,7 +164,7 @@ def _refuse_unknown(rows: TransactionRows, ids: Sequence[str]) -> None:
     known = {_id(row) for row in (*rows.transactions, *rows.states)}
     unknown = sorted(set(ids) - known)
     if unknown:
-        shown = names_that_are_there(unknown, [str(each) for each in known - {None}])
+        shown = name_suggestions(unknown, [str(each) for each in known - {None}])
         raise OptionError(
             "--transactional-id",
             ",".join(unknown),

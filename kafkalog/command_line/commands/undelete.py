@@ -15,13 +15,8 @@ from kafkalog.command_line.parallel import in_order, processes_for, processes_op
 from kafkalog.command_line.terminal import progress_bar, table_format_option, write_table
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import (
-    fail_on_findings_option,
-    new_log_dir_option,
-    partition_option,
-    topic_option,
-)
-from kafkalog.words import counted, names_that_are_there, size_text
+from kafkalog.views.options import click_options as shared
+from kafkalog.words import counted, name_suggestions, size_text
 
 if TYPE_CHECKING:
     from kafkalog.storage.log_dir.deleted_logs import DeletedLog
@@ -54,9 +49,9 @@ Examples:
 
 @click.command(epilog=_EPILOG)
 @click.argument("path", metavar="PATH", type=click.Path(exists=True, file_okay=False))
-@topic_option("Restore this topic; repeatable.", required=True)
-@new_log_dir_option
-@partition_option()
+@shared.topic_option("Restore this topic; repeatable.", required=True)
+@shared.new_log_dir_option
+@shared.partition_option()
 @click.option(
     "--topic-id",
     metavar="ID",
@@ -67,7 +62,7 @@ Examples:
     metavar="ID",
     help="With one --topic: write this id into partition.metadata, if the topic was recreated.",
 )
-@fail_on_findings_option(default=True)
+@shared.fail_on_findings_option(default=True)
 @table_format_option
 @processes_option
 def undelete(
@@ -125,7 +120,7 @@ def _of_partitions(logs: list[DeletedLog], partitions: Sequence[int]) -> list[De
     there = {log.partition for log in logs}
     missing = sorted(set(partitions) - there)
     if missing:
-        names = names_that_are_there([*map(str, missing)], [*map(str, there)])
+        names = name_suggestions([*map(str, missing)], [*map(str, there)])
         raise OptionError("--partition", ",".join(map(str, missing)), f"what is there: {names}")
     return [log for log in logs if not partitions or log.partition in partitions]
 

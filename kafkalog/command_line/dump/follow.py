@@ -26,7 +26,7 @@ from kafkalog.command_line.dump.run import (
     tell_beside,
 )
 from kafkalog.command_line.inputs import logs_of_topics, those_of
-from kafkalog.command_line.terminal import tell
+from kafkalog.command_line.terminal import print_note
 from kafkalog.errors import FileCutError, LogDirError, OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.offsets import LARGEST_OFFSET
@@ -111,7 +111,7 @@ def _pieces(request: DumpRequest, logs: Sequence[PartitionLog]) -> Iterator[Piec
                 if not left:
                     return
             if log.is_gone:
-                tell(f"{path} was deleted")
+                print_note(f"{path} was deleted")
                 del followed[path]
         time.sleep(_SECONDS_BETWEEN_LOOKS)
         if time.monotonic() - searched_at >= _SECONDS_BETWEEN_SEARCHES:
@@ -141,7 +141,7 @@ def _new_logs(request: DumpRequest, known: Container[str]) -> Iterator[Partition
 def _news(followed: _Followed, request: DumpRequest, left: int) -> Iterator[Piece]:
     """Yield what was appended since the last look, up to the limit; continue to later segments."""
     while left:
-        now = with_segments_of_now(followed.log, followed.log.path)
+        now = with_segments_of_now(followed.log)
         _go_back(followed, now, request)
         next_item = _next_item(followed, now, request)
         followed.is_gone = not now.segments
@@ -190,9 +190,9 @@ def _go_back(followed: _Followed, now: PartitionLog, request: DumpRequest) -> No
     new_id = topic_id(now)
     if new_id != followed.topic_id:
         marks.clear()
-        tell(f"{now.path} was recreated")
+        print_note(f"{now.path} was recreated")
     else:
-        tell(f"{now.path} was truncated")
+        print_note(f"{now.path} was truncated")
     followed.topic_id = new_id
     mark = marks[-1] if marks else None
     if mark is None or mark.base_offset not in segments:
@@ -203,7 +203,7 @@ def _go_back(followed: _Followed, now: PartitionLog, request: DumpRequest) -> No
 
 
 def _holds(mark: _Mark, segments: Mapping[int, SegmentFile]) -> bool:
-    """Whether the batch at a mark is still there; retention may have deleted its segment."""
+    """Return whether the batch at a mark is still there; retention may have deleted its segment."""
     segment = segments.get(mark.base_offset)
     if segment is None:
         return mark.base_offset < min(segments)
@@ -220,7 +220,7 @@ def _of_segment(followed: _Followed, request: DumpRequest, *, is_growing: bool) 
         file = opened(read.path)
     except FileNotFoundError:
         if followed.seen is None:
-            tell(f"{read.path} was deleted before it was shown")
+            print_note(f"{read.path} was deleted before it was shown")
         return
     with file:
         now = file.size, modified_ms(file.path)

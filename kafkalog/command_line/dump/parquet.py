@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import BinaryIO
 
 import pyarrow as pa
-from pyarrow.parquet import ParquetWriter
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.fault_details import FaultyRange
@@ -17,17 +15,13 @@ from kafkalog.columns.records.record_metadata import record_schema
 from kafkalog.columns.records.segment_reader import SegmentBatchRows, SegmentRecords
 from kafkalog.command_line.dump.plan import Item, LogItem, planned
 from kafkalog.command_line.dump.request import DumpRequest
-from kafkalog.command_line.dump.run import (
-    Progress,
-    ended,
-    opened_output,
-    record_filter,
-)
+from kafkalog.command_line.dump.run import Progress, ended, opened_output, record_filter
 from kafkalog.command_line.parallel import in_order, processes_for
-from kafkalog.command_line.terminal import progress_bar, tell
+from kafkalog.command_line.terminal import print_note, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.lake.table_writer import PAYLOAD_COLUMNS, parquet_writer
 from kafkalog.schemas import table_fields
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.words import counted
@@ -50,7 +44,7 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     )
     with (
         opened_output(request, [item.path for item in items]) as output,
-        _writer(output, _schema(request)) as writer,
+        parquet_writer(output, _schema(request)) as writer,
         progress_bar(size) as bar,
     ):
         for rows, findings in parts:
@@ -60,21 +54,13 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
                 left -= len(written)
                 progress.rows += len(written)
             for finding in findings:
-                tell(finding)
+                print_note(finding)
             progress.findings += len(findings)
             if not left:
                 break
     parts.close()
-    tell(_written_words(progress.rows, request))
+    print_note(_written_words(progress.rows, request))
     return ended(progress, fail_on_findings=fail_on_findings)
-
-
-def _writer(output: BinaryIO, schema: pa.Schema) -> ParquetWriter:
-    """Return a writer without statistics of keys and values: copies of a value as large as a batch
-    would take most of the memory."""
-    bytes_of_records = ("key", "value", "headers")
-    named = [name for name in schema.names if name not in bytes_of_records]
-    return ParquetWriter(output, schema, compression="zstd", write_statistics=named)
 
 
 def _written_words(rows: int, request: DumpRequest) -> str:
@@ -88,7 +74,7 @@ def _columns(request: DumpRequest) -> tuple[str, ...]:
         str(field["name"]) for field in table_fields("records" if request.is_deep else "batches")
     )
     if request.is_deep and not request.payloads:
-        return tuple(name for name in names if name not in ("key", "value", "headers"))
+        return tuple(name for name in names if name not in PAYLOAD_COLUMNS)
     return names
 
 

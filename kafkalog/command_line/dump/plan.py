@@ -104,7 +104,7 @@ def refuse_outputs(request: DumpRequest, files: Iterable[str]) -> None:
 
 
 def _is_known(path: str) -> bool:
-    """Whether dump reads files of this name."""
+    """Return whether dump reads files of this name."""
     name = os.path.basename(path)
     is_snapshot = bool(_SNAPSHOT.fullmatch(name)) or name == _BOOTSTRAP
     return is_snapshot or _is_log(path) or side_file_kind(path) is not None
@@ -200,12 +200,14 @@ def _of_file(
         return [item for log in chosen for read in _reads(log, request) for item in _parts_of(read)]
     if _SNAPSHOT.fullmatch(file.name) or file.name == _BOOTSTRAP:
         is_left_out = request.asks_for_some or (request.is_table and not is_named)
-        if is_left_out or not _is_asked_beside(path, request):
+        if is_left_out or not _is_requested_beside(path, request):
             return []
         return [LogItem(_snapshot_read(path, size), _heading(file.name))]
     if side_file_kind(path) is not None:
         is_left_out = request.asks_for_some or request.is_table
-        return [] if is_left_out or not _is_asked_beside(path, request) else [SideItem(path, size)]
+        return (
+            [] if is_left_out or not _is_requested_beside(path, request) else [SideItem(path, size)]
+        )
     return None
 
 
@@ -228,7 +230,7 @@ def _logs_of_files(paths: Iterable[str]) -> dict[str, list[PartitionLog]]:
     return found
 
 
-def _is_asked_beside(path: str, request: DumpRequest) -> bool:
+def _is_requested_beside(path: str, request: DumpRequest) -> bool:
     name = partition_name(os.path.basename(os.path.dirname(path)))
     topic, partition = (None, None) if name is None else (name.topic, name.partition)
     return is_selected(topic, partition, request.topics, request.partitions)

@@ -16,7 +16,7 @@ from kafkalog.command_line.dump import side_files as dump_side_files
 from kafkalog.command_line.dump.plan import Item, LogItem, planned, refuse_outputs
 from kafkalog.command_line.dump.request import DumpRequest
 from kafkalog.command_line.parallel import Text, processes_for, written_in_order
-from kafkalog.command_line.terminal import is_coloured, progress_bar, styled, tell
+from kafkalog.command_line.terminal import is_coloured, print_note, progress_bar, styled
 from kafkalog.errors import CorruptDataError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.inspection.dump.dump_lines import BATCH_CSV, DumpedFile
@@ -56,7 +56,7 @@ def run_dump(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
 def ended(progress: Progress, *, fail_on_findings: bool) -> ExitCode:
     """Return the exit code; write a line about damage if there was any."""
     if progress.findings:
-        tell(f"{counted(progress.findings, 'damaged range')} skipped")
+        print_note(f"{counted(progress.findings, 'damaged range')} skipped")
     return ExitCode.FINDINGS if fail_on_findings and progress.findings else ExitCode.DONE
 
 
@@ -76,7 +76,7 @@ def opened_output(
         return
     refuse_outputs(request, files)
     if os.path.isfile(request.output) and not is_written_directly(request.output):
-        tell(f"{request.output}: replacing the existing file")
+        print_note(f"{request.output}: replacing the existing file")
     with given_file("--output", request.output, at_once=grows) as file:
         yield file
 
@@ -227,7 +227,7 @@ def tell_beside(findings: tuple[str, ...], request: DumpRequest) -> None:
     """Write findings to stderr if the format has no place for them."""
     if request.output_format == "csv":
         for finding in findings:
-            tell(finding)
+            print_note(finding)
 
 
 def _encoded(text: str) -> bytes:

@@ -18,12 +18,7 @@ from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry, producer_entries
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.files.files import read_bytes
-from kafkalog.storage.names import (
-    CLEANER_OFFSETS,
-    LOG_STARTS,
-    RECOVERY_POINTS,
-    REPLICATION_OFFSETS,
-)
+from kafkalog.storage.names import CLEANER_OFFSETS, LOG_STARTS, RECOVERY_POINTS, REPLICATION_OFFSETS
 from kafkalog.words import printable
 
 FileFields = dict[str, object]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER, CompleteLog, known_from_ms
 from kafkalog.command_line.groups.lag_rows import LagRow
-from kafkalog.command_line.terminal import tell
+from kafkalog.command_line.terminal import print_note
 from kafkalog.coordination.groups.group_records import GroupKey, GroupPartition
 from kafkalog.inspection.groups.commit_reach import commit_reaches, expired_words, reach_words
 from kafkalog.storage.names import CONSUMER_OFFSETS
@@ -26,40 +26,41 @@ _CREATE_TIME = 0
 _BY_PRODUCERS = ("create_time", "consumed")
 
 
-def tell_reach(complete: Sequence[CompleteLog], as_of: int | None, now_ms: int) -> None:
+def note_reach(complete: Sequence[CompleteLog], as_of: int | None, now_ms: int) -> None:
     """Note from when on all commits are known, at a past time, and what hides some."""
     for reach in commit_reaches(complete):
         if reach.damaged_ranges or reach.missing or as_of is not None:
-            tell(reach_words([reach], as_of))
+            print_note(reach_words([reach], as_of))
     if as_of is not None and as_of > now_ms:
-        tell(
+        print_note(
             f"{time_text(as_of)} is in the future: the table shows the state now, and ages as of "
             "then"
         )
 
 
-def tell_nothing_known(
+def note_nothing_known(
     logs: Sequence[PartitionLog], complete: Sequence[CompleteLog], as_of: int | None
 ) -> None:
     """Note why there is no group; `complete` shows from when on the logs have all commits."""
     first_ms = known_from_ms(logs)
     if first_ms is None:
-        tell(f"no consumer group is known: {CONSUMER_OFFSETS} has no record")
+        print_note(f"no consumer group is known: {CONSUMER_OFFSETS} has no record")
     elif as_of is not None and as_of < first_ms:
         has_all = not any(
             reach.damaged_ranges or reach.missing or reach.complete_from_ms is not None
             for reach in commit_reaches(complete)
         )
         what = "there was no group yet at" if has_all else "nothing is known of"
-        tell(
+        print_note(
             f"{what} {time_text(as_of)}: the first record of {CONSUMER_OFFSETS} is of "
             f"{time_text(first_ms)}"
         )
     else:
-        tell(f"no consumer group is known: {CONSUMER_OFFSETS} has no commit and no group in force")
+        found = "no commit and no group in force"
+        print_note(f"no consumer group is known: {CONSUMER_OFFSETS} has {found}")
 
 
-def tell_unread(rows: Sequence[LagRow]) -> None:
+def note_unread(rows: Sequence[LagRow]) -> None:
     """Note offsets before the end of a log that may or may not be records."""
     for part, words in _UNREAD_PARTS.items():
         groups: dict[GroupPartition, set[GroupKey]] = defaultdict(set)
@@ -77,10 +78,10 @@ def tell_unread(rows: Sequence[LagRow]) -> None:
             )
             for topic, partition in sorted(offsets)
         )
-        _tell_some(lines, "partition")
+        _note_some(lines, "partition")
 
 
-def tell_unknown(
+def note_unknown(
     rows: Sequence[LagRow], deleted_topics: Callable[[], Collection[str]], as_of: int | None
 ) -> None:
     """Note commits whose lag is unknown, and why. `deleted_topics` is called only if there are
@@ -99,10 +100,10 @@ def tell_unknown(
         place = f"{row.group.group_id} in {row.topic}-{row.partition}"
         by_reason[reason].append(f"lag unknown for {place}: {reason}")
     for lines in by_reason.values():
-        _tell_some(lines, "commit")
+        _note_some(lines, "commit")
 
 
-def tell_uncounted(rows: Sequence[LagRow]) -> None:
+def note_uncounted(rows: Sequence[LagRow]) -> None:
     """Note commits that do not count because they are stale, and expired ones that count."""
     committed = [row for row in rows if row.committed_offset is not None]
     known = [row for row in committed if row.account["lag"] is not None]
@@ -110,46 +111,46 @@ def tell_uncounted(rows: Sequence[LagRow]) -> None:
     expired = sum(row.status == "expired" for row in known)
     if stale:
         why = ", ".join(f"{count:,} {status}" for status, count in sorted(Counter(stale).items()))
-        tell(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
+        print_note(f"{counted(len(stale), 'stale commit')} not counted as lagging: {why}")
     if expired:
-        tell(expired_words(expired))
+        print_note(expired_words(expired))
 
 
-def tell_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:
+def note_clocks(rows: Sequence[LagRow], as_of: int | None) -> None:
     """Note which times in the rows depend on the clocks of producers."""
     left = [row for row in rows if row.is_lagging and row.behind_since_ms is not None]
     ahead = sorted({f"{row.topic}-{row.partition}" for row in left if row.is_ahead_of_time})
     by_producers = sum(row.account["timestamp_type"] == _CREATE_TIME for row in left)
     if by_producers:
-        tell(
+        print_note(
             f"times are timestamps of producers (message.timestamp.type=CreateTime) in "
             f"{by_producers:,} of {counted(len(left), 'lagging partition')}"
         )
     if ahead:
         more = ", …" if len(ahead) > _MOST_SHOWN else ""
-        tell(
+        print_note(
             f"the next records of {', '.join(ahead[:_MOST_SHOWN])}{more} have timestamps in the "
             "future, from wrong clocks of producers or none: since when is unknown there"
         )
     sampled = sum(row.account["high_watermark_from"] in _BY_PRODUCERS for row in rows)
     if sampled and as_of is not None:
-        tell(
+        print_note(
             f"the log end at {time_text(as_of)} is inferred from timestamps of producers in "
             f"{counted(sampled, 'row')}: see high_watermark_from in docs/lag.md"
         )
 
 
-def _tell_some(lines: Iterable[str], noun: str) -> None:
+def _note_some(lines: Iterable[str], noun: str) -> None:
     """Write the first lines, and how many more there are."""
     found = list(lines)
     for line in found[:_MOST_SHOWN]:
-        tell(line)
+        print_note(line)
     if len(found) > _MOST_SHOWN:
-        tell(f"the same for {counted(len(found) - _MOST_SHOWN, noun)} more")
+        print_note(f"the same for {counted(len(found) - _MOST_SHOWN, noun)} more")
 
 
-def tell_of_zookeeper(logs: Sequence[PartitionLog]) -> None:
+def note_zookeeper(logs: Sequence[PartitionLog]) -> None:
     """Note where more groups may be if brokers have no cluster id, as before 0.10.1: most consumers
     of that time commit to ZooKeeper."""
     if any(log.log_dir.cluster_id is None for log in logs):
-        tell(IN_ZOOKEEPER)
+        print_note(IN_ZOOKEEPER)

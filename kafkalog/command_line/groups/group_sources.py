@@ -138,11 +138,11 @@ def complete_logs(reading: Reading, logs: Sequence[PartitionLog]) -> list[Comple
         _, time_ms, damaged_ranges = complete_from(log)
         yield CompleteLog(log.partition, time_ms, damaged_ranges)
 
-    asked = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
+    requested = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     return list(
         in_order(
             reach,
-            asked,
+            requested,
             processes=reading.processes,
             on_done=lambda log: reading.on_done(sum(each.size for each in log.segments)),
         )

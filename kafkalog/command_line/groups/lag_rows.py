@@ -105,7 +105,7 @@ def lag_rows(
         table = with_accounts(
             pa.table(rows),
             # Commits are newer than the list of segments.
-            None if log is None else with_segments_of_now(log, log.path),
+            None if log is None else with_segments_of_now(log),
             read_committed=read_committed,
             now_ms=now_ms,
             at=None if as_of is None else "at_ms",

@@ -49,11 +49,7 @@ class BurrowRule(Enum):
     STALLED = (6, BurrowStatus.STALL, "{0:commit} held, all of offset {1}, lag is {2}")
     LAG_NEVER_FELL = (7, BurrowStatus.WARN, "lag is {1}, and never fell over {0:commit} held")
     LAG_FELL = (8, BurrowStatus.OK, "lag is {0}, and fell from {1} to {2} between commits held")
-    EXPIRED = (
-        9,
-        BurrowStatus.NOTFOUND,
-        "no commit of the group for {0:ms}, over {1:ms}",
-    )
+    EXPIRED = (9, BurrowStatus.NOTFOUND, "no commit of the group for {0:ms}, over {1:ms}")
 
     def __init__(self, number: int, status: BurrowStatus, words: str) -> None:
         self.number = number

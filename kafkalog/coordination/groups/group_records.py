@@ -259,8 +259,10 @@ def _assignor(kind: GroupRecord, members: Sequence[GroupMember], default: str) -
         return protocol
     if kind["group_type"] != "consumer":
         return None
-    asked = Counter(each.server_assignor for each in members if each.server_assignor is not None)
-    return min(asked, key=lambda name: (-asked[name], name), default=default)
+    requested = Counter(
+        each.server_assignor for each in members if each.server_assignor is not None
+    )
+    return min(requested, key=lambda name: (-requested[name], name), default=default)
 
 
 def assigned_partitions(

@@ -40,11 +40,7 @@ class LagRule(Enum):
     NO_LOG = (0, LagStatus.UNKNOWN, "the log of the partition is not in the input")
     LOG_BEGINS_LATER = (1, LagStatus.UNKNOWN, "the log no longer covers that time")
     DELETED_SINCE = (2, LagStatus.UNKNOWN, "the log now starts {0:offset} after the committed one")
-    BEYOND_END = (
-        3,
-        LagStatus.UNKNOWN,
-        "that log is known up to {0:offset} before the commit",
-    )
+    BEYOND_END = (3, LagStatus.UNKNOWN, "that log is known up to {0:offset} before the commit")
     LOST = (4, LagStatus.LOST, "the log starts {0:offset} after the committed one")
     AHEAD = (5, LagStatus.AHEAD, "the commit is {0:offset} past the end of the log")
     HIDDEN = (6, LagStatus.UNKNOWN, "{0:record} left to read, besides {1:offset} hidden")

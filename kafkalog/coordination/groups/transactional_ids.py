@@ -111,7 +111,7 @@ def _coordinator_says(state: State | None, row: State) -> str:
 
 
 def transaction_words(totals: Mapping[str, int], held_back: int) -> str:
-    """How transactions ended, and how many partitions an open one keeps back."""
+    """Return how transactions ended, and how many partitions an open one keeps back."""
     ends = ", ".join(f"{totals.get(outcome, 0):,} {outcome}" for outcome in OUTCOMES)
     head = f"{counted(sum(totals.values()), 'transaction')}, counted in each partition"
     return f"{head}: {ends}; {counted(held_back, 'partition')} held back"

@@ -64,7 +64,7 @@ class PartitionState(NamedTuple):
 
 
 def read_broker(data: bytes | None) -> BrokerRegistration:
-    """A broker's registration, of any generation. Raises CorruptDataError."""
+    """Return a broker's registration, of any generation. Raises CorruptDataError."""
     text = znode_text(data)
     if not text.lstrip().startswith("{"):
         return _oldest_broker(text)
@@ -103,14 +103,14 @@ def _features(values: JsonObject) -> dict[str, tuple[int, int]] | None:
 
 
 def read_broker_partitions(data: bytes | None) -> int:
-    """How many partitions a broker of 0.7 has of a topic. Raises CorruptDataError."""
+    """Return how many partitions a broker of 0.7 has of a topic. Raises CorruptDataError."""
     count = read_long(data)
     return count if 0 <= count <= MOST_PARTITIONS else malformed(f"{count} partitions")
 
 
 def read_topic(data: bytes | None) -> TopicRegistration:
-    """A topic's registration. Without data it is one without partitions: a directory of 0.7, or
-    what is left of a topic. Raises CorruptDataError."""
+    """Return a topic's registration. Without data it is one without partitions: a directory of 0.7,
+    or what is left of a topic. Raises CorruptDataError."""
     values = read_object(data) if data else {}
     return TopicRegistration(
         _replicas(values, "partitions"),
@@ -132,7 +132,7 @@ def _replicas(values: JsonObject, field: str) -> dict[int, tuple[int, ...]]:
 
 
 def read_partition_state(data: bytes | None) -> PartitionState:
-    """A partition's state. Raises CorruptDataError."""
+    """Return a partition's state. Raises CorruptDataError."""
     values = read_object(data)
     return PartitionState(
         int_field(values, "leader"),

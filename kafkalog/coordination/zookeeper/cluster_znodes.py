@@ -99,8 +99,8 @@ def deleted_topic_entry(names: Mapping[str, str], _: bytes | None) -> Iterator[C
 
 
 def partitions_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[ClusterEntry]:
-    """Znodes that list partitions: those to be given other replicas, or their preferred leaders,
-    and those whose in-sync replicas have changed."""
+    """Yield znodes that list partitions: those to be given other replicas, or their preferred
+    leaders, and those whose in-sync replicas have changed."""
     for each in object_list(read_object(data), "partitions"):
         replicas = each.get("replicas")
         yield ClusterEntry(
@@ -111,11 +111,11 @@ def partitions_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[Clust
 
 
 def broker_event_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[ClusterEntry]:
-    """A notification from a broker, or a block of producer ids that it has taken."""
+    """Yield a notification from a broker, or a block of producer ids that it has taken."""
     yield ClusterEntry(broker_id=optional_int(read_object(data), "broker"))
 
 
 def plain_entry(_: Mapping[str, str], data: bytes | None) -> Iterator[ClusterEntry]:
-    """What is shown as it is."""
+    """Yield what is shown as it is."""
     znode_text(data)
     yield ClusterEntry()

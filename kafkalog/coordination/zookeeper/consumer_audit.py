@@ -78,8 +78,8 @@ class GroupAssignment(NamedTuple):
 
 
 def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignment:
-    """The assignment by that strategy which the owners agree with, otherwise by range, which is
-    Kafka's default."""
+    """Return the assignment by that strategy which the owners agree with, otherwise by range, which
+    is Kafka's default."""
     for consumer_id, consumer in group.consumers.items():
         if consumer.subscription is None:
             return GroupAssignment({}, None, f"{consumer_id}: {consumer.fault}")
@@ -110,8 +110,8 @@ def group_assignment(group: FoundGroup, cluster: FoundCluster) -> GroupAssignmen
 
 
 def group_streams(group: FoundGroup, cluster: FoundCluster) -> Streams:
-    """How many streams each consumer of a group has for which topics; consumers whose subscription
-    cannot be read have none."""
+    """Return how many streams each consumer of a group has for which topics; consumers whose
+    subscription cannot be read have none."""
     return {
         consumer_id: {
             topic: count
@@ -138,7 +138,8 @@ class GroupAudit(NamedTuple):
 def group_audit(
     group_id: str, group: FoundGroup, cluster: FoundCluster, sessions: Collection[int] | None
 ) -> GroupAudit:
-    """The audit of a group. `sessions` are those that were live, None where that is not known."""
+    """Return the audit of a group. `sessions` are those that were live, None where that is not
+    known."""
     assignment = group_assignment(group, cluster)
     places = {*assignment.assigned, *group.owners, *group.offsets}
     partitions = [
@@ -241,7 +242,7 @@ def _group_findings(
 
 
 def _idle_consumers(group_id: str, assignment: GroupAssignment) -> Iterator[ConsumerFinding]:
-    """Consumers that get nothing of any of their topics: there are more streams than
+    """Yield consumers that get nothing of any of their topics: there are more streams than
     partitions."""
     busy = {thread.consumer_id for thread in assignment.assigned.values()}
     for consumer_id, topics in assignment.streams.items():

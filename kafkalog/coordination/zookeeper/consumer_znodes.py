@@ -33,7 +33,7 @@ class ConsumerRegistration(NamedTuple):
 
 
 def read_consumer(data: bytes | None) -> ConsumerRegistration:
-    """A consumer's registration, of any generation. Raises CorruptDataError."""
+    """Return a consumer's registration, of any generation. Raises CorruptDataError."""
     text = znode_text(data)
     oldest = _OLDEST_FILTER.fullmatch(text)
     if oldest:
@@ -60,12 +60,12 @@ def _streams(count: object) -> int:
 
 
 def read_offset(data: bytes | None) -> int:
-    """A committed offset. Raises CorruptDataError for anything but decimal digits."""
+    """Return a committed offset. Raises CorruptDataError for anything but decimal digits."""
     return read_long(data)
 
 
 def read_owner(data: bytes | None) -> ThreadId:
-    """The owner of a partition. Raises CorruptDataError."""
+    """Return the owner of a partition. Raises CorruptDataError."""
     text = znode_text(data)
     consumer_id, _, number_text = text.rpartition("-")
     number = name_number(number_text)
@@ -75,8 +75,8 @@ def read_owner(data: bytes | None) -> ThreadId:
 
 
 def broker_partition(name: str) -> BrokerPartition | None:
-    """The partition that a name in offsets or owners is: `[partition]`, or `[broker-partition]` in
-    0.7; None for other names."""
+    """Return the partition that a name in offsets or owners is: `[partition]`, or
+    `[broker-partition]` in 0.7; None for other names."""
     first, dash, second = name.partition("-")
     numbers = [name_number(part) for part in ((first, second) if dash else (first,))]
     if numbers[0] is None or numbers[-1] is None:

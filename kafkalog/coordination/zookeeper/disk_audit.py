@@ -31,7 +31,7 @@ class Disk(NamedTuple):
 
 
 def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[ConsumerFinding]:
-    """What does not go together."""
+    """Yield what does not go together."""
     its_id = cluster.cluster_id
     own = [disk for disk in disks if is_own(its_id, disk.cluster_id)]
     for disk in disks:
@@ -46,7 +46,7 @@ def disk_findings(cluster: FoundCluster, disks: Sequence[Disk]) -> Iterator[Cons
 def _topics_on_their_way_out(
     cluster: FoundCluster, disks: Sequence[Disk]
 ) -> Iterator[ConsumerFinding]:
-    """Topics that are to be deleted, and directories that no registered topic has."""
+    """Yield topics that are to be deleted, and directories that no registered topic has."""
     on_disk = {
         partition.topic
         for disk in disks
@@ -82,7 +82,7 @@ def _topics_on_their_way_out(
 
 
 def wildcard_hits(topic: str, disks: Sequence[Disk]) -> list[str]:
-    """The directories of other topics that `rm -rf TOPIC-*` would remove."""
+    """Return the directories of other topics that `rm -rf TOPIC-*` would remove."""
     return sorted(
         {
             partition.name

@@ -22,8 +22,8 @@ class EnsembleCluster(NamedTuple):
 
 
 def members_by_cluster(found: Iterable[EnsembleCluster]) -> list[list[EnsembleCluster]]:
-    """Every cluster as each of the given members has it, the one that has come furthest first; of
-    those that have come as far the last by name.
+    """Return every cluster as each of the given members has it, the one that has come furthest
+    first; of those that have come as far the last by name.
 
     A cluster is known by its root and its id, one without an id by when it was made; of a cluster
     that got its id later a member may not know it yet.
@@ -46,8 +46,8 @@ def cluster_of_log_dirs(
     chroot: str | None = None,
     allow_unknown: bool = False,
 ) -> EnsembleCluster:
-    """The cluster with the id that the log directories name, as the member of the ensemble has it
-    that has come furthest.
+    """Return the cluster with the id that the log directories name, as the member of the ensemble
+    has it that has come furthest.
 
     Raises LogDirError for log directories of several clusters, and OptionError where no cluster or
     several can be meant, and, but for `allow_unknown`, where an id is not known on either side.
@@ -78,7 +78,7 @@ def cluster_of_log_dirs(
 
 
 def _only(clusters: Sequence[EnsembleCluster]) -> EnsembleCluster:
-    """The one that there is."""
+    """Return the one that there is."""
     places = {each.chroot for each in clusters}
     if len(places) > 1:
         words = ", ".join(sorted(place or "/" for place in places))

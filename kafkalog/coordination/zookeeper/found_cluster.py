@@ -87,7 +87,7 @@ class FoundCluster:
 
 
 def found_consumer(data: bytes | None, session_id: int) -> FoundConsumer:
-    """A consumer as its registration says."""
+    """Return a consumer as its registration says."""
     try:
         subscription = read_consumer(data).subscription
     except CorruptDataError as error:
@@ -129,7 +129,7 @@ def _add(cluster: FoundCluster, view: str, values: Mapping[str, Any], znode: Fou
 
 
 def broker_place(values: Mapping[str, Any]) -> str:
-    """Where a broker is, by its row: its endpoints, or host and port."""
+    """Return where a broker is, by its row: its endpoints, or host and port."""
     endpoints = values.get("endpoints")
     return ",".join(endpoints) if endpoints else f"{values.get('host')}:{values.get('port')}"
 

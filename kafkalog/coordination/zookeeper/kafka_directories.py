@@ -63,8 +63,8 @@ class KafkaRow(NamedTuple):
 
 
 def kafka_rows(path: str, data: bytes | None, view: str | None = None) -> Iterator[KafkaRow]:
-    """What a znode says, given its path below the cluster's root: rows of its view, or one row that
-    says why it cannot be read. Znodes that are directories only have no rows."""
+    """Yield what a znode says, given its path below the cluster's root: rows of its view, or one
+    row that says why it cannot be read. Znodes that are directories only have no rows."""
     for directory in _BY_TOP.get(path.strip("/").partition("/")[0], ()):
         names = directory.template.names(path) if view in (None, directory.view) else None
         if names is not None:
@@ -85,7 +85,7 @@ def _rows(directory: _Directory, names: _Names, data: bytes | None) -> Iterator[
 
 
 def _known_names(view: str, names: _Names) -> dict[str, object]:
-    """The names in a path as columns: what is known where the data cannot be read."""
+    """Return the names in a path as columns: what is known where the data cannot be read."""
     known: dict[str, object] = {
         name: value for name, value in names.items() if name in ("group_id", "consumer_id", "topic")
     }
@@ -208,11 +208,7 @@ _CLUSTER_DIRECTORIES: tuple[tuple[str, str, _Reader], ...] = (
     ("cluster_id", "/cluster/id", _shown(cluster.cluster_id_entry)),
     ("config_change", "/config/changes/[change]", _shown(cluster.config_change_entry)),
     ("config", "/config/...", _with_data(cluster.config_entry)),
-    (
-        "deleted_topic",
-        "/admin/delete_topics/[topic]",
-        _cluster(cluster.deleted_topic_entry),
-    ),
+    ("deleted_topic", "/admin/delete_topics/[topic]", _cluster(cluster.deleted_topic_entry)),
     ("reassignment", "/admin/reassign_partitions", _shown(cluster.partitions_entry)),
     (
         "preferred_replica_election",
@@ -220,11 +216,7 @@ _CLUSTER_DIRECTORIES: tuple[tuple[str, str, _Reader], ...] = (
         _shown(cluster.partitions_entry),
     ),
     ("isr_change", "/isr_change_notification/[change]", _shown(cluster.partitions_entry)),
-    (
-        "log_dir_event",
-        "/log_dir_event_notification/[event]",
-        _shown(cluster.broker_event_entry),
-    ),
+    ("log_dir_event", "/log_dir_event_notification/[event]", _shown(cluster.broker_event_entry)),
     ("producer_id_block", "/latest_producer_id_block", _shown(cluster.broker_event_entry)),
     ("feature", "/feature", _shown(cluster.plain_entry)),
     ("migration", "/migration", _shown(cluster.plain_entry)),

@@ -20,7 +20,7 @@ class OffsetPair(NamedTuple):
     """What both stores have of a group's partition, None for nothing; times in milliseconds.
 
     `zookeeper_ms` is the znode's mtime, `kafka_ms` the commit's own time. `fault` says why the
-    znode tells no offset of today's meaning, `kafka_fault` why commits in Kafka can be missing.
+    znode has no offset of today's meaning, `kafka_fault` why commits in Kafka can be missing.
     """
 
     zookeeper_offset: int | None = None
@@ -131,7 +131,8 @@ def comparison_of(pair: OffsetPair) -> StoreComparison:
 def group_verdict(
     pairs: Sequence[OffsetPair], members: Members, interval_ms: int = COMMIT_INTERVAL_MS
 ) -> GroupVerdict:
-    """The phase of a group with these partitions, one at least, and whether to go on. F473, F474
+    """Return the phase of a group with these partitions, one at least, and whether to go on. F473,
+    F474
 
     Commits that lie `interval_ms` or less apart can be of one and the same round.
     """
@@ -167,9 +168,9 @@ def _phase(pairs: Sequence[OffsetPair], interval_ms: int) -> Phase:
 
 
 def _lead_ms(pair: OffsetPair, zookeeper_end_ms: int, kafka_end_ms: int) -> int:
-    """By how much later ZooKeeper was written for the partition than Kafka; negative for earlier, 0
-    if both are equal: without progress only Kafka is written again. If only one store has the
-    partition, it is compared with the last that the group wrote to the other."""
+    """Return by how much later ZooKeeper was written for the partition than Kafka; negative for
+    earlier, 0 if both are equal: without progress only Kafka is written again. If only one store
+    has the partition, it is compared with the last that the group wrote to the other."""
     if comparison_of(pair) is StoreComparison.EQUAL:
         return 0
     if pair.zookeeper_ms is None:
@@ -191,7 +192,7 @@ def _about_offsets(
 ) -> Iterator[str]:
     """F474"""
     alone = found.count(StoreComparison.ONLY_ZOOKEEPER)
-    behind = [
+    lags = [
         (pair.zookeeper_offset or 0) - (pair.kafka_offset or 0)
         for pair, each in zip(pairs, found, strict=True)
         if each is StoreComparison.ZOOKEEPER_AHEAD
@@ -199,9 +200,9 @@ def _about_offsets(
     if phase in (Phase.DUAL_COMMIT, Phase.LEFT_OVER):
         if alone:
             yield f"{_counted(alone, 'partition')} in ZooKeeper only: not committed to Kafka"
-        if behind:
+        if lags:
             yield (
-                f"{_counted(len(behind), 'partition')} in which Kafka is behind, {sum(behind):,} "
+                f"{_counted(len(lags), 'partition')} in which Kafka is behind, {sum(lags):,} "
                 "offsets together: they would be read again"
             )
     skipped = found.count(StoreComparison.KAFKA_AHEAD)
@@ -221,8 +222,8 @@ def _counted(count: int, noun: str) -> str:
 def move_to_kafka(
     pair: OffsetPair, members: Members, allowed: Collection[Move] = (), *, has_topic: bool = True
 ) -> Move:
-    """What becomes of ZooKeeper's offset if it is to be written to Kafka; of the refusals those in
-    `allowed` do not hold. F475"""
+    """Return what becomes of ZooKeeper's offset if it is to be written to Kafka; of the refusals
+    those in `allowed` do not hold. F475"""
     if pair.fault is not None:
         return Move.UNREADABLE
     if pair.kafka_fault is not None and pair.zookeeper_offset is not None:
@@ -233,7 +234,7 @@ def move_to_kafka(
 
 
 def move_to_zookeeper(pair: OffsetPair, members: Members, allowed: Collection[Move] = ()) -> Move:
-    """What becomes of Kafka's offset if it is to be written to ZooKeeper, likewise. F475"""
+    """Return what becomes of Kafka's offset if it is to be written to ZooKeeper, likewise. F475"""
     if pair.kafka_fault is not None:
         return Move.KAFKA_UNKNOWN
     if pair.fault is not None and pair.kafka_offset is not None:
@@ -258,14 +259,10 @@ def _move(
 
 
 def offset_warnings(
-    offset: int | None,
-    log_start_offset: int | None,
-    log_end_offset: int | None,
-    *,
-    has_topic: bool,
+    offset: int | None, log_start_offset: int | None, log_end_offset: int | None, *, has_topic: bool
 ) -> tuple[str, ...]:
-    """What a consumer that goes on from an offset runs into; the log's ends are None where its
-    directory is not in the input. F476"""
+    """Return what a consumer that goes on from an offset runs into; the log's ends are None where
+    its directory is not in the input. F476"""
     if offset is None:
         return ()
     if offset < 0:

@@ -95,7 +95,7 @@ class OwnershipReplay:
     broker_places: list[BrokerPlace] = field(default_factory=list)
 
     def take(self, change: ZnodeChange) -> Iterator[Ownership]:
-        """The next change; the ownership that it ends, if it does."""
+        """Yield the next change; the ownership that it ends, if it does."""
         owner = _OWNER.names(change.path)
         if owner is not None:
             partition = broker_partition(owner["broker_partition"])
@@ -200,8 +200,8 @@ class OwnershipReplay:
 
 
 def moved_brokers(places: Iterable[BrokerPlace]) -> dict[str, list[BrokerPlace]]:
-    """The broker ids that were registered in several places, with these in their order: a broker
-    that moved has two or more, two brokers with one id go back and forth."""
+    """Return the broker ids that were registered in several places, with these in their order: a
+    broker that moved has two or more, two brokers with one id go back and forth."""
     runs: dict[str, list[BrokerPlace]] = {}
     for place in places:
         run = runs.setdefault(place.broker_id, [])

@@ -68,7 +68,7 @@ def sorted_partitions(partitions: Iterable[BrokerPartition]) -> list[BrokerParti
 
 
 def sorted_threads(streams: Streams, topic: str) -> list[ThreadId]:
-    """All streams that consume a topic, in the order of their names: stream 10 before 2."""
+    """Return all streams that consume a topic, in the order of their names: stream 10 before 2."""
     threads = [
         ThreadId(consumer_id, number)
         for consumer_id, topics in streams.items()
@@ -90,7 +90,7 @@ def ranges(partitions: int, consumers: int) -> list[range]:
 def range_assignment(
     streams: Streams, partitions: Mapping[str, Sequence[BrokerPartition]]
 ) -> Assignment:
-    """Each topic by itself, in ranges. Topics without consumers stay unassigned."""
+    """Return each topic by itself, in ranges. Topics without consumers stay unassigned."""
     assigned: Assignment = {}
     for topic in _consumed_topics(streams):
         threads = sorted_threads(streams, topic)
@@ -102,7 +102,7 @@ def range_assignment(
 
 
 def bracketed_name(place: ConsumedPartition) -> str:
-    """A partition as Kafka 0.8 to 0.10 print it, whose hash is its place in the round."""
+    """Return a partition as Kafka 0.8 to 0.10 print it, whose hash is its place in the round."""
     return f"[{place.topic},{place.partition.name}]"
 
 
@@ -116,8 +116,8 @@ def roundrobin_assignment(
     partitions: Mapping[str, Sequence[BrokerPartition]],
     name: Callable[[ConsumedPartition], str] = bracketed_name,
 ) -> Assignment:
-    """All partitions of all topics in the order of the hashes of their names, one after the other
-    to the next stream that consumes the topic."""
+    """Return all partitions of all topics in the order of the hashes of their names, one after the
+    other to the next stream that consumes the topic."""
     topics = _consumed_topics(streams)
     every = {thread for topic in topics for thread in sorted_threads(streams, topic)}
     circle = sorted(every, key=lambda thread: java_order(thread.name))

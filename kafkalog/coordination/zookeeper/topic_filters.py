@@ -34,7 +34,7 @@ class Subscription(NamedTuple):
 
     @classmethod
     def of_nothing(cls) -> Subscription:
-        """What a consumer is taken to have whose registration cannot be read."""
+        """Return what a consumer is taken to have whose registration cannot be read."""
         return cls(SubscriptionPattern.STATIC, {})
 
     @property
@@ -55,8 +55,8 @@ class Subscription(NamedTuple):
 
 
 def filter_expression(given: str) -> str:
-    """The regular expression of a filter: a comma is an alternative, spaces and the quotes of a
-    settings file are dropped."""
+    """Return the regular expression of a filter: a comma is an alternative, spaces and the quotes
+    of a settings file are dropped."""
     return given.strip().replace(",", "|").replace(" ", "").strip(_QUOTES)
 
 

@@ -48,7 +48,7 @@ def read_json(data: bytes | None) -> Any:
 
 
 def read_object(data: bytes | None) -> JsonObject:
-    """A JSON object."""
+    """Return a JSON object."""
     value = read_json(data)
     return value if isinstance(value, dict) else malformed(f"no JSON object: {_shown(value)}")
 
@@ -68,7 +68,7 @@ def read_int(data: bytes | None) -> int:
 
 
 def name_number(name: str) -> int | None:
-    """The number that a name is, without leading zeros and of at most 31 bits; None if it is
+    """Return the number that a name is, without leading zeros and of at most 31 bits; None if it is
     none."""
     if _NUMBER.fullmatch(name) is None or int(name) > _LARGEST_INT:
         return None
@@ -76,19 +76,19 @@ def name_number(name: str) -> int | None:
 
 
 def int_field(values: JsonObject, name: str) -> int:
-    """A field that has to be a number of 32 bits."""
+    """Return a field that has to be a number of 32 bits."""
     value = optional_int(values, name)
     return malformed(f"no field {name}") if value is None else value
 
 
 def optional_int(values: JsonObject, name: str) -> int | None:
-    """A field that may be missing."""
+    """Return a field that may be missing."""
     value = values.get(name)
     return None if value is None else _int(value, name)
 
 
 def optional_text(values: JsonObject, name: str) -> str | None:
-    """A text that may be missing."""
+    """Return a text that may be missing."""
     value = values.get(name)
     if value is None or isinstance(value, str):
         return value
@@ -96,7 +96,7 @@ def optional_text(values: JsonObject, name: str) -> str | None:
 
 
 def text_list(values: JsonObject, name: str) -> tuple[str, ...] | None:
-    """A list of texts that may be missing."""
+    """Return a list of texts that may be missing."""
     value = values.get(name)
     if value is None:
         return None
@@ -106,7 +106,7 @@ def text_list(values: JsonObject, name: str) -> tuple[str, ...] | None:
 
 
 def text_map(values: JsonObject, name: str) -> dict[str, str] | None:
-    """A map of texts to texts that may be missing."""
+    """Return a map of texts to texts that may be missing."""
     value = values.get(name)
     if value is None:
         return None
@@ -116,7 +116,7 @@ def text_map(values: JsonObject, name: str) -> dict[str, str] | None:
 
 
 def object_field(values: JsonObject, name: str) -> JsonObject:
-    """A field that is an object; missing is empty."""
+    """Return a field that is an object; missing is empty."""
     value = values.get(name, {})
     if not isinstance(value, dict):
         malformed(f"field {name} is not an object: {_shown(value)}")
@@ -124,7 +124,7 @@ def object_field(values: JsonObject, name: str) -> JsonObject:
 
 
 def object_list(values: JsonObject, name: str) -> list[JsonObject]:
-    """A field that is a list of objects; missing is empty."""
+    """Return a field that is a list of objects; missing is empty."""
     value = values.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         malformed(f"field {name} is not a list of objects: {_shown(value)}")
@@ -132,15 +132,15 @@ def object_list(values: JsonObject, name: str) -> list[JsonObject]:
 
 
 def broker_ids(value: object, name: str) -> tuple[int, ...]:
-    """A list of broker ids."""
+    """Return a list of broker ids."""
     if not isinstance(value, list):
         malformed(f"field {name} is not a list: {_shown(value)}")
     return tuple(_int(each, name) for each in value)
 
 
 def timestamp_field(values: JsonObject) -> int | None:
-    """The field `timestamp` in milliseconds: a decimal text, or a number; None where there is none
-    and for -1."""
+    """Return the field `timestamp` in milliseconds: a decimal text, or a number; None where there
+    is none and for -1."""
     value = values.get("timestamp")
     if isinstance(value, str) and _LONG.fullmatch(value):
         value = int(value)

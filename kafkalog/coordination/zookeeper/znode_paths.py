@@ -75,12 +75,12 @@ class ChrootPath(NamedTuple):
 
 
 def is_root_mark(path: str) -> bool:
-    """Whether a path is one of those that a cluster's root is known by."""
+    """Return whether a path is one of those that a cluster's root is known by."""
     return path.endswith(_ROOT_MARKS)
 
 
 def cluster_roots(paths: Iterable[str]) -> list[str]:
-    """The roots of the clusters among the paths of a tree, sorted; "" is the ensemble's own.
+    """Return the roots of the clusters among the paths of a tree, sorted; "" is the ensemble's own.
 
     A topic or a group may be called `consumers`: a directory inside a cluster is not a root.
     """
@@ -100,7 +100,7 @@ def _is_inside(path: str, roots: Iterable[str]) -> bool:
 
 
 def below_root(path: str, roots: Iterable[str]) -> ChrootPath | None:
-    """The cluster that a path belongs to, of `roots`; None for one that belongs to none."""
+    """Return the cluster that a path belongs to, of `roots`; None for one that belongs to none."""
     for root in roots:
         if path.startswith(f"{root}/") and path[len(root) + 1 :].split("/")[0] in _TOP_LEVEL:
             return ChrootPath(root, path[len(root) :])

@@ -53,8 +53,8 @@ class OffsetZnode(NamedTuple):
 def offset_commands(
     znodes: Iterable[OffsetZnode], existing: Collection[str], shell: Shell
 ) -> Iterator[str]:
-    """A line for each offset, and before it one for each parent that is not among the `existing`
-    paths.
+    """Yield a line for each offset, and before it one for each parent that is not among the
+    `existing` paths.
 
     `set` names the version that was read, so that an offset that has moved since stays as it is;
     `create` fails by itself where something is there by now. What the shell does not take, because
@@ -84,7 +84,7 @@ def _set(path: str, offset: int, version: int, shell: Shell) -> str:
 
 
 def _word(path: str) -> str | None:
-    """The path as the shell takes it for one word, None if it cannot be made to."""
+    """Return the path as the shell takes it for one word, None if it cannot be made to."""
     if any(character in path for character in "\n\r"):
         return None
     if not any(character.isspace() for character in path):

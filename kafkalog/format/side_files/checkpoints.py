@@ -21,7 +21,7 @@ _Entry = TypeVar("_Entry")
 
 
 def read_offset_checkpoint(text: str) -> dict[TopicPartition, int]:
-    """Offsets by topic and partition. An empty file is an empty checkpoint.
+    """Return offsets by topic and partition. An empty file is an empty checkpoint.
 
     Raises CorruptDataError, its position the line's number.
     """
@@ -41,7 +41,7 @@ def _offset_of_partition(words: list[str]) -> tuple[TopicPartition, int]:
 
 
 def int64(word: str) -> int:
-    """A number of 64 bits. Raises ValueError."""
+    """Return a number of 64 bits. Raises ValueError."""
     number = int(word)
     if not -(2**63) <= number < 2**63:
         raise ValueError(f"{word} has more than 64 bits")
@@ -49,15 +49,15 @@ def int64(word: str) -> int:
 
 
 def write_offset_checkpoint(offsets: Mapping[TopicPartition, int]) -> str:
-    """The checkpoint's text, entries in the order given."""
+    """Return the checkpoint's text, entries in the order given."""
     return write_checkpoint(
         f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()
     )
 
 
 def read_checkpoint(text: str, shape: str, entry: Callable[[list[str]], _Entry]) -> list[_Entry]:
-    """The entries of any checkpoint: `entry` makes one of a line's words and raises ValueError
-    where they are not of the `shape`.
+    """Return the entries of any checkpoint: `entry` makes one of a line's words and raises
+    ValueError where they are not of the `shape`.
 
     Raises CorruptDataError, its position the line's number.
     """
@@ -88,6 +88,6 @@ def read_checkpoint(text: str, shape: str, entry: Callable[[list[str]], _Entry])
 
 
 def write_checkpoint(lines: Iterable[str]) -> str:
-    """A checkpoint's text."""
+    """Return a checkpoint's text."""
     entries = list(lines)
     return "\n".join([_VERSION, str(len(entries)), *entries]) + "\n"

@@ -53,36 +53,39 @@ class Index(Generic[_Entry]):
 
 
 def read_offset_index(data: bytes, base_offset: int) -> Index[OffsetEntry]:
-    """An `.index` file. Raises CorruptDataError where no whole number of entries is in it."""
+    """Return an `.index` file. Raises CorruptDataError where no whole number of entries is in
+    it."""
     entries = list(offset_entries(data, base_offset))
     return Index(entries, len(data) - len(entries) * OFFSET_ENTRY.size)
 
 
 def offset_entries(data: bytes, base_offset: int) -> Iterator[OffsetEntry]:
-    """The entries of the same, one after the other. Raises as `read_offset_index` does."""
+    """Yield the entries of the same, one after the other. Raises as `read_offset_index` does."""
     for relative, position in OFFSET_ENTRY.iter_unpack(_used(data, OFFSET_ENTRY.size)):
         yield OffsetEntry(base_offset + relative, position)
 
 
 def read_time_index(data: bytes, base_offset: int) -> Index[TimeEntry]:
-    """A `.timeindex` file. Raises CorruptDataError as `read_offset_index` does."""
+    """Return a `.timeindex` file. Raises CorruptDataError as `read_offset_index` does."""
     entries = list(time_entries(data, base_offset))
     return Index(entries, len(data) - len(entries) * TIME_ENTRY.size)
 
 
 def time_entries(data: bytes, base_offset: int) -> Iterator[TimeEntry]:
-    """The entries of the same, one after the other. Raises as `read_offset_index` does."""
+    """Yield the entries of the same, one after the other. Raises as `read_offset_index` does."""
     for timestamp_ms, relative in TIME_ENTRY.iter_unpack(_used(data, TIME_ENTRY.size)):
         yield TimeEntry(timestamp_ms, base_offset + relative)
 
 
 def read_transaction_index(data: bytes) -> list[AbortedTransaction]:
-    """A `.txnindex` file. Raises CorruptDataError for part of an entry or an unknown version."""
+    """Return a `.txnindex` file. Raises CorruptDataError for part of an entry or an unknown
+    version."""
     return list(transaction_entries(data))
 
 
 def transaction_entries(data: bytes) -> Iterator[AbortedTransaction]:
-    """The entries of the same, one after the other. Raises as `read_transaction_index` does."""
+    """Yield the entries of the same, one after the other. Raises as `read_transaction_index`
+    does."""
     _check_whole(data, TRANSACTION_ENTRY.size)
     for number, (version, *fields) in enumerate(TRANSACTION_ENTRY.iter_unpack(data)):
         if version != TRANSACTION_INDEX_VERSION:
@@ -94,19 +97,19 @@ def transaction_entries(data: bytes) -> Iterator[AbortedTransaction]:
 def write_offset_index(
     entries: Iterable[OffsetEntry], base_offset: int, zero_bytes: int = 0
 ) -> bytes:
-    """The bytes of an `.index` file."""
+    """Return the bytes of an `.index` file."""
     packed = (OFFSET_ENTRY.pack(entry.offset - base_offset, entry.position) for entry in entries)
     return b"".join(packed) + bytes(zero_bytes)
 
 
 def write_time_index(entries: Iterable[TimeEntry], base_offset: int, zero_bytes: int = 0) -> bytes:
-    """The bytes of a `.timeindex` file."""
+    """Return the bytes of a `.timeindex` file."""
     packed = (TIME_ENTRY.pack(entry.timestamp_ms, entry.offset - base_offset) for entry in entries)
     return b"".join(packed) + bytes(zero_bytes)
 
 
 def write_transaction_index(entries: Iterable[AbortedTransaction]) -> bytes:
-    """The bytes of a `.txnindex` file."""
+    """Return the bytes of a `.txnindex` file."""
     return b"".join(TRANSACTION_ENTRY.pack(TRANSACTION_INDEX_VERSION, *entry) for entry in entries)
 
 
@@ -123,11 +126,11 @@ def _used(data: bytes, entry_bytes: int) -> memoryview:
 
 
 def whole_entries(data: bytes, entry: struct.Struct) -> bytes:
-    """The bytes without the part of an entry that may be at their end."""
+    """Return the bytes without the part of an entry that may be at their end."""
     return data[: len(data) // entry.size * entry.size]
 
 
 def used_bytes(data: bytes, entry_bytes: int) -> int:
-    """The bytes of all entries up to the last that is not nothing but zeros (F103); all bytes
-    where the file ends inside that entry."""
+    """Return the bytes of all entries up to the last that is not nothing but zeros (F103); all
+    bytes where the file ends inside that entry."""
     return min(-(-len(data.rstrip(b"\0")) // entry_bytes) * entry_bytes, len(data))

@@ -18,7 +18,8 @@ class EpochStart(NamedTuple):
 
 
 def read_leader_epochs(text: str) -> list[EpochStart]:
-    """The entries in the order of the file. Raises CorruptDataError, its position the line."""
+    """Return the entries in the order of the file. Raises CorruptDataError, its position the
+    line."""
     return read_checkpoint(text, "epoch start-offset", _epoch_start)
 
 
@@ -31,7 +32,7 @@ def _epoch_start(words: list[str]) -> EpochStart:
 
 
 def write_leader_epochs(entries: Sequence[EpochStart]) -> str:
-    """The file's text, entries in the order given."""
+    """Return the file's text, entries in the order given."""
     return write_checkpoint(f"{epoch} {start_offset}" for epoch, start_offset in entries)
 
 
@@ -53,12 +54,13 @@ def with_epoch(entries: Sequence[EpochStart], added: EpochStart) -> list[EpochSt
 
 
 def without_end(entries: Sequence[EpochStart], end_offset: int) -> list[EpochStart]:
-    """The entries once the log has been cut at `end_offset`."""
+    """Return the entries once the log has been cut at `end_offset`."""
     return [entry for entry in entries if entry.start_offset < end_offset]
 
 
 def without_start(entries: Sequence[EpochStart], start_offset: int) -> list[EpochStart]:
-    """The entries once the log begins at `start_offset`: the epoch it lies in begins there."""
+    """Return the entries once the log begins at `start_offset`: the epoch it lies in begins
+    there."""
     later = [entry for entry in entries if entry.start_offset > start_offset]
     earlier = [entry for entry in entries if entry.start_offset <= start_offset]
     return [EpochStart(earlier[-1].epoch, start_offset), *later] if earlier else later

@@ -8,9 +8,9 @@ from kafkalog.errors import CorruptDataError
 
 
 def read_clean_shutdown(text: str) -> int | None:
-    """The epoch of the broker that stopped, from `.kafka_cleanshutdown`; None in the empty file of
-    older brokers. Raises CorruptDataError, which does not make the stop less clean: the file's
-    being there is what counts.
+    """Return the epoch of the broker that stopped, from `.kafka_cleanshutdown`; None in the empty
+    file of older brokers. Raises CorruptDataError, which does not make the stop less clean: the
+    file's being there is what counts.
     """
     if not text.strip():
         return None
@@ -26,7 +26,7 @@ def read_clean_shutdown(text: str) -> int | None:
 
 
 def write_clean_shutdown(broker_epoch: int | None) -> str:
-    """The file's text."""
+    """Return the file's text."""
     if broker_epoch is None:
         return ""
     content = {"version": 0, "brokerEpoch": broker_epoch}

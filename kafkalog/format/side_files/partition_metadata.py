@@ -10,7 +10,7 @@ _LINES = re.compile(r"version:\s*(?P<version>\S+)\s*\ntopic_id:\s*(?P<topic_id>\
 
 
 def read_topic_id(text: str) -> str:
-    """The id as Kafka prints it: 16 bytes in URL-safe base64, without padding.
+    """Return the id as Kafka prints it: 16 bytes in URL-safe base64, without padding.
 
     Raises CorruptDataError, its position the line's number.
     """
@@ -26,5 +26,5 @@ def read_topic_id(text: str) -> str:
 
 
 def write_topic_id(topic_id: str) -> str:
-    """The file's text."""
+    """Return the file's text."""
     return f"version: 0\ntopic_id: {topic_id}"

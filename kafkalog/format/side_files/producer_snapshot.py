@@ -36,12 +36,12 @@ class ProducerEntry(NamedTuple):
 
 
 def read_producer_snapshot(data: bytes) -> list[ProducerEntry]:
-    """The entries in the order of the file. Raises as `producer_entries` does."""
+    """Return the entries in the order of the file. Raises as `producer_entries` does."""
     return list(producer_entries(data))
 
 
 def producer_entries(data: bytes) -> Iterator[ProducerEntry]:
-    """The same, one after the other.
+    """Yield the same, one after the other.
 
     Raises CorruptDataError where the file is cut, its version unknown or its checksum wrong.
     """
@@ -64,7 +64,7 @@ def producer_entries(data: bytes) -> Iterator[ProducerEntry]:
 
 
 def write_producer_snapshot(entries: Iterable[ProducerEntry]) -> bytes:
-    """The bytes of a snapshot, entries in the order given."""
+    """Return the bytes of a snapshot, entries in the order given."""
     packed = [_ENTRY.pack(*entry) for entry in entries]
     body = _COUNT.pack(len(packed)) + b"".join(packed)
     return _HEAD.pack(SNAPSHOT_VERSION, crc32c(body)) + body

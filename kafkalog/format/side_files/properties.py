@@ -77,7 +77,7 @@ def _unescaped(text: str) -> str:
 
 
 def _escaped_key(text: str) -> str:
-    """A key, in which a space would be the separator."""
+    """Return a key, in which a space would be the separator."""
     return _TO_ESCAPE_IN_KEYS.sub(_with_backslash, text)
 
 

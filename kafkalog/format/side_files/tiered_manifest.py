@@ -60,7 +60,7 @@ class TieredManifest:
 
 
 def read_tiered_manifest(text: str) -> TieredManifest:
-    """The manifest of a segment. Raises CorruptDataError."""
+    """Return the manifest of a segment. Raises CorruptDataError."""
     if len(text) > _MOST_MANIFEST_CHARACTERS:
         raise _damage(f"{len(text)} characters, {_MOST_MANIFEST_CHARACTERS} is the most")
     try:
@@ -126,8 +126,8 @@ def _stored_sizes(index: dict[str, Any]) -> tuple[int, ...]:
 
 
 def read_chunk_sizes(data: bytes) -> tuple[int, ...]:
-    """A count (4 bytes); of more than one value a base (4), a width (1) and the values but the last
-    as differences from the base in so many bytes each; the last value (4). All big-endian.
+    """Return a count (4 bytes); of more than one value a base (4), a width (1) and the values but
+    the last as differences from the base in so many bytes each; the last value (4). All big-endian.
 
     Raises CorruptDataError.
     """

@@ -14,18 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kafkalog.columns.arrays import booleans, integers, present
-from kafkalog.columns.batches.batch_table import ATTRIBUTES, IS_BATCH, MAGIC
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.batch_columns import BatchColumns
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
 from kafkalog.format.batch_header import COMPRESSION_BITS, LOG_APPEND_TIME_BIT, NO_VALUE
 from kafkalog.inspection.dump.text_kernels import ByteColumn
-from kafkalog.inspection.dump.text_lines import (
-    LineFormat,
-    Template,
-    escaped_text,
-    of_texts,
-)
+from kafkalog.inspection.dump.text_lines import LineFormat, Template, escaped_text, of_texts
 
 TIMESTAMP_TYPES = ("NoTimestampType", "CreateTime", "LogAppendTime")
 _FLAGS = ("false", "true")
@@ -90,7 +85,7 @@ class DumpedFile:
 
 
 def numbers_of(array: pa.Array) -> LongArray:
-    """The integers or booleans of a column, NO_VALUE for null.
+    """Return the integers or booleans of a column, NO_VALUE for null.
 
     Not by Arrow's own functions: to import them takes a tenth of the start-up.
     """
@@ -101,7 +96,7 @@ def numbers_of(array: pa.Array) -> LongArray:
 
 
 def with_fields(template: Template, names: Sequence[str], text_format: LineFormat) -> Template:
-    """The fields in JSON or CSV, a separator before each."""
+    """Return the fields in JSON or CSV, a separator before each."""
     for name in names:
         label = f',"{name}":' if text_format is LineFormat.JSON else ","
         quote = '"' if text_format is LineFormat.JSON else ""
@@ -132,23 +127,23 @@ class BatchLines:
             self._template.text("}\n" if text_format is LineFormat.JSON else "\n")
 
     def lines(self, table: LongArray) -> ByteColumn:
-        """The lines of those rows that are batches."""
-        batches = table[table[:, IS_BATCH] == 1]
+        """Return the lines of those rows that are batches."""
+        batches = table[table[:, column.IS_BATCH] == 1]
         found = self._columns.batch(batches)
         if found is None:
             return of_texts([])
         numbers: dict[str, NDArray[Any]] = {
-            name: numbers_of(found.column(column)) for name, column in _NUMBERS_OF_BATCHES.items()
+            name: numbers_of(found.column(source)) for name, source in _NUMBERS_OF_BATCHES.items()
         }
         for name in _OPTIONAL:
             is_there = present(found.column(_NUMBERS_OF_BATCHES[name]))
             numbers[f"no {name}"], numbers[f"has {name}"] = ~is_there, is_there
         numbers["isvalid"] = np.maximum(numbers["isvalid"], 0)
-        attributes = batches[:, ATTRIBUTES]
+        attributes = batches[:, column.ATTRIBUTES]
         numbers["compresscodec"] = np.minimum(attributes & COMPRESSION_BITS, len(_CODECS) - 1)
         is_append_time = (attributes & LOG_APPEND_TIME_BIT != 0).astype(np.int64)
-        numbers["timestampType"] = np.where(batches[:, MAGIC] == 0, 0, 1 + is_append_time)
-        numbers["isV2"] = (batches[:, MAGIC] == 2).astype(np.int64)
+        numbers["timestampType"] = np.where(batches[:, column.MAGIC] == 0, 0, 1 + is_append_time)
+        numbers["isV2"] = (batches[:, column.MAGIC] == 2).astype(np.int64)
         numbers["isOld"] = 1 - numbers["isV2"]
         return self._template.lines(len(batches), numbers, {})
 

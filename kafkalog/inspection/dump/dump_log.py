@@ -15,14 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from kafkalog.columns.arrays import integers
-from kafkalog.columns.batches.batch_table import (
-    FAULT,
-    IS_BATCH,
-    LAST_OFFSET,
-    POSITION,
-    SIZE,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -125,30 +119,30 @@ class LogDump:
         return self._resume_position
 
     def _note(self, table: LongArray) -> None:
-        sound = table[table[:, FAULT] == 0]
+        sound = table[table[:, column.FAULT] == 0]
         if len(sound):
-            self._resume_position = int(sound[-1, POSITION])
-            self.last_offset = int(sound[-1, LAST_OFFSET])
+            self._resume_position = int(sound[-1, column.POSITION])
+            self.last_offset = int(sound[-1, column.LAST_OFFSET])
 
     def _owned(self, table: LongArray) -> LongArray:
         """Return the rows to show: those that begin in this part and can hold requested offsets. If
         the file is growing, leave out an end that may be a batch in the making."""
         count = len(table)
-        ends = int(table[-1, POSITION] + table[-1, SIZE])
+        ends = int(table[-1, column.POSITION] + table[-1, column.SIZE])
         if self._is_growing and ends == self._window.size:
-            while count and table[count - 1, FAULT]:
+            while count and table[count - 1, column.FAULT]:
                 count -= 1
         owned: LongArray = table[:count][self._is_owned(table[:count])]
         return owned
 
     def _is_owned(self, table: LongArray) -> BoolArray:
         segment = self._segment
-        owned = table[:, POSITION] > self._begins_after
+        owned = table[:, column.POSITION] > self._begins_after
         if segment.next_position is not None:
-            owned &= table[:, POSITION] <= segment.next_position
-        is_asked = table[:, LAST_OFFSET] >= segment.first_offset
-        is_asked &= first_offsets(table) < segment.end_offset
-        is_owned: BoolArray = owned & (is_asked | (table[:, FAULT] != 0))
+            owned &= table[:, column.POSITION] <= segment.next_position
+        is_requested = table[:, column.LAST_OFFSET] >= segment.first_offset
+        is_requested &= first_offsets(table) < segment.end_offset
+        is_owned: BoolArray = owned & (is_requested | (table[:, column.FAULT] != 0))
         return is_owned
 
     def _deep(self, chunk: Chunk) -> Iterator[Piece]:
@@ -180,12 +174,12 @@ class LogDump:
             yield self._end(table, done, np.zeros(0, dtype=np.int64))
 
     def _shallow(self, table: LongArray) -> Piece:
-        batches = np.flatnonzero(table[:, IS_BATCH])
+        batches = np.flatnonzero(table[:, column.IS_BATCH])
         if len(batches) > self._left:
             table = table[: batches[self._left - 1] + 1]
         self._left -= min(len(batches), self._left)
         piece = self._end(table, 0, np.arange(len(table)))
-        return piece._replace(rows=int((table[:, IS_BATCH] == 1).sum()))
+        return piece._replace(rows=int((table[:, column.IS_BATCH] == 1).sum()))
 
     def _end(self, table: LongArray, done: int, rows: LongArray) -> Piece:
         """Return the rest of a table's text."""
@@ -199,7 +193,7 @@ class LogDump:
     def _written(self, table: LongArray, done: int, last: int, rows: LongArray) -> _Written:
         """Return the text of table[done:last]: for each row the fault of the row before, and its
         batch. If records are selected, only the batches in `rows` are shown."""
-        shown = (table[done:last, IS_BATCH] == 1) & self._shows_batches
+        shown = (table[done:last, column.IS_BATCH] == 1) & self._shows_batches
         if self._options.keep is not None:
             is_named = np.zeros(len(table), dtype=np.bool_)
             is_named[rows] = True
@@ -208,7 +202,7 @@ class LogDump:
         sizes = np.zeros(last - done + 1, dtype=np.int64)
         sizes[1:][shown] = np.diff(lines.borders)
         texts = ByteColumn(lines.data, np.cumsum(sizes), np.zeros(last - done, dtype=np.int64))
-        if not table[max(done - 1, 0) : max(last - 1, 0), FAULT].any():
+        if not table[max(done - 1, 0) : max(last - 1, 0), column.FAULT].any():
             return _Written(texts, ())
         pieces: list[bytes] = []
         found: list[str] = []
@@ -221,16 +215,16 @@ class LogDump:
 
     def _fault(self, row: list[int]) -> tuple[bytes, tuple[str, ...]]:
         """Return the text of a row's fault, empty if it has none, and its findings."""
-        if not row[FAULT]:
+        if not row[column.FAULT]:
             return b"", ()
-        ends_file = row[POSITION] + row[SIZE] == self._window.size
+        ends_file = row[column.POSITION] + row[column.SIZE] == self._window.size
         ends_log = ends_file and self._segment.next_base_offset is None
         fault = faulty_range(row, self._window.unreadable, ends_log=ends_log)
-        said = _fault_text(fault, self._file.path, ends_file=ends_file)
-        findings = (said,) if fault.severity > Severity.INFORMATION else ()
+        text = _fault_text(fault, self._file.path, ends_file=ends_file)
+        findings = (text,) if fault.severity > Severity.INFORMATION else ()
         text_format = self._options.text_format
         if text_format is LineFormat.TEXT:
-            return f"{said}\n".encode("utf-8", "surrogateescape"), findings
+            return f"{text}\n".encode("utf-8", "surrogateescape"), findings
         if text_format is LineFormat.CSV:
             return b"", findings
         front = self._file.in_front("fault", text_format)
@@ -242,8 +236,8 @@ def _is_large(records: pa.RecordBatch) -> bool:
     return len(records) == 1 and records.nbytes > OUTPUT_BYTES
 
 
-def _bytes(column: ByteColumn) -> memoryview:
-    return memoryview(column.data[: column.borders[-1]])  # type: ignore[arg-type]
+def _bytes(texts: ByteColumn) -> memoryview:
+    return memoryview(texts.data[: texts.borders[-1]])  # type: ignore[arg-type]
 
 
 def _rows_of(table: LongArray, positions: LongArray) -> LongArray:
@@ -251,7 +245,7 @@ def _rows_of(table: LongArray, positions: LongArray) -> LongArray:
     is_first = np.ones(len(positions), dtype=np.bool_)
     np.not_equal(positions[1:], positions[:-1], out=is_first[1:])
     first = np.flatnonzero(is_first)
-    rows = np.searchsorted(table[:, POSITION], positions[first])
+    rows = np.searchsorted(table[:, column.POSITION], positions[first])
     return np.repeat(rows, np.diff(first, append=len(positions)))
 
 

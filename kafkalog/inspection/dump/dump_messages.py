@@ -9,12 +9,7 @@ import numpy as np
 
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.inspection.dump.text_kernels import IS_JSON, IS_NULL, IS_TEXT, ByteColumn
-from kafkalog.inspection.dump.text_lines import (
-    LineFormat,
-    escaped,
-    of_pieces,
-    spread,
-)
+from kafkalog.inspection.dump.text_lines import LineFormat, escaped, of_pieces, spread
 
 _TOMBSTONE = "<DELETE>"
 
@@ -29,13 +24,13 @@ def control_texts(
     from kafkalog.messages.dump_text import control_json, control_text
     from kafkalog.messages.internal_records import read_control_record
 
-    say = control_text if text_format is LineFormat.TEXT else control_json
+    write = control_text if text_format is LineFormat.TEXT else control_json
     pieces = {
-        row: say(read_control_record(_bytes_at(key, row), _bytes_at(value, row))).encode()
+        row: write(read_control_record(_bytes_at(key, row), _bytes_at(value, row))).encode()
         for row in rows
     }
-    said = spread(pieces, len(is_control))
-    return said if text_format is LineFormat.JSON else escaped(said, text_format)
+    texts = spread(pieces, len(is_control))
+    return texts if text_format is LineFormat.JSON else escaped(texts, text_format)
 
 
 def message_columns(
@@ -45,8 +40,8 @@ def message_columns(
     *,
     show_secrets: bool,
 ) -> tuple[ByteColumn, ByteColumn]:
-    """Keys and values of an internal topic as JSON, not escaped yet. What cannot be read stays as
-    it is, a value that may hold what is secret is left out."""
+    """Return keys and values of an internal topic as JSON, not escaped yet. What cannot be read
+    stays as it is, a value that may hold what is secret is left out."""
     from kafkalog.messages.dump_text import dumped_key, dumped_value
     from kafkalog.messages.internal_records import read_internal_record
 

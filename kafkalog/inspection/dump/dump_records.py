@@ -62,7 +62,7 @@ class RecordLines:
         self._headers = _Headers(text_format)
 
     def lines(self, records: pa.RecordBatch, before: ByteColumn) -> ByteColumn:
-        """A line of each record. `before` is what is written before it."""
+        """Return a line of each record. `before` is what is written before it."""
         numbers, columns = self._parts(records, before)
         columns |= self._headers.columns(records.column("headers"))
         numbers["hasHeaders"] = np.diff(columns["headers"].borders) > 0
@@ -73,7 +73,7 @@ class RecordLines:
         return self._template.lines(len(records), numbers, columns)
 
     def pieces(self, record: pa.RecordBatch, before: ByteColumn) -> Iterator[bytes]:
-        """The line of one record, which may be large, a piece at a time."""
+        """Yield the line of one record, which may be large, a piece at a time."""
         numbers, columns = self._parts(record, before)
         long_texts = {
             name: long_text(columns.pop(name), self._format)
@@ -116,10 +116,7 @@ class RecordLines:
         if self._payloads:
             if self._decoded_topic is not None:
                 key, value = message_columns(
-                    self._decoded_topic,
-                    (key, value),
-                    self._format,
-                    show_secrets=self._show_secrets,
+                    self._decoded_topic, (key, value), self._format, show_secrets=self._show_secrets
                 )
             columns |= {"key": key, "payload": value}
         return numbers, columns
@@ -186,7 +183,7 @@ class _Headers:
         self._entries = entry
 
     def columns(self, headers: pa.Array) -> dict[str, ByteColumn]:
-        """The columns `headerKeys` and `headers`, a row for each record."""
+        """Return the columns `headerKeys` and `headers`, a row for each record."""
         entries, borders = list_entries(headers)
         first = borders.astype(np.int64)
         if not len(entries):

@@ -15,15 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafkalog.columns.arrays import integers
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    POSITION,
-    PRODUCER_ID,
-    RECORDS_COUNT,
-    SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.fault_details import (
     FaultyRange,
     faulty_range,
@@ -49,8 +41,8 @@ RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Visibility(StrEnum):
-    """Whether consumers see a record. One behind an open transaction those of committed records do
-    not, before that has ended."""
+    """Whether consumers see a record. If they read committed records, they see one after an open
+    transaction only when that has ended."""
 
     VISIBLE = "visible"
     ABORTED = "aborted"
@@ -64,7 +56,7 @@ class Visibility(StrEnum):
 @dataclass(frozen=True, slots=True)
 class MatchedRecord:
     """A record that was looked for; `value_size` is None for a tombstone, `batch` is the row of its
-    batch in the batch table. What became of its transaction `judged_records` tells."""
+    batch in the batch table. `judged_records` finds out what became of its transaction."""
 
     offset: int
     timestamp_ms: int
@@ -90,7 +82,7 @@ class SegmentSearch:
 
 
 def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
-    """Records with exactly this key, and these bytes in their value."""
+    """Return records with exactly this key, and these bytes in their value."""
 
     def kept(records: pa.RecordBatch) -> pa.RecordBatch:
         if key is not None:
@@ -147,40 +139,42 @@ def _found(
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
     for offset, timestamp_ms, position, size in zip(*numbers, sizes, strict=True):
         seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
-        row = int(np.searchsorted(table[:, POSITION], position))
+        row = int(np.searchsorted(table[:, column.POSITION], position))
         batch = table[row].copy()
         yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch)
 
 
 def _note(search: SegmentSearch, chunk: Chunk, size: int, *, is_last: bool) -> None:
     table = chunk.table
-    sound = table[table[:, FAULT] == 0]
+    sound = table[table[:, column.FAULT] == 0]
     if len(sound):
         if search.first_offset is None:
             # Of a wrapper of the old formats the header has the last offset only.
             search.first_offset = (
-                int(sound[0, LAST_OFFSET]) + 1 - max(int(sound[0, RECORDS_COUNT]), 1)
+                int(sound[0, column.LAST_OFFSET]) + 1 - max(int(sound[0, column.RECORDS_COUNT]), 1)
             )
-        search.end_offset = int(sound[-1, LAST_OFFSET]) + 1
-    for row in table[table[:, FAULT] != 0].tolist():
-        ends_log = is_last and row[POSITION] + row[SIZE] == size
+        search.end_offset = int(sound[-1, column.LAST_OFFSET]) + 1
+    for row in table[table[:, column.FAULT] != 0].tolist():
+        ends_log = is_last and row[column.POSITION] + row[column.SIZE] == size
         damage = faulty_range(row, chunk.unreadable, ends_log=ends_log)
         if damage.severity > Severity.INFORMATION:
             search.damages.append(damage)
 
 
 def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[MatchedRecord]:
-    """Records of a log, in the order of their offsets, with what consumers see of them."""
+    """Return records of a log, in the order of their offsets, with what consumers see of them."""
     if not found or not log.is_live:
         return list(found)
     table = np.stack([record.batch for record in found])
     stable = stable_offset(log, looks_for_damage=False)
     is_in_transaction = is_transactional(table, control=False)
-    asked = OffsetSpan(int(table[0, BASE_OFFSET]), int(table[-1, LAST_OFFSET]) + 1)
+    requested = OffsetSpan(
+        int(table[0, column.BASE_OFFSET]), int(table[-1, column.LAST_OFFSET]) + 1
+    )
     logs = [(log, LARGEST_OFFSET)]
-    with transaction_outcomes(logs, asked, stable.end_offset, check_crcs=True) as outcomes:
-        aborted = outcomes.is_aborted(table, asked.start, stable.offset)
-    unknown = table[:, FAULT] == Fault.TRANSACTION
+    with transaction_outcomes(logs, requested, stable.end_offset, check_crcs=True) as outcomes:
+        aborted = outcomes.is_aborted(table, requested.start, stable.offset)
+    unknown = table[:, column.FAULT] == Fault.TRANSACTION
     opened_at = {each.producer_id: each.first_offset for each in stable.holders}
     return [
         replace(
@@ -188,7 +182,9 @@ def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[Ma
             visibility=_visibility(
                 record,
                 stable,
-                opened_at.get(int(table[row, PRODUCER_ID])) if is_in_transaction[row] else None,
+                opened_at.get(int(table[row, column.PRODUCER_ID]))
+                if is_in_transaction[row]
+                else None,
                 is_aborted=bool(aborted[row]),
                 is_unknown=bool(unknown[row]),
             ),

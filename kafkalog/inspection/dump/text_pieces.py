@@ -71,11 +71,11 @@ class LongHeaders:
     text_format: LineFormat
 
     def key_pieces(self) -> Iterator[bytes]:
-        """The keys alone."""
+        """Return the keys alone."""
         return self._pieces(self.keys)
 
     def pieces(self) -> Iterator[bytes]:
-        """Keys and values."""
+        """Return keys and values."""
         pieces = self._pieces(self.entries)
         if self.text_format is not LineFormat.CSV:
             return pieces

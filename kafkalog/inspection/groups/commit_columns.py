@@ -24,28 +24,8 @@ from kafkalog.columns.jit.compiled import BoolArray, ByteArray, LongArray
 from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.coordination.groups.offset_commits import CommitKey, Effect
 from kafkalog.format.batch_header import NO_VALUE
-from kafkalog.inspection.groups.commit_kernels import (
-    COMMIT_KIND,
-    COMMIT_LEADER_EPOCH,
-    COMMIT_RECORD,
-    COMMIT_TIMESTAMP,
-    COMMIT_TOPIC,
-    COMMIT_VERSION,
-    COMMIT_WIDTH,
-    COMMITTED_OFFSET,
-    EXPIRE_TIMESTAMP,
-    GROUP,
-    GROUP_SIZE,
-    METADATA,
-    METADATA_SIZE,
-    PARTITION,
-    TOMBSTONE,
-    TOPIC_ID,
-    TOPIC_SIZE,
-    ByteStrings,
-    gather_parts,
-    scan_commits,
-)
+from kafkalog.inspection.groups import commit_kernels as column
+from kafkalog.inspection.groups.commit_kernels import ByteStrings, gather_parts, scan_commits
 
 _UUID_BYTES, _UUID_CHARACTERS = 16, 22
 _BASE64 = np.frombuffer(
@@ -64,13 +44,13 @@ class Commits:
         self.records = records
         keys, values = (ByteStrings(*binaries(records.column(name))) for name in ("key", "value"))
         self.key_data, self.value_data = keys.data, values.data
-        self.numbers = np.zeros((records.num_rows, COMMIT_WIDTH), dtype=np.int64)
+        self.numbers = np.zeros((records.num_rows, column.COMMIT_WIDTH), dtype=np.int64)
         scan_commits(keys, values, self.numbers)
         self.offsets = integers(records.column("offset"))
-        kind = self.numbers[:, COMMIT_KIND]
+        kind = self.numbers[:, column.COMMIT_KIND]
         is_control = booleans(records.column(IS_CONTROL))
         is_transactional = booleans(records.column("isTransactional"))
-        is_known = (kind == COMMIT_RECORD) | (kind == TOMBSTONE)
+        is_known = (kind == column.COMMIT_RECORD) | (kind == column.TOMBSTONE)
         self.is_plain: BoolArray = is_known & ~is_transactional & ~is_control
         self.is_special: BoolArray = is_control | (~self.is_plain & (kind != 0))
 
@@ -79,13 +59,13 @@ class Commits:
         numbers = self.numbers[row]
         group, topic = (
             self.key_data[numbers[begin] : numbers[begin] + numbers[begin + 1]].tobytes().decode()
-            for begin in (GROUP, COMMIT_TOPIC)
+            for begin in (column.GROUP, column.COMMIT_TOPIC)
         )
-        return CommitKey(group, topic, int(numbers[PARTITION]))
+        return CommitKey(group, topic, int(numbers[column.PARTITION]))
 
     def is_tombstone(self, row: int) -> bool:
         """Return whether a plain record deletes a commit."""
-        return bool(self.numbers[row, COMMIT_KIND] == TOMBSTONE)
+        return bool(self.numbers[row, column.COMMIT_KIND] == column.TOMBSTONE)
 
 
 class CommitColumns:
@@ -132,22 +112,20 @@ def _carried(name: str) -> _Builder:
     """Return a builder that takes a column of view `records`."""
 
     def build(commits: Commits, rows: LongArray) -> pa.Array:
-        column = commits.records.column(name)
-        if len(rows) == len(column):
-            return column
-        return column.take(fixed_width(rows, pa.int64()))
+        values = commits.records.column(name)
+        return values if len(rows) == len(values) else values.take(fixed_width(rows, pa.int64()))
 
     return build
 
 
 def _key_number(commits: Commits, rows: LongArray) -> pa.Array:
-    return fixed_width(commits.numbers[rows, PARTITION], pa.int32())
+    return fixed_width(commits.numbers[rows, column.PARTITION], pa.int32())
 
 
-def _value_number(column: int, data_type: pa.DataType, *, has_null: bool = False) -> _Builder:
+def _value_number(index: int, data_type: pa.DataType, *, has_null: bool = False) -> _Builder:
     def build(commits: Commits, rows: LongArray) -> pa.Array:
-        values = commits.numbers[rows, column]
-        nulls = commits.numbers[rows, COMMIT_KIND] == TOMBSTONE
+        values = commits.numbers[rows, index]
+        nulls = commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE
         if has_null:
             nulls |= values == NO_VALUE
         return fixed_width(np.where(nulls, 0, values), data_type, nulls)
@@ -164,9 +142,9 @@ def _key_text(begin: int, size: int) -> _Builder:
 
 
 def _metadata(commits: Commits, rows: LongArray) -> pa.Array:
-    nulls = commits.numbers[rows, COMMIT_KIND] == TOMBSTONE
-    sizes = np.where(nulls, 0, commits.numbers[rows, METADATA_SIZE])
-    return _texts(commits.value_data, commits.numbers[rows, METADATA], sizes, nulls)
+    nulls = commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE
+    sizes = np.where(nulls, 0, commits.numbers[rows, column.METADATA_SIZE])
+    return _texts(commits.value_data, commits.numbers[rows, column.METADATA], sizes, nulls)
 
 
 def _texts(
@@ -181,8 +159,8 @@ def _texts(
 
 def _topic_ids(commits: Commits, rows: LongArray) -> pa.Array:
     """Return topic ids as Kafka prints them: base64 for URLs, 22 characters (F193)."""
-    places = commits.numbers[rows, TOPIC_ID]
-    nulls = (commits.numbers[rows, COMMIT_KIND] == TOMBSTONE) | (places == NO_VALUE)
+    places = commits.numbers[rows, column.TOPIC_ID]
+    nulls = (commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE) | (places == NO_VALUE)
     ends = np.zeros(len(rows) + 1, dtype=np.int32)
     np.cumsum(np.where(nulls, 0, _UUID_CHARACTERS), out=ends[1:])
     # Of 16 bytes, 18 make 6 groups of 3, each of 4 characters; the last two are padding.
@@ -200,7 +178,7 @@ def _record_timestamp(commits: Commits, rows: LongArray) -> pa.Array:
 
 
 def _is_tombstone(commits: Commits, rows: LongArray) -> pa.Array:
-    return fixed_width(commits.numbers[rows, COMMIT_KIND] == TOMBSTONE, pa.bool_())
+    return fixed_width(commits.numbers[rows, column.COMMIT_KIND] == column.TOMBSTONE, pa.bool_())
 
 
 def _is_transactional(commits: Commits, rows: LongArray) -> pa.Array:
@@ -217,17 +195,17 @@ _BUILDERS: dict[str, _Builder] = {
     "file": _carried("file"),
     "record_offset": _carried("offset"),
     "record_timestamp_ms": _record_timestamp,
-    "group_id": _key_text(GROUP, GROUP_SIZE),
-    "topic": _key_text(COMMIT_TOPIC, TOPIC_SIZE),
+    "group_id": _key_text(column.GROUP, column.GROUP_SIZE),
+    "topic": _key_text(column.COMMIT_TOPIC, column.TOPIC_SIZE),
     "partition": _key_number,
     "is_tombstone": _is_tombstone,
-    "committed_offset": _value_number(COMMITTED_OFFSET, pa.int64()),
-    "leader_epoch": _value_number(COMMIT_LEADER_EPOCH, pa.int32(), has_null=True),
+    "committed_offset": _value_number(column.COMMITTED_OFFSET, pa.int64()),
+    "leader_epoch": _value_number(column.COMMIT_LEADER_EPOCH, pa.int32(), has_null=True),
     "metadata": _metadata,
-    "commit_timestamp_ms": _value_number(COMMIT_TIMESTAMP, pa.int64()),
-    "expire_timestamp_ms": _value_number(EXPIRE_TIMESTAMP, pa.int64(), has_null=True),
+    "commit_timestamp_ms": _value_number(column.COMMIT_TIMESTAMP, pa.int64()),
+    "expire_timestamp_ms": _value_number(column.EXPIRE_TIMESTAMP, pa.int64(), has_null=True),
     "topic_id": _topic_ids,
-    "version": _value_number(COMMIT_VERSION, pa.int16()),
+    "version": _value_number(column.COMMIT_VERSION, pa.int16()),
     "is_transactional": _is_transactional,
     "effect": _effect,
     "effective_offset": _carried("offset"),

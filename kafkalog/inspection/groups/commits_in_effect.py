@@ -5,8 +5,13 @@ Rules: docs/format.md F300 to F303 and F324.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import fixed_width
 
 COMMIT_KEY = ("cluster_id", "internal_partition", "group_id", "topic", "partition")
 COMMIT_COLUMNS = (
@@ -42,6 +47,7 @@ class CommitsInEffect:
     def __init__(self, at_ms: int | None = None) -> None:
         """`at_ms` is a past time, in milliseconds; None is now."""
         self._at_ms = at_ms
+        # A row for each key that counts, and one that waits.
         self._kept: list[pa.Table] = []
         self._added = 0
 
@@ -50,19 +56,33 @@ class CommitsInEffect:
         self._kept.append(_ranked(pa.Table.from_batches([batch]), self._at_ms))
         self._added += len(batch)
         if self._added > max(_MOST_ROWS, len(self._kept[0])):
-            self._kept = [last_commits(pa.concat_tables(self._kept))]
+            self._kept = [_last(pa.concat_tables(self._kept), [*COMMIT_KEY, WAITS])]
             self._added = 0
 
     def rows(self) -> pa.Table | None:
         """Return a row for each key with RANK and WAITS, None if no batch was added."""
         return last_commits(pa.concat_tables(self._kept)) if self._kept else None
 
+    def rows_of_view(self) -> pa.Table | None:
+        """Return the rows of the view that decide: for each key the one that counts, and one that
+        waits; None if no batch was added."""
+        if not self._kept:
+            return None
+        found = _last(pa.concat_tables(self._kept), [*COMMIT_KEY, WAITS])
+        return found.drop_columns([RANK, WAITS])
+
 
 def last_commits(kept: pa.Table) -> pa.Table:
     """Return for each key the row of the highest rank, and whether any waits."""
+    return _last(kept, COMMIT_KEY)
+
+
+def _last(kept: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return for each value of some columns the row of the highest rank, and whether any waits."""
     table = kept.sort_by(RANK)
-    numbered = table.append_column(_ROW, pa.array(range(len(table)), pa.int64()))
-    last = numbered.group_by(list(COMMIT_KEY), use_threads=False).aggregate(
+    numbered = table.append_column(_ROW, fixed_width(np.arange(len(table)), pa.int64()))
+    columns = numbered.select([*dict.fromkeys([*names, WAITS]), _ROW])
+    last = columns.group_by(list(names), use_threads=False).aggregate(
         [(_ROW, "max"), (WAITS, "any")]
     )
     found = table.drop_columns([WAITS]).take(last[f"{_ROW}_max"])

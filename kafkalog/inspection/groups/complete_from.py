@@ -6,15 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_TIMESTAMP,
-    EXPECTED_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    MAX_TIMESTAMP,
-    RECORDS_COUNT,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.logs.log_headers import LogHeaders, is_damaged
@@ -67,7 +60,7 @@ def first_timestamp_ms(log: PartitionLog) -> int | None:
     earliest: list[int] = []
     for headers in LogHeaders(log).tables(range(len(log.segments))):
         table = headers.table
-        times = table[table[:, FAULT] == 0][:, (BASE_TIMESTAMP, MAX_TIMESTAMP)]
+        times = table[table[:, column.FAULT] == 0][:, (column.BASE_TIMESTAMP, column.MAX_TIMESTAMP)]
         earliest += times[times >= 0].tolist()
         earliest = [min(earliest)] if earliest else []
     return earliest[0] if earliest else None
@@ -83,23 +76,23 @@ class _Gaps:
         self.end = 0
 
     def take(self, batches: LongArray) -> BoolArray:
-        """Which of the next batches are sound and have all their records."""
-        is_whole: BoolArray = (batches[:, FAULT] == 0) & ~self._is_short(batches)
+        """Return which of the next batches are sound and have all their records."""
+        is_whole: BoolArray = (batches[:, column.FAULT] == 0) & ~self._is_short(batches)
         if not len(batches):
             return is_whole
-        expected = batches[:, EXPECTED_OFFSET].copy()
+        expected = batches[:, column.EXPECTED_OFFSET].copy()
         expected[0] = self.log_end
-        first, last = first_offsets(batches), batches[:, LAST_OFFSET]
+        first, last = first_offsets(batches), batches[:, column.LAST_OFFSET]
         lost_before = first[is_whole & (first > expected)]
         lost_inside = np.maximum(last, expected)[~is_whole] + 1
         self.end = max(self.end, *lost_before[-1:].tolist(), *lost_inside[-1:].tolist(), 0)
-        ends = last[batches[:, FAULT] == 0]
+        ends = last[batches[:, column.FAULT] == 0]
         self.log_end = int(ends[-1]) + 1 if len(ends) else self.log_end
         return is_whole
 
     def _is_short(self, batches: LongArray) -> BoolArray:
         """Return which batches have lost a record."""
-        last, counts = batches[:, LAST_OFFSET], batches[:, RECORDS_COUNT]
+        last, counts = batches[:, column.LAST_OFFSET], batches[:, column.RECORDS_COUNT]
         span = last - first_offsets(batches) + 1
         # Compressed messages of the old formats do not say how many they are.
         is_hidden = counts < 0
@@ -120,13 +113,13 @@ class _Bound:
 
     def take(self, batches: LongArray, is_whole: BoolArray) -> None:
         """The next batches, and which of them are whole."""
-        is_sound = batches[:, FAULT] == 0
-        times = batches[:, MAX_TIMESTAMP]
+        is_sound = batches[:, column.FAULT] == 0
+        times = batches[:, column.MAX_TIMESTAMP]
         below = is_sound & (first_offsets(batches) < self.offset)
         if below.any():
             last = int(np.flatnonzero(below)[-1])
             self._newest_below_ms = max(self._newest_below_ms, int(times[below].max()))
-            is_next = int(batches[last, LAST_OFFSET]) + 1 >= self.offset
+            is_next = int(batches[last, column.LAST_OFFSET]) + 1 >= self.offset
             self._has_last_below = bool(is_whole[last]) and is_next
         after = times[is_sound & ~below & (times >= 0)]
         if self._first_after_ms == NO_VALUE and len(after):

@@ -145,11 +145,7 @@ def _partitions(
     if found is None:
         return None
     return [
-        {
-            "topic": each.get("topic"),
-            "topic_id": each.get("topicId"),
-            "partitions": each[numbers],
-        }
+        {"topic": each.get("topic"), "topic_id": each.get("topicId"), "partitions": each[numbers]}
         for each in found
     ]
 

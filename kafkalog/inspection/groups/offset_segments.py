@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kafkalog.columns.batches.batch_table import FAULT, MAGIC
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -48,7 +48,7 @@ class WrittenSegment(NamedTuple):
 
 
 def end_to_go_on_from(replicas: Sequence[PartitionLog]) -> AppendPoint:
-    """Where the next segment of a partition begins, given all its replicas, one at least.
+    """Return where the next segment of a partition begins, given all its replicas, one at least.
 
     Raises LogDirError where they do not end alike, where a broker was not stopped cleanly, and
     where the last segment ends in damage. Rule: docs/migration.md F482.
@@ -81,7 +81,9 @@ def last_magic(log: PartitionLog) -> int | None:
     for segment in reversed(log.segments):
         with InputFile(segment.path) as file:
             chunks = SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks()
-            found = [chunk.table[chunk.table[:, FAULT] == 0, MAGIC] for chunk in chunks]
+            found = [
+                chunk.table[chunk.table[:, column.FAULT] == 0, column.MAGIC] for chunk in chunks
+            ]
         if magics := [int(magic) for part in found for magic in part[-1:]]:
             return magics[-1]
     return None

@@ -11,15 +11,8 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    MAX_TIMESTAMP,
-    POSITION,
-    SIZE,
-    is_wrapper,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import is_wrapper
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.side_files.indexes import whole_entries
@@ -46,14 +39,18 @@ class HeaderTable:
         else:
             start, last_offset, latest_ms = before.end, before.last_offset, before.latest_ms
             is_damaged = before.ends_damaged
-        faulty = table[:, FAULT] != 0
+        faulty = table[:, column.FAULT] != 0
         least = np.iinfo(np.int64).min
-        last_offsets = _running_max(last_offset, np.where(faulty, least, table[:, LAST_OFFSET]))
-        latest = _running_max(latest_ms, np.where(faulty, least, table[:, MAX_TIMESTAMP]))
+        last_offsets = _running_max(
+            last_offset, np.where(faulty, least, table[:, column.LAST_OFFSET])
+        )
+        latest = _running_max(latest_ms, np.where(faulty, least, table[:, column.MAX_TIMESTAMP]))
         damaged = np.concatenate(([is_damaged], faulty))
         self.table = table
         self.position: int = start
-        self.end: int = int(table[-1, POSITION] + table[-1, SIZE]) if len(table) else start
+        self.end: int = (
+            int(table[-1, column.POSITION] + table[-1, column.SIZE]) if len(table) else start
+        )
         self.last_offset_before = last_offsets[:-1]
         self.last_offset: int = int(last_offsets[-1])
         self.latest_ms_before = latest[:-1]
@@ -63,7 +60,7 @@ class HeaderTable:
 
 
 def _running_max(start: int, values: LongArray) -> LongArray:
-    """The largest so far: before each value, and after the last."""
+    """Return the largest so far: before each value, and after the last."""
     running: LongArray = np.maximum.accumulate(np.concatenate(([start], values)))
     return running
 
@@ -79,8 +76,8 @@ class EntryOrder:
         self._keys = keys[self._order]
 
     def between(self, first: int, end: int) -> Iterator[LongArray]:
-        """The numbers of the entries whose key lies in [first, end), some at a time: all entries
-        of an index can lead to one batch, and many rows of a table take much memory."""
+        """Yield the numbers of the entries whose key lies in [first, end), some at a time: all
+        entries of an index can lead to one batch, and many rows of a table take much memory."""
         low, high = np.searchsorted(self._keys, (first, end)).tolist()
         for start in range(low, high, _ENTRIES_AT_A_TIME):
             yield self._order[start : min(start + _ENTRIES_AT_A_TIME, high)]
@@ -102,36 +99,36 @@ class OffsetLookup:
     def __init__(self, offsets: LongArray, columns: Sequence[int]) -> None:
         self._offsets = offsets
         self._order = EntryOrder(offsets)
-        self._columns = {column: number for number, column in enumerate(columns)}
+        self._columns = {index: number for number, index in enumerate(columns)}
         self._found = np.zeros((len(offsets), len(columns)), dtype=np.int64)
         self._places = np.full(len(offsets), Place.BEYOND)
         self.latest_ms_before = np.full(len(offsets), NO_VALUE, dtype=np.int64)
 
     def add(self, headers: HeaderTable) -> None:
         """Look for the offsets in the next batches."""
-        sound = np.flatnonzero(headers.table[:, FAULT] == 0)
+        sound = np.flatnonzero(headers.table[:, column.FAULT] == 0)
         if not len(sound):
             return
         first = int(headers.last_offset_before[sound[0]]) + 1
-        last_offsets = headers.table[sound, LAST_OFFSET]
+        last_offsets = headers.table[sound, column.LAST_OFFSET]
         for entries in self._order.between(first, headers.last_offset + 1):
             rows = sound[np.searchsorted(last_offsets, self._offsets[entries])]
             batches = headers.table[rows]
-            is_in = (batches[:, BASE_OFFSET] <= self._offsets[entries]) | is_wrapper(batches)
+            is_in = (batches[:, column.BASE_OFFSET] <= self._offsets[entries]) | is_wrapper(batches)
             missed = np.where(headers.is_behind_damage[rows], Place.DAMAGED, Place.NOWHERE)
             self._places[entries] = np.where(is_in, Place.BATCH, missed)
             self._found[entries] = batches[:, list(self._columns)]
             self.latest_ms_before[entries] = headers.latest_ms_before[rows]
 
     def places(self, end: HeaderTable, base_offset: int) -> NDArray[np.int64]:
-        """Where each entry leads; `end` is what was added last."""
+        """Return where each entry leads; `end` is what was added last."""
         places = self._places.copy()
         places[self._offsets < base_offset] = Place.NOWHERE
         if end.ends_damaged:
             places[places == Place.BEYOND] = Place.DAMAGED
         return places
 
-    def column(self, column: int) -> LongArray:
+    def column(self, index: int) -> LongArray:
         """That column of the batches found."""
-        values: LongArray = self._found[:, self._columns[column]]
+        values: LongArray = self._found[:, self._columns[index]]
         return values

@@ -41,7 +41,7 @@ class SegmentIndexes:
 
 
 def check_indexes(tables: Iterable[LongArray], indexes: SegmentIndexes) -> list[IndexFinding]:
-    """What is wrong with the indexes of the log whose batch tables these are.
+    """Return what is wrong with the indexes of the log whose batch tables these are.
 
     The tables cover the file; of each only what the headers show is used.
     """

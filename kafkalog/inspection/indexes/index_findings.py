@@ -57,7 +57,7 @@ def entry_finding(
 
 
 def size_finding(file: str, size: int, entry_bytes: int) -> Iterator[IndexFinding]:
-    """The finding about a file that ends inside an entry."""
+    """Yield the finding about a file that ends inside an entry."""
     odd = size % entry_bytes
     if odd:
         detail = f"{size} bytes, {odd} of them after the last whole entry of {entry_bytes}"
@@ -65,6 +65,6 @@ def size_finding(file: str, size: int, entry_bytes: int) -> Iterator[IndexFindin
 
 
 def not_rising(values: LongArray) -> BoolArray:
-    """Which values are not above the one before."""
+    """Return which values are not above the one before."""
     first = np.zeros(min(len(values), 1), dtype=bool)
     return np.concatenate((first, values[1:] <= values[:-1]))

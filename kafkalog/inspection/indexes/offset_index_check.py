@@ -6,13 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    POSITION,
-    is_wrapper,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import is_wrapper
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.format.faults import Severity
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
@@ -49,7 +44,7 @@ class OffsetIndexCheck:
         self._base_offset = base_offset
         self._offsets = relative + np.array([base_offset])
         self._by_position = EntryOrder(self._positions)
-        self._ends = OffsetLookup(self._offsets, (LAST_OFFSET, POSITION))
+        self._ends = OffsetLookup(self._offsets, (column.LAST_OFFSET, column.POSITION))
         self._places = np.full(len(relative), Place.BEYOND)
         self._is_first_offset = np.zeros(len(relative), dtype=bool)
         self._batch_last = np.zeros(len(relative), dtype=np.int64)
@@ -59,28 +54,28 @@ class OffsetIndexCheck:
         """Hold the entries against the next batches."""
         self._ends.add(headers)
         table = headers.table
-        sound = table[table[:, FAULT] == 0]
+        sound = table[table[:, column.FAULT] == 0]
         if len(sound):
-            self._last_batch_position = int(sound[-1, POSITION])
+            self._last_batch_position = int(sound[-1, column.POSITION])
         for entries in self._by_position.between(headers.position, headers.end):
             self._add(headers, entries)
 
     def _add(self, headers: HeaderTable, entries: LongArray) -> None:
         table = headers.table
-        starts = table[:, POSITION]
+        starts = table[:, column.POSITION]
         rows = np.searchsorted(starts, self._positions[entries], side="right") - 1
         batches, offsets = table[rows], self._offsets[entries]
         is_start = starts[rows] == self._positions[entries]
         sound = np.where(is_start, Place.BATCH, Place.NOWHERE)
-        self._places[entries] = np.where(batches[:, FAULT] != 0, Place.DAMAGED, sound)
-        self._batch_last[entries] = batches[:, LAST_OFFSET]
+        self._places[entries] = np.where(batches[:, column.FAULT] != 0, Place.DAMAGED, sound)
+        self._batch_last[entries] = batches[:, column.LAST_OFFSET]
         # The first offset inside a compressed message of the old formats is not in its header.
         is_inside = is_wrapper(batches) & (headers.last_offset_before[rows] < offsets)
-        is_inside &= offsets <= batches[:, LAST_OFFSET]
-        self._is_first_offset[entries] = (batches[:, BASE_OFFSET] == offsets) | is_inside
+        is_inside &= offsets <= batches[:, column.LAST_OFFSET]
+        self._is_first_offset[entries] = (batches[:, column.BASE_OFFSET] == offsets) | is_inside
 
     def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
-        """All findings; `end` is the last table added."""
+        """Yield all findings; `end` is the last table added."""
         offsets, positions, places = self._offsets, self._positions, self._places
         yield from size_finding(OFFSET_INDEX, self._size, OFFSET_ENTRY.size)
         yield from entry_finding(
@@ -127,8 +122,8 @@ class OffsetIndexCheck:
         """Brokers write the last offset of the batch at the position or of all that were appended
         with it, those before 1.0 the first."""
         ends_set = self._ends.places(end, self._base_offset) == Place.BATCH
-        ends_set &= self._ends.column(LAST_OFFSET) == self._offsets
-        set_end = self._ends.column(POSITION)
+        ends_set &= self._ends.column(column.LAST_OFFSET) == self._offsets
+        set_end = self._ends.column(column.POSITION)
         next_position = np.append(self._positions[1:], np.iinfo(np.int64).max)
         is_set = (set_end > self._positions) & (set_end < next_position)
         ends_set &= (set_end == self._positions) | is_set

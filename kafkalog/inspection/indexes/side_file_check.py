@@ -18,8 +18,8 @@ from kafkalog.storage.partition_log import LEADER_EPOCHS, PARTITION_METADATA
 
 
 def snapshot_findings(name: str, data: bytes) -> Iterator[IndexFinding]:
-    """What is wrong with a producer snapshot: it cannot be read, or it speaks of offsets that it
-    is to be named after."""
+    """Yield what is wrong with a producer snapshot: it cannot be read, or it speaks of offsets that
+    it is to be named after."""
     offset = snapshot_offset(name)
     try:
         for number, entry in enumerate(producer_entries(data)):
@@ -33,7 +33,8 @@ def snapshot_findings(name: str, data: bytes) -> Iterator[IndexFinding]:
 
 
 def leader_epoch_findings(text: str) -> Iterator[IndexFinding]:
-    """What is wrong with the leader epochs of a partition; a file of no byte is not written yet."""
+    """Yield what is wrong with the leader epochs of a partition; a file of no byte is not written
+    yet."""
     try:
         entries = read_leader_epochs(text) if text else []
     except CorruptDataError as error:
@@ -51,7 +52,7 @@ def leader_epoch_findings(text: str) -> Iterator[IndexFinding]:
 
 
 def topic_id_findings(text: str) -> Iterator[IndexFinding]:
-    """What is wrong with the file that has the topic's id."""
+    """Yield what is wrong with the file that has the topic's id."""
     try:
         read_topic_id(text)
     except CorruptDataError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import LAST_OFFSET, MAGIC, MAX_TIMESTAMP, RECORDS_COUNT
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.format.faults import Severity
@@ -44,7 +44,7 @@ class TimeIndexCheck:
         self._offsets = relative + np.array([base_offset])
         # What looks like a free place can be an entry of the time 0.
         self._may_have_zero = used_bytes < len(data)
-        columns = (LAST_OFFSET, MAGIC, MAX_TIMESTAMP, RECORDS_COUNT)
+        columns = (column.LAST_OFFSET, column.MAGIC, column.MAX_TIMESTAMP, column.RECORDS_COUNT)
         self._batches = OffsetLookup(self._offsets, columns)
 
     def add(self, headers: HeaderTable) -> None:
@@ -52,9 +52,9 @@ class TimeIndexCheck:
         self._batches.add(headers)
 
     def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
-        """All findings; `end` is the last table added."""
+        """Yield all findings; `end` is the last table added."""
         places = self._batches.places(end, self._base_offset)
-        last_offsets = self._batches.column(LAST_OFFSET)
+        last_offsets = self._batches.column(column.LAST_OFFSET)
         yield from size_finding(TIME_INDEX, self._size, TIME_ENTRY.size)
         yield from entry_finding(
             TIME_INDEX,
@@ -96,11 +96,13 @@ class TimeIndexCheck:
 
     def _wrong_times(self, places: LongArray) -> Iterator[IndexFinding]:
         times, batches = self._times, self._batches
-        latest = batches.column(MAX_TIMESTAMP)
+        latest = batches.column(column.MAX_TIMESTAMP)
         # Entries outlive the timestamps of batches that the cleaner has emptied, and of messages
         # that were converted to format 0.
-        is_emptied = (batches.column(MAGIC) == 2) & (batches.column(RECORDS_COUNT) == 0)
-        is_timeless = is_emptied | (batches.column(MAGIC) == 0)
+        is_emptied = (batches.column(column.MAGIC) == 2) & (
+            batches.column(column.RECORDS_COUNT) == 0
+        )
+        is_timeless = is_emptied | (batches.column(column.MAGIC) == 0)
         is_other = (times != latest) & ~is_timeless
         is_late = batches.latest_ms_before >= times
         yield from entry_finding(

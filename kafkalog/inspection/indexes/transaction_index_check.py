@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkalog.columns.batches.batch_table import ATTRIBUTES, MAGIC, PRODUCER_ID
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import BoolArray
 from kafkalog.format.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkalog.format.faults import Severity
-from kafkalog.format.side_files.indexes import (
-    TRANSACTION_ENTRY,
-    TRANSACTION_INDEX_VERSION,
-)
+from kafkalog.format.side_files.indexes import TRANSACTION_ENTRY, TRANSACTION_INDEX_VERSION
 from kafkalog.inspection.indexes.header_walk import HeaderTable, OffsetLookup, Place, entry_columns
 from kafkalog.inspection.indexes.index_findings import (
     BEYOND_END,
@@ -31,7 +28,7 @@ from kafkalog.inspection.indexes.index_findings import (
 )
 
 TRANSACTION_INDEX = ".txnindex"
-_COLUMNS = (MAGIC, ATTRIBUTES, PRODUCER_ID)
+_COLUMNS = (column.MAGIC, column.ATTRIBUTES, column.PRODUCER_ID)
 
 
 class TransactionIndexCheck:
@@ -52,7 +49,7 @@ class TransactionIndexCheck:
         self._starts.add(headers)
 
     def findings(self, end: HeaderTable) -> Iterator[IndexFinding]:
-        """All findings; `end` is the last table added."""
+        """Yield all findings; `end` is the last table added."""
         known = self._versions == TRANSACTION_INDEX_VERSION
         places = self._markers.places(end, self._base_offset)
         yield from size_finding(TRANSACTION_INDEX, self._size, TRANSACTION_ENTRY.size)
@@ -117,10 +114,10 @@ class TransactionIndexCheck:
         )
 
     def _is_of_producer(self, batches: OffsetLookup, control: int) -> BoolArray:
-        attributes = batches.column(ATTRIBUTES)
+        attributes = batches.column(column.ATTRIBUTES)
         wanted: BoolArray = (
-            (batches.column(MAGIC) == 2)
-            & (batches.column(PRODUCER_ID) == self._producers)
+            (batches.column(column.MAGIC) == 2)
+            & (batches.column(column.PRODUCER_ID) == self._producers)
             & (attributes & TRANSACTIONAL_BIT != 0)
             & (attributes & CONTROL_BIT == control)
         )

@@ -54,8 +54,8 @@ class StatusRows:
         columns |= self._lag_columns(batch, is_first, kind)
         for name in STATUS_COLUMNS:
             batch = batch.append_column(name, columns[name])
-        is_asked = (kind == EventKind.COMMIT) | (kind == EventKind.TICK)
-        return batch.filter(fixed_width(is_asked, pa.bool_()))
+        is_requested = (kind == EventKind.COMMIT) | (kind == EventKind.TICK)
+        return batch.filter(fixed_width(is_requested, pa.bool_()))
 
     def _is_first(self, batch: pa.RecordBatch) -> BoolArray:
         """Return where the rows of a partition begin."""

@@ -152,11 +152,7 @@ def _accounts(
 
 
 def _records(
-    walk: LagWalk,
-    found: OffsetIntervals,
-    ranges: _Ranges,
-    start: int,
-    has_consumed: BoolArray,
+    walk: LagWalk, found: OffsetIntervals, ranges: _Ranges, start: int, has_consumed: BoolArray
 ) -> _Records:
     """Return the records on both sides of the committed offsets; `start` is the log's."""
     first, last, consumed_last = ranges.places(found)

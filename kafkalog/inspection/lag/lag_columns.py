@@ -98,18 +98,13 @@ def accounts_of_now(
         try:
             reached = None if at_ms is None else reached_by(log, committed_offsets, at_ms)
             return lag_accounts(
-                log,
-                committed_offsets,
-                at_ms,
-                reached,
-                read_committed=read_committed,
-                now_ms=now_ms,
+                log, committed_offsets, at_ms, reached, read_committed=read_committed, now_ms=now_ms
             )
         except FileNotFoundError:
             # Retention or the cleaner has deleted a segment since the segments were listed.
             if not tries_left:
                 raise
-            log = with_segments_of_now(log, log.path)
+            log = with_segments_of_now(log)
     if log is not None:
         _logger.warning(_DELETED, log.path)
     return None

@@ -167,13 +167,13 @@ def _progress(
     )
     last, last_ms = held.offset[count - 1], held.timestamp_ms[count - 1]
     # The time from which the next record could be read.
-    there_ms = last_ms if next_ms == NOTHING else next_ms
+    readable_ms = last_ms if next_ms == NOTHING else next_ms
     highest = last
     for place in range(count):
         highest = max(highest, held.offset[place])
-    silent_ms = at_ms - max(there_ms, last_ms)
-    stuck_ms = at_ms - max(there_ms, same_since_ms)
-    is_late = next_ms != NOTHING and there_ms < held.timestamp_ms[0] and count > 1
+    silent_ms = at_ms - max(readable_ms, last_ms)
+    stuck_ms = at_ms - max(readable_ms, same_since_ms)
+    is_late = next_ms != NOTHING and readable_ms < held.timestamp_ms[0] and count > 1
     at_first = held.amount[0]
     if silent_ms > no_progress_ms:
         return _STOPPED, left, silent_ms, NOTHING
@@ -183,4 +183,4 @@ def _progress(
         return _STALLED, left, stuck_ms, last
     if is_late and at_first != NOTHING and left >= at_first:
         return _FALLS_BEHIND, left, at_first, count
-    return _KEEPS_UP, left, at_ms - there_ms, NOTHING
+    return _KEEPS_UP, left, at_ms - readable_ms, NOTHING

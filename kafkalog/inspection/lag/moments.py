@@ -9,14 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    FAULT,
-    LAST_OFFSET,
-    MAX_TIMESTAMP,
-    POSITION,
-    RECORDS_COUNT,
-    SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.format.batch_header import NO_VALUE
 from kafkalog.inspection.lag.offset_intervals import DecodeBatch
@@ -45,15 +38,15 @@ def end_offsets_at(
     answered = 0
     for headers in tables:
         table = headers.table
-        held = (table[:, FAULT] == 0) & (table[:, RECORDS_COUNT] != 0)
-        rows = table[held & (table[:, LAST_OFFSET] >= start_offset)]
+        held = (table[:, column.FAULT] == 0) & (table[:, column.RECORDS_COUNT] != 0)
+        rows = table[held & (table[:, column.LAST_OFFSET] >= start_offset)]
         number = 0
         while answered < len(moments):
-            later = np.flatnonzero(rows[number:, MAX_TIMESTAMP] > moments[answered])
+            later = np.flatnonzero(rows[number:, column.MAX_TIMESTAMP] > moments[answered])
             if not len(later):
                 break
             number += int(later[0])
-            position, size = rows[number, [POSITION, SIZE]].tolist()
+            position, size = rows[number, [column.POSITION, column.SIZE]].tolist()
             records = decode(headers, position, size)
             number += 1
             if records is None:

@@ -7,18 +7,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    MAX_TIMESTAMP,
-    POSITION,
-    RECORDS_COUNT,
-    SIZE,
-    first_offsets,
-    is_wrapper,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets, is_wrapper
 from kafkalog.columns.jit.compiled import BoolArray, LongArray
 from kafkalog.columns.records.single_batches import BatchRecords
 from kafkalog.format.batch_header import CONTROL_BIT, NO_VALUE
@@ -97,14 +87,14 @@ class OffsetIntervals:
         self, headers: SegmentTable, is_aborted: BoolArray, counted: OffsetSpan
     ) -> LongArray:
         table = headers.table
-        is_held = (table[:, FAULT] == 0) & (table[:, RECORDS_COUNT] != 0)
+        is_held = (table[:, column.FAULT] == 0) & (table[:, column.RECORDS_COUNT] != 0)
         rows, is_aborted = table[is_held], is_aborted[is_held]
         starts = first_offsets(rows)
         first, last = (
             np.searchsorted(self.boundaries, offsets, side="right")
-            for offsets in (starts, rows[:, LAST_OFFSET])
+            for offsets in (starts, rows[:, column.LAST_OFFSET])
         )
-        is_counted = (rows[:, LAST_OFFSET] >= counted.start) & (starts < counted.end)
+        is_counted = (rows[:, column.LAST_OFFSET] >= counted.start) & (starts < counted.end)
         is_split = (first != last) | (is_wrapper(rows) & is_counted)
         pieces = _whole(rows, headers.segment)
         pieces[:, INTERVAL], pieces[:, START] = first, starts
@@ -114,7 +104,7 @@ class OffsetIntervals:
         for number, piece in zip(numbers, pieces[is_split], strict=True):
             records = self._decode(headers, int(piece[BATCH_POSITION]), int(piece[BATCH_SIZE]))
             if records is None:
-                table[number, FAULT] = Fault.RECORDS
+                table[number, column.FAULT] = Fault.RECORDS
             else:
                 parts.append(self._split(records, piece))
         found = np.concatenate(parts)
@@ -147,14 +137,14 @@ def set_records(piece: LongArray, records: BatchRecords, first: int, last: int) 
 def _whole(rows: LongArray, segment: int) -> LongArray:
     """Return batches as pieces, by their headers."""
     pieces = np.zeros((len(rows), _PIECE_WIDTH), dtype=np.int64)
-    is_control = (rows[:, MAGIC] == 2) & (rows[:, ATTRIBUTES] & CONTROL_BIT != 0)
+    is_control = (rows[:, column.MAGIC] == 2) & (rows[:, column.ATTRIBUTES] & CONTROL_BIT != 0)
     pieces[:, PIECE_KIND] = np.where(is_control, RecordKind.CONTROL, RecordKind.READABLE)
     # Where the header does not count them there is one at least.
-    pieces[:, PIECE_COUNT] = np.maximum(rows[:, RECORDS_COUNT], 1)
-    pieces[:, NEWEST_MS] = rows[:, MAX_TIMESTAMP]
+    pieces[:, PIECE_COUNT] = np.maximum(rows[:, column.RECORDS_COUNT], 1)
+    pieces[:, NEWEST_MS] = rows[:, column.MAX_TIMESTAMP]
     pieces[:, SEGMENT] = segment
-    pieces[:, BATCH_POSITION] = rows[:, POSITION]
-    pieces[:, BATCH_SIZE] = rows[:, SIZE]
+    pieces[:, BATCH_POSITION] = rows[:, column.POSITION]
+    pieces[:, BATCH_SIZE] = rows[:, column.SIZE]
     return pieces
 
 

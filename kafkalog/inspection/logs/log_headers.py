@@ -11,15 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    FAULT,
-    LAST_OFFSET,
-    POSITION,
-    RECORDS_COUNT,
-    SIZE,
-    first_offsets,
-    is_wrapper,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets, is_wrapper
 from kafkalog.columns.batches.damaged_offsets import DamagedOffsets
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -40,8 +33,9 @@ _AT_END = (Fault.TRUNCATED, Fault.ZEROS)
 
 
 def is_damaged(table: LongArray, *, is_last: bool) -> BoolArray:
-    """Which rows have a fault, but for what a broker leaves at the end of a log's last segment."""
-    faults = table[:, FAULT]
+    """Return which rows have a fault, but for what a broker leaves at the end of a log's last
+    segment."""
+    faults = table[:, column.FAULT]
     damaged: BoolArray = faults != 0
     return damaged & ~np.isin(faults, _AT_END) if is_last else damaged
 
@@ -71,7 +65,7 @@ class LogHeaders:
     def tables(
         self, numbers: Iterable[int], end_offset: int = LARGEST_OFFSET
     ) -> Iterator[SegmentTable]:
-        """The batches of the segments with these numbers, which rise, up to an offset."""
+        """Yield the batches of the segments with these numbers, which rise, up to an offset."""
         for number in numbers:
             segment = self._log.segments[number]
             base_offset, next_base_offset = offsets_of(segment)
@@ -103,25 +97,25 @@ class LogHeaders:
     def _first_offsets(self, file: InputFile, table: LongArray) -> LongArray:
         """Return the first offset of each batch; after damage not the expected one of a wrapper."""
         firsts = first_offsets(table)
-        is_faulty = table[:, FAULT] != 0
+        is_faulty = table[:, column.FAULT] != 0
         is_behind = np.append(self.damaged.is_open, is_faulty)[:-1] & ~is_faulty
         for row in np.flatnonzero(is_behind & is_wrapper(table)).tolist():
-            data = file.read(int(table[row, POSITION]), int(table[row, SIZE]))
+            data = file.read(int(table[row, column.POSITION]), int(table[row, column.SIZE]))
             records = batch_records(data)
             if records is not None:
                 firsts[row] = records.offsets[0]
         return firsts
 
     def _is_odd(self, chunk: Chunk, *, is_last: bool) -> bool:
-        """Whether something is damaged, or a batch cannot hold what its header promises, or should
-        hold more."""
+        """Return whether something is damaged, or a batch cannot hold what its header promises, or
+        should hold more."""
         table = chunk.table
-        counts = table[:, RECORDS_COUNT]
-        span = table[:, LAST_OFFSET] - first_offsets(table) + 1
-        is_sound = table[:, FAULT] == 0
+        counts = table[:, column.RECORDS_COUNT]
+        span = table[:, column.LAST_OFFSET] - first_offsets(table) + 1
+        is_sound = table[:, column.FAULT] == 0
         is_false = is_sound & ((counts > span) | (counts < -1))
-        table[is_false, FAULT] = Fault.RECORD_COUNT
+        table[is_false, column.FAULT] = Fault.RECORD_COUNT
         # Only the cleaner takes records away, and of what it has emptied a header is left.
         is_strange = is_sound & (counts >= 0) & (counts != span) & (not self._is_cleaned)
-        is_strange |= is_sound & (counts == 0) & (table[:, SIZE] != V2_HEADER_BYTES)
+        is_strange |= is_sound & (counts == 0) & (table[:, column.SIZE] != V2_HEADER_BYTES)
         return bool((is_strange | is_damaged(table, is_last=is_last)).any())

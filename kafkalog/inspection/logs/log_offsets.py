@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kafkalog.columns.arrays import integers
-from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, LAST_OFFSET, MAX_TIMESTAMP
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -48,8 +48,8 @@ def earliest_local_offset(log: PartitionLog) -> int:
 
 
 def log_end_offset(log: PartitionLog, *, check_crcs: bool = True) -> int:
-    """The offset that the next record will get: after the last sound batch, judged by headers
-    alone without `check_crcs`."""
+    """Return the offset that the next record will get: after the last sound batch, judged by
+    headers alone without `check_crcs`."""
     bounds = log_bounds(log, EndRule.LOG_END)
     if not log.segments:
         return bounds.start_offset
@@ -92,20 +92,20 @@ def offset_of_max_timestamp(log: PartitionLog) -> TimedOffset | None:
 
 
 def _later(file: InputFile, segment: SegmentFile, latest: _Latest | None) -> _Latest | None:
-    """The first batch with the largest timestamp, of those before and this segment's."""
+    """Return the first batch with the largest timestamp, of those before and this segment's."""
     for chunk in SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks():
-        sound = chunk.table[chunk.table[:, FAULT] == 0]
+        sound = chunk.table[chunk.table[:, column.FAULT] == 0]
         if not len(sound):
             continue
-        row = sound[int(sound[:, MAX_TIMESTAMP].argmax())]
-        if latest is None or row[MAX_TIMESTAMP] > latest.timestamp_ms:
-            expected, last = row[[EXPECTED_OFFSET, LAST_OFFSET]].tolist()
-            latest = _Latest(int(row[MAX_TIMESTAMP]), segment, expected, last)
+        row = sound[int(sound[:, column.MAX_TIMESTAMP].argmax())]
+        if latest is None or row[column.MAX_TIMESTAMP] > latest.timestamp_ms:
+            expected, last = row[[column.EXPECTED_OFFSET, column.LAST_OFFSET]].tolist()
+            latest = _Latest(int(row[column.MAX_TIMESTAMP]), segment, expected, last)
     return latest
 
 
 def _first_at(window: FileWindow, options: SegmentOptions, timestamp_ms: int) -> int | None:
-    """The first requested offset whose record has the timestamp, and a timestamp at all."""
+    """Return the first requested offset whose record has the timestamp, and a timestamp at all."""
     columns = ("offset", "timestampMs", "timestampType")
     for batch in SegmentRecords(
         window, options, columns, {}, lambda fault: None, with_control_records=True

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import FAULT, LAST_OFFSET, POSITION, SIZE
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -79,10 +79,10 @@ class LogTails:
         self._tails: dict[str, _Tail] = {}
 
     def end(self, log: PartitionLog) -> LogEnd:
-        """The offset after the last sound batch: whole, and its checksum right.
+        """Return the offset after the last sound batch: whole, and its checksum right.
 
         What is torn or half-written at the end does not count, and of what is damaged before it
-        the reader will tell. A last segment that was deleted by now ends where it did.
+        the reader reports it. A last segment that was deleted by now ends where it did.
         """
         start = log_bounds(log, EndRule.LOG_END).start_offset
         if not log.segments:
@@ -109,19 +109,20 @@ class LogTails:
 
 
 def _goes_on(file: InputFile, tail: _Tail) -> bool:
-    """Whether the batch that was the last one is still there."""
+    """Return whether the batch that was the last one is still there."""
     header = file.read(tail.batch_position, len(tail.batch_header))
     return tail.position <= file.size and header == tail.batch_header
 
 
 def _is_as_it_was(file: InputFile, tail: _Tail) -> bool:
-    """Whether there is still nothing but room that the broker has made in advance."""
-    behind = file.read(tail.position, V2_HEADER_BYTES)
-    return file.size == tail.size and not any(behind) and _goes_on(file, tail)
+    """Return whether there is still nothing but room that the broker has made in advance."""
+    following = file.read(tail.position, V2_HEADER_BYTES)
+    return file.size == tail.size and not any(following) and _goes_on(file, tail)
 
 
 def _walked(file: InputFile, segment: SegmentFile, known: _Tail | None) -> _Tail | None:
-    """The tail after a walk from where the last one ended; None where no batch of many is sound."""
+    """Return the tail after a walk from where the last one ended; None where no batch of many is
+    sound."""
     position, next_offset = 0, segment.base_offset or 0
     if known is not None:
         position, next_offset = known.position, known.next_offset
@@ -130,17 +131,19 @@ def _walked(file: InputFile, segment: SegmentFile, known: _Tail | None) -> _Tail
     tables: deque[LongArray] = deque(maxlen=_LAST_TABLES)
     count = 0
     for chunk in SegmentHeaders(FileWindow(FileRest(file, position)), options).chunks():
-        sound = chunk.table[chunk.table[:, FAULT] == 0].copy()
+        sound = chunk.table[chunk.table[:, column.FAULT] == 0].copy()
         if len(sound):
             tables.append(sound)
             count += 1
     rows = np.concatenate(tables) if tables else ()
     for row in reversed(rows):
-        row[POSITION] += position
+        row[column.POSITION] += position
         if is_sound(file, row):
-            start, end = int(row[POSITION]), int(row[POSITION] + row[SIZE])
+            start, end = int(row[column.POSITION]), int(row[column.POSITION] + row[column.SIZE])
             header = file.read(start, min(V2_HEADER_BYTES, end - start))
-            return _Tail(segment.path, file.size, end, int(row[LAST_OFFSET]) + 1, start, header)
+            return _Tail(
+                segment.path, file.size, end, int(row[column.LAST_OFFSET]) + 1, start, header
+            )
     if count > _LAST_TABLES:
         return None
     return _Tail(segment.path, file.size, 0, next_offset, 0, b"") if known is None else known

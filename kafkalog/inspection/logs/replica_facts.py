@@ -1,4 +1,4 @@
-"""What tells the replicas of a partition apart, from their small files and last segments.
+"""The differences between replicas of a partition, from their small files and last segments.
 
 Rules: docs/format.md F171 and F172.
 """
@@ -12,15 +12,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    CRC,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    POSITION,
-    SIZE,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.segment_batches import SegmentBatches, SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -40,14 +33,14 @@ from kafkalog.wire.checksums import crc32, crc32c
 
 
 def replica_sets(logs: Sequence[PartitionLog]) -> list[ReplicaSet]:
-    """The logs by partition, the best replica of each first. Those that are alone, or that no
-    broker serves, are sets of one, of which nothing is read."""
+    """Return the logs by partition, the best replica of each first. Those that are alone, or that
+    no broker serves, are sets of one, and are not read."""
     alone = [[log] for log in logs if not _is_served(log)]
     return [_ordered(found) for found in (*live_replicas(logs), *alone)]
 
 
 def live_replicas(logs: Sequence[PartitionLog]) -> list[list[PartitionLog]]:
-    """The logs that brokers serve, by partition."""
+    """Return the logs that brokers serve, by partition."""
     found: dict[TopicPartition, list[PartitionLog]] = {}
     for log in logs:
         if log.topic_partition is not None and _is_served(log):
@@ -78,20 +71,20 @@ def _ordered(logs: Sequence[PartitionLog]) -> ReplicaSet:
 def _with_earlier(
     logs: Sequence[PartitionLog], facts: Sequence[ReplicaFacts]
 ) -> list[ReplicaFacts]:
-    """The facts, each with the batches before its tail that lie where another's tail has a gap: a
-    replica that has lost its last segments ends where others have earlier ones."""
+    """Return the facts, each with the batches before its tail that lie where another's tail has a
+    gap: a replica that has lost its last segments ends where others have earlier ones."""
     starts = [[start for start, _ in gaps(each)] for each in facts]
     if not any(starts):
         return list(facts)
-    asked = np.array(sorted({start for each in starts for start in each}), dtype=np.int64)
+    requested = np.array(sorted({start for each in starts for start in each}), dtype=np.int64)
     return [
-        replace(each, earlier=tuple(_batches_at(log, asked[asked < each.tail_base])))
+        replace(each, earlier=tuple(_batches_at(log, requested[requested < each.tail_base])))
         for log, each in zip(logs, facts, strict=True)
     ]
 
 
 def _batches_at(log: PartitionLog, offsets: LongArray) -> Iterator[BatchFact]:
-    """The batches before the last segment that have these base offsets, by their headers."""
+    """Yield the batches before the last segment that have these base offsets, by their headers."""
     for segment in log.segments[:-1]:
         start, end = segment.base_offset or 0, segment.next_base_offset or 0
         inside = offsets[(offsets >= start) & (offsets < end)]
@@ -104,8 +97,8 @@ def _batches_at(log: PartitionLog, offsets: LongArray) -> Iterator[BatchFact]:
 
 
 def replica_facts(log: PartitionLog) -> ReplicaFacts:
-    """What a replica's files say. Of its last segment headers are read, and of the last batches
-    as many checksums as it takes to find a sound one."""
+    """Return what a replica's files say. Of its last segment headers are read, and of the last
+    batches as many checksums as it takes to find a sound one."""
     start = log_bounds(log, EndRule.LOG_END).start_offset
     epochs = leader_epochs(log)
     if not log.segments:
@@ -118,27 +111,27 @@ def replica_facts(log: PartitionLog) -> ReplicaFacts:
             damaged_at, rows = file.size, rows[:-1]
     tail = tuple(batch_facts(rows)) if len(rows) else ()
     end = tail[-1].last_offset + 1 if tail else base
-    ends_soundly = damaged_at < (int(rows[-1, POSITION]) if len(rows) else 0)
+    ends_soundly = damaged_at < (int(rows[-1, column.POSITION]) if len(rows) else 0)
     return ReplicaFacts(start, max(start, end), epochs, base, tail, ends_soundly=ends_soundly)
 
 
 def _sound_and_damaged(file: InputFile, segment: SegmentFile) -> tuple[LongArray, int]:
-    """The rows of the batches whose headers are sound, and where the last damage begins, -1 for
-    none. Zeros are room that a broker has made for what is to come."""
+    """Return the rows of the batches whose headers are sound, and where the last damage begins, -1
+    for none. Zeros are room that a broker has made for what is to come."""
     tables: list[LongArray] = []
     damaged_at = -1
     for chunk in SegmentHeaders(FileWindow(file), SegmentOptions.of(segment)).chunks():
-        faults = chunk.table[:, FAULT]
+        faults = chunk.table[:, column.FAULT]
         tables.append(chunk.table[faults == 0].copy())
         is_damaged = (faults != 0) & (faults != Fault.ZEROS)
-        damaged_at = max(damaged_at, int(chunk.table[is_damaged, POSITION].max(initial=-1)))
+        damaged_at = max(damaged_at, int(chunk.table[is_damaged, column.POSITION].max(initial=-1)))
     rows: LongArray = np.concatenate(tables) if tables else np.zeros((0, 0), dtype=np.int64)
     return rows, damaged_at
 
 
 def leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
-    """The replica's leader epochs by their starts; none where the file is missing or damaged, or
-    contradicts itself."""
+    """Return the replica's leader epochs by their starts; none where the file is missing or
+    damaged, or contradicts itself."""
     try:
         text = read_text(os.path.join(log.path, LEADER_EPOCHS))
         epochs = sorted(read_leader_epochs(text)) if text else []
@@ -149,22 +142,25 @@ def leader_epochs(log: PartitionLog) -> tuple[EpochStart, ...]:
 
 
 def batch_facts(rows: LongArray) -> Iterator[BatchFact]:
-    """The facts of the sound batches of a batch table."""
-    columns = (first_offsets(rows), *(rows[:, column] for column in (LAST_OFFSET, CRC, SIZE)))
-    for values in zip(*(column.tolist() for column in columns), strict=True):
+    """Yield the facts of the sound batches of a batch table."""
+    columns = (
+        first_offsets(rows),
+        *(rows[:, index] for index in (column.LAST_OFFSET, column.CRC, column.SIZE)),
+    )
+    for values in zip(*(values.tolist() for values in columns), strict=True):
         yield BatchFact(*values)
 
 
 def sound_rows(segment: SegmentFile) -> Iterator[LongArray]:
-    """Batch tables of a segment, checksums looked at, records not."""
+    """Yield batch tables of a segment, checksums looked at, records not."""
     with InputFile(segment.path) as file:
         for chunk in SegmentBatches(FileWindow(file), SegmentOptions.of(segment)).chunks():
             yield chunk.table
 
 
 def is_sound(file: InputFile, row: LongArray) -> bool:
-    """Whether the checksum of the batch of this row is right."""
-    data = file.read(int(row[POSITION]), int(row[SIZE]))
-    if row[MAGIC] == 2:
-        return crc32c(data[V2_CHECKSUM_START:]) == int(row[CRC])
-    return crc32(data[LEGACY_CHECKSUM_START:]) == int(row[CRC])
+    """Return whether the checksum of the batch of this row is right."""
+    data = file.read(int(row[column.POSITION]), int(row[column.SIZE]))
+    if row[column.MAGIC] == 2:
+        return crc32c(data[V2_CHECKSUM_START:]) == int(row[column.CRC])
+    return crc32(data[LEGACY_CHECKSUM_START:]) == int(row[column.CRC])

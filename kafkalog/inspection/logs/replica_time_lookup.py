@@ -1,4 +1,4 @@
-"""The offset for a time in a log of which there are several replicas. Rules: docs/format.md F99 and
+"""The offset for a time in a log that has several replicas. Rules: docs/format.md F99 and
 F174.
 """
 
@@ -18,8 +18,8 @@ from kafkalog.storage.reading.replica_reads import ReplicaSet
 def offset_for_time_in_replicas(
     replicas: ReplicaSet, start_offset: int, timestamp_ms: int
 ) -> int | None:
-    """The first offset from `start_offset` on whose record, be it filled from another replica, has
-    this timestamp or a later one; None if there is none.
+    """Return the first offset from `start_offset` on whose record, be it filled from another
+    replica, has this timestamp or a later one; None if there is none.
 
     Where no other replica has such a record earlier than the best one, it is the best one's.
     """
@@ -43,7 +43,7 @@ def offset_for_time_in_replicas(
 def _first_late_offset(
     replicas: ReplicaSet, segment: SegmentFile, start_offset: int, timestamp_ms: int
 ) -> int | None:
-    """The first offset of a late record as the segment is read, what is missing filled."""
+    """Return the first offset of a late record as the segment is read, what is missing filled."""
     options = SegmentOptions.of(segment, first_offset=start_offset)
     earliest: list[int] = []
     with opened(segment.path) as file:

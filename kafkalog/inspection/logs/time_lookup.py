@@ -8,15 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkalog.columns.arrays import integers
-from kafkalog.columns.batches.batch_table import (
-    BASE_OFFSET,
-    EXPECTED_OFFSET,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    MAX_TIMESTAMP,
-    RECORDS_COUNT,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -29,7 +21,8 @@ from kafkalog.storage.reading.renamed_files import opened
 
 
 def offset_for_time(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
-    """The first offset from `start_offset` on whose record has this timestamp or a later one.
+    """Return the first offset from `start_offset` on whose record has this timestamp or a later
+    one.
 
     Reads batch headers, and records from the first batch on that may hold it. None if no record is
     as late. Damaged batches count for nothing.
@@ -76,23 +69,26 @@ def _first_late_batch(
     for chunk in headers.chunks():
         table = chunk.table
         may_hold = (
-            (table[:, FAULT] == 0)
-            & (table[:, RECORDS_COUNT] != 0)
-            & (table[:, MAX_TIMESTAMP] >= timestamp_ms)
-            & (table[:, LAST_OFFSET] >= start_offset)
+            (table[:, column.FAULT] == 0)
+            & (table[:, column.RECORDS_COUNT] != 0)
+            & (table[:, column.MAX_TIMESTAMP] >= timestamp_ms)
+            & (table[:, column.LAST_OFFSET] >= start_offset)
         )
         before = int(may_hold.argmax()) if may_hold.any() else len(table)
         is_doubtful = is_doubtful or bool(_is_odd(table[: before + 1]).any())
         if before < len(table):
-            return _LateBatch(int(table[before, EXPECTED_OFFSET]), is_doubtful)
+            return _LateBatch(int(table[before, column.EXPECTED_OFFSET]), is_doubtful)
     # Nothing found, and something may be hidden: the whole segment is read.
     return _LateBatch(start_offset, True) if is_doubtful else None
 
 
 def _is_odd(table: LongArray) -> NDArray[np.bool_]:
-    """Where something is damaged or offsets are missing, as they are if a length is wrong."""
-    has_gap = (table[:, MAGIC] == 2) & (table[:, BASE_OFFSET] != table[:, EXPECTED_OFFSET])
-    odd: NDArray[np.bool_] = has_gap | (table[:, FAULT] != 0)
+    """Return where something is damaged or offsets are missing, as they are if a length is
+    wrong."""
+    has_gap = (table[:, column.MAGIC] == 2) & (
+        table[:, column.BASE_OFFSET] != table[:, column.EXPECTED_OFFSET]
+    )
+    odd: NDArray[np.bool_] = has_gap | (table[:, column.FAULT] != 0)
     return odd
 
 

@@ -49,8 +49,8 @@ LISTED_COPIES = 1000
 def compaction_rows(
     log: PartitionLog, settings: CompactionSettings, now_ms: int, before: PartitionLog | None
 ) -> Iterator[TableRow]:
-    """The row of a log that is compacted by its policy or has been cleaned; of others there is
-    none. `before` is an earlier copy of the log."""
+    """Yield the row of a log that is compacted by its policy or has been cleaned; of others there
+    is none. `before` is an earlier copy of the log."""
     checkpoint = log.log_dir.cleaner_checkpoints.get(log.topic_partition or ("", -1))
     if not log.segments or not (settings.is_compacted or checkpoint is not None):
         return
@@ -88,7 +88,7 @@ def compaction_rows(
 
 @dataclass(frozen=True, slots=True)
 class _LogFacts:
-    """What a walk over all sound batches tells."""
+    """What a walk over all sound batches finds."""
 
     transactions: LogTransactions
     start_offset: int
@@ -135,7 +135,7 @@ class _Findings:
             self.listed.append({**finding._asdict(), "severity": finding.severity.value})
 
     def row(self) -> TableRow:
-        """The columns of the table that are about them."""
+        """Return the columns of the table that are about them."""
         return {
             "errors": self._severities[CompactionSeverity.ERROR],
             "warnings": self._severities[CompactionSeverity.WARNING],
@@ -189,7 +189,8 @@ def _checked(
     now_ms: int,
     found: _Findings,
 ) -> TableRow:
-    """The check of the part below the checkpoint; one that does not count promises nothing."""
+    """Return the check of the part below the checkpoint; one that does not count promises
+    nothing."""
     cleaned = 0 if part.is_reset or checkpoint is None else checkpoint
     check = CleanedPartCheck(cleaned, facts.transactions, now_ms)
     for finding in check.findings(sound_batches(log.segments)):
@@ -214,7 +215,7 @@ def _freeable_bytes(
     settings: CompactionSettings,
     now_ms: int,
 ) -> int:
-    """What a cleaning would free now; nothing where there is nothing dirty."""
+    """Return what a cleaning would free now; nothing where there is nothing dirty."""
     if not part.dirty_bytes:
         return 0
     clean = [

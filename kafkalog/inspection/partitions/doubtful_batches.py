@@ -7,7 +7,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from kafkalog.columns.batches.batch_table import FAULT, MAGIC, POSITION, SIZE
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.batch_header import computed_crc, read_header
 from kafkalog.format.faults import Fault
@@ -28,13 +28,13 @@ class DoubtfulBatch:
 
 
 def is_misplaced(row: list[int]) -> bool:
-    """Whether nothing but the offset of a batch contradicts those around it."""
-    return row[FAULT] in _MISPLACED
+    """Return whether nothing but the offset of a batch contradicts those around it."""
+    return row[column.FAULT] in _MISPLACED
 
 
 def miscounted(file: Readable, row: list[int]) -> DoubtfulBatch | None:
-    """A batch whose count of records is wrong, as it is; None where it is something else."""
-    if row[FAULT] != Fault.RECORD_COUNT or row[MAGIC] != 2:
+    """Return a batch whose count of records is wrong, as it is; None where it is something else."""
+    if row[column.FAULT] != Fault.RECORD_COUNT or row[column.MAGIC] != 2:
         return None
     data = _sound_bytes(file, row)
     if data is None:
@@ -47,8 +47,8 @@ def miscounted(file: Readable, row: list[int]) -> DoubtfulBatch | None:
 
 
 def replaced(file: Readable, row: list[int], offset: int, next_offset: int) -> DoubtfulBatch | None:
-    """A misplaced batch under `offset`, if it has just the offsets up to `next_offset` and can be
-    read; no checksum covers where a batch begins. None for what tells its offsets inside."""
+    """Return a misplaced batch under `offset`, if it has just the offsets up to `next_offset` and
+    can be read; no checksum covers where a batch begins. None for what has its offsets inside."""
     data = _sound_bytes(file, row)
     if data is None:
         return None
@@ -65,7 +65,7 @@ def replaced(file: Readable, row: list[int], offset: int, next_offset: int) -> D
 
 def _sound_bytes(file: Readable, row: list[int]) -> bytes | None:
     try:
-        data = file.read(row[POSITION], row[SIZE])
+        data = file.read(row[column.POSITION], row[column.SIZE])
     except CorruptDataError:
         return None
     header = read_header(data, 0)

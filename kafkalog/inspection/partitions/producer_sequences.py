@@ -7,17 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_SEQUENCE,
-    FAULT,
-    LAST_OFFSET,
-    MAGIC,
-    POSITION,
-    PRODUCER_EPOCH,
-    PRODUCER_ID,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -40,8 +30,9 @@ class _Producer:
 
 
 def sequence_rows(log: PartitionLog) -> Iterator[TableRow]:
-    """The batches of a partition that a broker's duplicate check would not have let in, by what
-    lies before them in the log. What coordinators write into internal topics is never checked."""
+    """Yield the batches of a partition that a broker's duplicate check would not have let in, by
+    what lies before them in the log. What coordinators write into internal topics is never
+    checked."""
     if log.topic in INTERNAL_TOPICS:
         return
     producers: dict[int, _Producer] = {}
@@ -59,11 +50,11 @@ def _batches_with_sequences(segment: SegmentFile) -> Iterator[list[int]]:
         for chunk in SegmentHeaders(FileWindow(file), options).chunks():
             table = chunk.table
             idempotent = table[
-                (table[:, FAULT] == 0)
-                & (table[:, MAGIC] == 2)
-                & (table[:, PRODUCER_ID] != NO_VALUE)
-                & (table[:, BASE_SEQUENCE] != NO_VALUE)
-                & (table[:, ATTRIBUTES] & CONTROL_BIT == 0)
+                (table[:, column.FAULT] == 0)
+                & (table[:, column.MAGIC] == 2)
+                & (table[:, column.PRODUCER_ID] != NO_VALUE)
+                & (table[:, column.BASE_SEQUENCE] != NO_VALUE)
+                & (table[:, column.ATTRIBUTES] & CONTROL_BIT == 0)
             ]
             yield from idempotent.tolist()
 
@@ -71,13 +62,13 @@ def _batches_with_sequences(segment: SegmentFile) -> Iterator[list[int]]:
 def _irregularity(
     producers: dict[int, _Producer], row: list[int], *, is_compacted: bool
 ) -> TableRow | None:
-    epoch = row[PRODUCER_EPOCH]
-    first = row[BASE_SEQUENCE]
-    last = wrapped_sequence(first + row[LAST_OFFSET] - row[BASE_OFFSET])
-    known = producers.get(row[PRODUCER_ID])
+    epoch = row[column.PRODUCER_EPOCH]
+    first = row[column.BASE_SEQUENCE]
+    last = wrapped_sequence(first + row[column.LAST_OFFSET] - row[column.BASE_OFFSET])
+    known = producers.get(row[column.PRODUCER_ID])
     if known is None or epoch > known.epoch:
         # After retention or cleaning the first batch that is left may have any number.
-        producers[row[PRODUCER_ID]] = _Producer(epoch, [(first, last)])
+        producers[row[column.PRODUCER_ID]] = _Producer(epoch, [(first, last)])
         if known is None or first == 0 or is_compacted:
             return None
         return _row(row, "gap", last, 0)
@@ -98,13 +89,13 @@ def _row(
     row: list[int], kind: str, last: int, expected: int | None, known_epoch: int | None = None
 ) -> TableRow:
     return {
-        "position": row[POSITION],
-        "base_offset": row[BASE_OFFSET],
-        "last_offset": row[LAST_OFFSET],
-        "producer_id": row[PRODUCER_ID],
-        "producer_epoch": row[PRODUCER_EPOCH],
+        "position": row[column.POSITION],
+        "base_offset": row[column.BASE_OFFSET],
+        "last_offset": row[column.LAST_OFFSET],
+        "producer_id": row[column.PRODUCER_ID],
+        "producer_epoch": row[column.PRODUCER_EPOCH],
         "kind": kind,
-        "first_sequence": row[BASE_SEQUENCE],
+        "first_sequence": row[column.BASE_SEQUENCE],
         "last_sequence": last,
         "expected_sequence": expected,
         "known_epoch": known_epoch,

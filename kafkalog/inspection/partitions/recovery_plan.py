@@ -7,14 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from kafkalog.columns.batches.batch_table import (
-    BASE_TIMESTAMP,
-    FAULT,
-    LAST_OFFSET,
-    MAX_TIMESTAMP,
-    RECORDS_COUNT,
-    SIZE,
-)
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.byte_ranges import FAULTY, TRAILING, VALID, ByteRange
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -31,7 +24,7 @@ from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, p
 
 
 def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
-    """The plan for a partition's next start, and the account of what it costs."""
+    """Return the plan for a partition's next start, and the account of what it costs."""
     plan = plan_recovery(log.path, settings)
     cut = plan.cuts[-1] if plan.cuts else None
     served, lost = _divided(log, plan)
@@ -65,7 +58,7 @@ def recovery_row(log: PartitionLog, settings: RecoverySettings) -> TableRow:
 
 
 def _remaining(plan: RecoveryPlan, served: Sequence[ServedSegment]) -> TableRow:
-    """What stays wrong with a log that a broker starts with."""
+    """Return what stays wrong with a log that a broker starts with."""
     if plan.start_error is not None:
         return {"remaining_faults": None, "consumers_stop_at": None}
     start, end = plan.log_start_offset, plan.log_end_offset
@@ -76,19 +69,20 @@ def _remaining(plan: RecoveryPlan, served: Sequence[ServedSegment]) -> TableRow:
 
 
 def _missing_offsets(log: PartitionLog, plan: RecoveryPlan) -> int | None:
-    """Offsets that the log had by checkpoints or indexes and does not have once the broker runs."""
+    """Return offsets that the log had by checkpoints or indexes and does not have once the broker
+    runs."""
     if plan.log_end_offset is None:
         return None
     recorded = with_indexes(recorded_end(log), plan.log_end_offset)
     return max(recorded.offset - plan.log_end_offset, 0)
 
 
-def _total(rows: list[ByteRange], column: str) -> int:
-    return sum(int(row[column]) for row in rows)  # type: ignore[call-overload]
+def _total(rows: list[ByteRange], name: str) -> int:
+    return sum(int(row[name]) for row in rows)  # type: ignore[call-overload]
 
 
 def _announced(rows: list[ByteRange]) -> int:
-    """Records of damaged batches, by the offsets in their headers where there are any."""
+    """Return records of damaged batches, by the offsets in their headers where there are any."""
     return sum(
         int(row["last_offset"]) - int(row["base_offset"]) + 1  # type: ignore[call-overload]
         for row in rows
@@ -97,7 +91,7 @@ def _announced(rows: list[ByteRange]) -> int:
 
 
 def _divided(log: PartitionLog, plan: RecoveryPlan) -> tuple[list[ServedSegment], list[ByteRange]]:
-    """What the plan leaves of each segment, and the ranges of all that it does not."""
+    """Return what the plan leaves of each segment, and the ranges of all that it does not."""
     cuts = {cut.file: cut.position for cut in plan.cuts}
     served: list[ServedSegment] = []
     lost: list[ByteRange] = []
@@ -122,20 +116,23 @@ def _byte_ranges(segment: SegmentFile, *, is_compacted: bool) -> Iterator[ByteRa
 
 
 def _unflushed(log: PartitionLog, recovery_point: int) -> TableRow:
-    """What a crash of the machine could have cost: records that may not have been on disk yet."""
+    """Return what a crash of the machine could have cost: records that may not have been on disk
+    yet."""
     records = size = 0
     first_ms, last_ms = None, None
     for segment in log.segments:
         if segment.next_base_offset is not None and segment.next_base_offset <= recovery_point:
             continue
         for table in _headers(segment):
-            late = table[(table[:, FAULT] == 0) & (table[:, LAST_OFFSET] >= recovery_point)]
-            records += int(late[:, RECORDS_COUNT].clip(0).sum())
-            size += int(late[:, SIZE].sum())
-            times = late[late[:, MAX_TIMESTAMP] != NO_VALUE]
+            late = table[
+                (table[:, column.FAULT] == 0) & (table[:, column.LAST_OFFSET] >= recovery_point)
+            ]
+            records += int(late[:, column.RECORDS_COUNT].clip(0).sum())
+            size += int(late[:, column.SIZE].sum())
+            times = late[late[:, column.MAX_TIMESTAMP] != NO_VALUE]
             if len(times):
-                first = int(times[:, BASE_TIMESTAMP].min())
-                last = int(times[:, MAX_TIMESTAMP].max())
+                first = int(times[:, column.BASE_TIMESTAMP].min())
+                last = int(times[:, column.MAX_TIMESTAMP].max())
                 first_ms = first if first_ms is None else min(first_ms, first)
                 last_ms = last if last_ms is None else max(last_ms, last)
     span_ms = -1 if first_ms is None or last_ms is None else last_ms - first_ms

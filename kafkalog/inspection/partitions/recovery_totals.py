@@ -15,8 +15,8 @@ _MOST_STOPS = 5
 
 
 def is_finding(row: Mapping[str, Any]) -> bool:
-    """Whether a partition loses something at the start, has lost it before, keeps damage that the
-    broker then serves, or keeps a broker from starting."""
+    """Return whether a partition loses something at the start, has lost it before, keeps damage
+    that the broker then serves, or keeps a broker from starting."""
     damage = ("lost_bytes", "missing_offsets", "remaining_faults")
     return any(row[name] for name in damage) or not row["broker_starts"]
 
@@ -39,7 +39,7 @@ class RecoveryTotals:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> RecoveryTotals:
-        """What the rows come to."""
+        """Return what the rows come to."""
         totals = cls()
         for row in rows:
             totals._add(row)
@@ -59,7 +59,7 @@ class RecoveryTotals:
         self.findings += is_finding(row)
 
     def words(self) -> str:
-        """One line: whether a broker starts, and what is lost then."""
+        """Return one line: whether a broker starts, and what is lost then."""
         parts = [self._start_words()]
         if self.missing_offsets:
             parts.append(

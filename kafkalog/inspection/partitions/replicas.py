@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from kafkalog.columns.batches.batch_table import EXPECTED_OFFSET, FAULT, POSITION, SIZE
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.table_rows import TableRow
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import OffsetSpan, merged
@@ -24,7 +24,7 @@ from kafkalog.storage.reading.replicas import BatchFact, ReplicaFacts, compare, 
 
 
 def replica_rows(logs: Sequence[PartitionLog]) -> Iterator[TableRow]:
-    """A row for each replica of one partition, the best first."""
+    """Yield a row for each replica of one partition, the best first."""
     (replicas,) = replica_sets(logs)
     facts = replicas.facts if len(logs) > 1 else (replica_facts(logs[0]),)
     contents = [_Content(log) for log in replicas.logs]
@@ -42,7 +42,7 @@ def replica_rows(logs: Sequence[PartitionLog]) -> Iterator[TableRow]:
             "leader_epoch": facts[number].last_epoch if facts[number].epochs else None,
             "leader_epochs": [entry._asdict() for entry in facts[number].epochs],
             **_compared(content, contents[0], facts[number], facts[0]),
-            "damaged_bytes": sum(row[SIZE] for _, row in content.damaged),
+            "damaged_bytes": sum(row[column.SIZE] for _, row in content.damaged),
             "damaged_ranges": damaged,
         }
 
@@ -50,7 +50,7 @@ def replica_rows(logs: Sequence[PartitionLog]) -> Iterator[TableRow]:
 def _compared(
     content: _Content, best: _Content, facts: ReplicaFacts, best_facts: ReplicaFacts
 ) -> TableRow:
-    """Which offsets a replica and the best one have in common, and where their ways part."""
+    """Return which offsets a replica and the best one have in common, and where their ways part."""
     found = compare(content.sound, best.sound)
     by_epoch = epoch_divergence(facts, best_facts)
     by_content = found.different[0].start if found.different else None
@@ -80,7 +80,7 @@ class _Content:
         self.damaged: list[tuple[str, list[int]]] = []
         for segment in log.segments:
             for table in sound_rows(segment):
-                is_damaged = table[:, FAULT] != 0
+                is_damaged = table[:, column.FAULT] != 0
                 self.damaged += [(segment.path, row) for row in table[is_damaged].tolist()]
                 self.sound += batch_facts(table[~is_damaged])
         self.log_start = log_bounds(log, EndRule.LOG_END).start_offset
@@ -91,11 +91,11 @@ class _Content:
         )
 
     def damaged_ranges(self, latest_end: int, elsewhere: list[OffsetSpan]) -> list[TableRow]:
-        """Each damaged range with the offsets that may be lost there: up to the next sound batch
-        or, after the last, to where the longest replica ends."""
+        """Return each damaged range with the offsets that may be lost there: up to the next sound
+        batch or, after the last, to where the longest replica ends."""
         rows: list[TableRow] = []
         for path, row in self.damaged:
-            start = row[EXPECTED_OFFSET]
+            start = row[column.EXPECTED_OFFSET]
             following = bisect_left(self.sound, start, key=attrgetter("base_offset"))
             is_last = following == len(self.sound)
             end = max(start, latest_end if is_last else self.sound[following].base_offset)
@@ -104,9 +104,9 @@ class _Content:
                 {
                     **_range(lost),
                     "file": path,
-                    "position": row[POSITION],
-                    "bytes": row[SIZE],
-                    "kind": Fault(row[FAULT]).label,
+                    "position": row[column.POSITION],
+                    "bytes": row[column.SIZE],
+                    "kind": Fault(row[column.FAULT]).label,
                     "is_elsewhere": _is_within(lost, elsewhere),
                 }
             )
@@ -114,6 +114,6 @@ class _Content:
 
 
 def _is_within(span: OffsetSpan, merged_spans: list[OffsetSpan]) -> bool:
-    """Whether all of a span's offsets are in those spans."""
+    """Return whether all of a span's offsets are in those spans."""
     number = bisect_right(merged_spans, span.start, key=attrgetter("start")) - 1
     return span.start == span.end or (number >= 0 and merged_spans[number].end >= span.end)

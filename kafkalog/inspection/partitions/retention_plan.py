@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkalog.columns.batches.batch_table import FAULT, MAX_TIMESTAMP
+from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -32,7 +32,7 @@ from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 def retention_rows(
     log: PartitionLog, settings: RetentionSettings, now_ms: int
 ) -> Iterator[TableRow]:
-    """A row for each segment of the log, in their order."""
+    """Yield a row for each segment of the log, in their order."""
     if not log.segments:
         return
     times = [largest_timestamp(segment) for segment in log.segments]
@@ -88,13 +88,13 @@ def _settings_columns(settings: RetentionSettings) -> TableRow:
 
 
 def _walked(segment: SegmentFile) -> tuple[int, int]:
-    """The offset after the last batch of a segment, and the largest timestamp in it."""
+    """Return the offset after the last batch of a segment, and the largest timestamp in it."""
     options = SegmentOptions.of(segment, check_crcs=False)
     latest_ms = NO_VALUE
     with InputFile(segment.path) as file:
         headers = SegmentHeaders(FileWindow(file), options)
         for chunk in headers.chunks():
-            sound = chunk.table[chunk.table[:, FAULT] == 0]
+            sound = chunk.table[chunk.table[:, column.FAULT] == 0]
             if len(sound):
-                latest_ms = max(latest_ms, int(sound[:, MAX_TIMESTAMP].max()))
+                latest_ms = max(latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))
         return headers.next_offset, latest_ms

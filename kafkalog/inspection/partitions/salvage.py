@@ -12,15 +12,8 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from kafkalog.columns.batches.batch_table import (
-    EXPECTED_OFFSET,
-    FAULT,
-    LEADER_EPOCH_FAULT,
-    POSITION,
-    RECORDS_COUNT,
-    SIZE,
-    first_offsets,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range, missing_end
 from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
@@ -105,8 +98,8 @@ def _salvaged(log: PartitionLog, writer: LogWriter, settings: SalvageSettings) -
 def _salvaged_and_compacted(
     log: PartitionLog, directory: str, settings: SalvageSettings, delete_retention_ms: int
 ) -> TableRow:
-    """What is sound goes to a directory of its own first: transactions and later records must be
-    known before anything is left out."""
+    """Return what is sound goes to a directory of its own first: transactions and later records
+    must be known before anything is left out."""
     parent, name = os.path.split(directory)
     whole = os.path.join(parent, _UNCOMPACTED, name)
     with _writer(log, whole, settings) as writer:
@@ -141,7 +134,7 @@ def _writer(log: PartitionLog, directory: str, settings: SalvageSettings) -> Log
 
 
 def _start(log: PartitionLog, directory: str, settings: SalvageSettings) -> TableRow:
-    """What a broker would make of the new directory."""
+    """Return what a broker would make of the new directory."""
     recovery = RecoverySettings(
         is_clean_shutdown=False,
         log_start_offset=log.log_start,
@@ -180,7 +173,7 @@ class _Salvage:
     _misplaced: list[int] | None = None
 
     def row(self) -> TableRow:
-        """The counts, and what is lost."""
+        """Return the counts, and what is lost."""
         names = (
             *("segments", "source_bytes", "batches", "records", "kept_bytes", "mended_epochs"),
             "doubtful_batches",
@@ -214,16 +207,16 @@ class _Salvage:
         first_offset_of_row = first_offsets(chunk.table).tolist()
         for row, first_offset in zip(chunk.table.tolist(), first_offset_of_row, strict=True):
             doubtful = None
-            if row[FAULT]:
+            if row[column.FAULT]:
                 doubtful = miscounted(file, row) if self.keeps_doubtful else None
                 if doubtful is None:
-                    ends_file = row[POSITION] + row[SIZE] == file.size
+                    ends_file = row[column.POSITION] + row[column.SIZE] == file.size
                     ends_log = ends_file and segment.next_base_offset is None
                     fault = faulty_range(row, chunk.unreadable, ends_log=ends_log)
                     self._lose(segment, row, fault.fault.label, fault.detail)
                     continue
             self._place(file, first_offset)
-            records = 1 if row[RECORDS_COUNT] < 0 else row[RECORDS_COUNT]
+            records = 1 if row[column.RECORDS_COUNT] < 0 else row[column.RECORDS_COUNT]
             data = batch_bytes(chunk, row) if doubtful is None else doubtful.data
             try:
                 self.writer.append(self._mended(data, row))
@@ -237,7 +230,7 @@ class _Salvage:
     def _count(self, row: list[int], records: int) -> None:
         self.batches += 1
         self.records += records
-        self.kept_bytes += row[SIZE]
+        self.kept_bytes += row[column.SIZE]
 
     def _place(self, file: InputFile, next_offset: int) -> None:
         """Write the misplaced batch, if there is one and nothing else is lost before
@@ -245,8 +238,8 @@ class _Salvage:
         row, self._misplaced = self._misplaced, None
         if row is None or len(self._open) != 1 or not self.keeps_doubtful:
             return
-        doubtful = replaced(file, row, row[EXPECTED_OFFSET], next_offset)
-        if doubtful is None or row[EXPECTED_OFFSET] < self.writer.next_offset:
+        doubtful = replaced(file, row, row[column.EXPECTED_OFFSET], next_offset)
+        if doubtful is None or row[column.EXPECTED_OFFSET] < self.writer.next_offset:
             return
         try:
             self.writer.append(doubtful.data)
@@ -257,9 +250,9 @@ class _Salvage:
         self.doubtful_batches += 1
 
     def _mended(self, batch: bytes, row: list[int]) -> bytes:
-        """The batch under the epoch of those before it, if its own contradicts the next: no
+        """Return the batch under the epoch of those before it, if its own contradicts the next: no
         checksum covers it."""
-        if not row[LEADER_EPOCH_FAULT]:
+        if not row[column.LEADER_EPOCH_FAULT]:
             return batch
         self.mended_epochs += 1
         end = LEADER_EPOCH_POSITION + _EPOCH.size
@@ -268,11 +261,11 @@ class _Salvage:
     def _lose(self, segment: SegmentFile, row: list[int], kind: str, detail: str) -> None:
         lost: dict[str, object] = {
             "file": segment.path,
-            "position": row[POSITION],
-            "length": row[SIZE],
+            "position": row[column.POSITION],
+            "length": row[column.SIZE],
             "kind": kind,
             "detail": detail,
-            "first_offset": row[EXPECTED_OFFSET],
+            "first_offset": row[column.EXPECTED_OFFSET],
         }
         self.lost.append(lost)
         self._open.append(lost)

@@ -58,7 +58,7 @@ def finish_salvage(source: str, target: str, rows: Iterable[Mapping[str, Any]]) 
 
 
 def lost_rows(row: Mapping[str, Any]) -> Iterator[TableRow]:
-    """The rows of table `lost_ranges` that a row of table `salvage` has."""
+    """Yield the rows of table `lost_ranges` that a row of table `salvage` has."""
     place = {name: row[name] for name in _PLACE}
     for lost in row["lost_ranges"]:
         yield {**place, **lost}
@@ -82,7 +82,7 @@ class SalvageTotals:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]]) -> SalvageTotals:
-        """What the rows come to."""
+        """Return what the rows come to."""
         totals = cls()
         for row in rows:
             totals._add(row)
@@ -105,7 +105,7 @@ class SalvageTotals:
         return bool(self.lost_ranges or self.doubtful_batches or self.start_errors)
 
     def words(self, target: str) -> str:
-        """One line: what is in the new directory, and what is not."""
+        """Return one line: what is in the new directory, and what is not."""
         return f"{self._kept_words(target)}; {self._lost_words()}"
 
     def _kept_words(self, target: str) -> str:

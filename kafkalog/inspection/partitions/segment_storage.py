@@ -48,7 +48,8 @@ class Storage:
 
 
 def segment_storage(segment: SegmentFile, *, decompress: bool) -> Storage:
-    """What headers say; with `decompress` all payloads are read, without a look at checksums."""
+    """Return what headers say; with `decompress` all payloads are read, without a look at
+    checksums."""
     account = HeaderAccount()
     options = SegmentOptions.of(segment)
     with opened(segment.path) as file:
@@ -91,7 +92,7 @@ def _with_payloads(found: Storage, segment: SegmentFile, options: SegmentOptions
 
 
 def summed_storage(parts: Sequence[Storage]) -> Storage:
-    """All of it together; offsets are those of the first and the last that has any."""
+    """Return all of it together; offsets are those of the first and the last that has any."""
     codecs: dict[str, int] = {}
     for part in parts:
         for name, count in part.codec_bytes.items():

@@ -14,19 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from kafkalog.columns.batches.batch_table import (
-    ATTRIBUTES,
-    BASE_OFFSET,
-    BASE_TIMESTAMP,
-    FAULT,
-    LAST_OFFSET,
-    LEADER_EPOCH,
-    MAGIC,
-    MAX_TIMESTAMP,
-    RECORDS_COUNT,
-    SIZE,
-    is_wrapper,
-)
+from kafkalog.columns.batches import batch_table as column
+from kafkalog.columns.batches.batch_table import is_wrapper
 from kafkalog.columns.batches.segment_batches import SegmentHeaders
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
@@ -62,8 +51,8 @@ SOUND, FINDINGS = "sound", "findings"
 
 
 def segment_rows(log: PartitionLog) -> Iterator[TableRow]:
-    """A row for every segment in the partition's directory. Files that vanish meanwhile are left
-    out."""
+    """Yield a row for every segment in the partition's directory. Files that vanish meanwhile are
+    left out."""
     entries = [entry for entry in list_directory(log.path) if not entry.is_directory]
     texts = _Texts(log.path)
     all_snapshots = _by_offset(entries)
@@ -110,7 +99,7 @@ class _Texts:
 def _contents(
     read: Callable[[str], _Read | None], path: str, name: str, found: list[IndexFinding]
 ) -> _Read | None:
-    """What is in a file; None, and a finding, where it cannot be read."""
+    """Return what is in a file; None, and a finding, where it cannot be read."""
     try:
         return read(path)
     except CorruptDataError as error:
@@ -119,7 +108,7 @@ def _contents(
 
 
 def _by_offset(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
-    """The producer snapshots among the entries, by the offsets in their names."""
+    """Return the producer snapshots among the entries, by the offsets in their names."""
     found = [
         (offset, entry) for entry in entries if (offset := snapshot_offset(entry.name)) is not None
     ]
@@ -127,7 +116,8 @@ def _by_offset(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
 
 
 def _snapshots(segment: FoundSegment, all_snapshots: Sequence[tuple[int, Entry]]) -> list[Entry]:
-    """The producer snapshots at the segment's offsets, of the last segment those after it too."""
+    """Return the producer snapshots at the segment's offsets, of the last segment those after it
+    too."""
     if (
         segment.status not in (SegmentStatus.ACTIVE, SegmentStatus.LIVE, SegmentStatus.NOT_SERVED)
         or segment.name.mark
@@ -217,31 +207,41 @@ class HeaderAccount:
         self.codec_bytes: LongArray = np.zeros(COMPRESSION_BITS + 1, dtype=np.int64)
 
     def noted(self, table: LongArray) -> LongArray:
-        """The table, once it is taken account of."""
-        sound = table[table[:, FAULT] == 0]
-        self._unframed += int(table[table[:, FAULT] != 0, SIZE].sum())
+        """Return the table, once it is taken account of."""
+        sound = table[table[:, column.FAULT] == 0]
+        self._unframed += int(table[table[:, column.FAULT] != 0, column.SIZE].sum())
         if len(sound):
-            counts = sound[:, RECORDS_COUNT]
+            counts = sound[:, column.RECORDS_COUNT]
             self._batches += len(sound)
             self._records += int(counts.clip(0).sum())
-            is_control = (sound[:, MAGIC] == 2) & (sound[:, ATTRIBUTES] & CONTROL_BIT != 0)
+            is_control = (sound[:, column.MAGIC] == 2) & (
+                sound[:, column.ATTRIBUTES] & CONTROL_BIT != 0
+            )
             self.control_records += int(counts[is_control].clip(0).sum())
             self._counts_all &= bool((counts != NO_VALUE).all())
             self._note_offsets(sound)
-            self._latest_ms = max(self._latest_ms, int(sound[:, MAX_TIMESTAMP].max()))
+            self._latest_ms = max(self._latest_ms, int(sound[:, column.MAX_TIMESTAMP].max()))
             self._note_first_time(sound)
-            self._note_epochs(sound[:, LEADER_EPOCH])
-            np.add.at(self.codec_bytes, sound[:, ATTRIBUTES] & COMPRESSION_BITS, sound[:, SIZE])
+            self._note_epochs(sound[:, column.LEADER_EPOCH])
+            np.add.at(
+                self.codec_bytes,
+                sound[:, column.ATTRIBUTES] & COMPRESSION_BITS,
+                sound[:, column.SIZE],
+            )
         return table
 
     def _note_offsets(self, sound: LongArray) -> None:
         if self._last is None and not is_wrapper(sound[:1])[0]:
-            self._first = int(sound[0, BASE_OFFSET])
-        self._last = int(sound[-1, LAST_OFFSET])
+            self._first = int(sound[0, column.BASE_OFFSET])
+        self._last = int(sound[-1, column.LAST_OFFSET])
 
     def _note_first_time(self, sound: LongArray) -> None:
-        has_horizon = (sound[:, MAGIC] == 2) & (sound[:, ATTRIBUTES] & DELETE_HORIZON_BIT != 0)
-        times = sound[~has_horizon & (sound[:, BASE_TIMESTAMP] != NO_VALUE), BASE_TIMESTAMP]
+        has_horizon = (sound[:, column.MAGIC] == 2) & (
+            sound[:, column.ATTRIBUTES] & DELETE_HORIZON_BIT != 0
+        )
+        times = sound[
+            ~has_horizon & (sound[:, column.BASE_TIMESTAMP] != NO_VALUE), column.BASE_TIMESTAMP
+        ]
         if len(times) and self._first_ms is None:
             self._first_ms = int(times[0])
 
@@ -252,7 +252,7 @@ class HeaderAccount:
             self._epochs = [first, int(known[-1])]
 
     def columns(self) -> TableRow:
-        """The account as columns of the view."""
+        """Return the account as columns of the view."""
         epochs = self._epochs
         return {
             "base_offset": self._first,

@@ -37,7 +37,7 @@ class ServedSegment:
     ranges: list[ByteRange]
 
     def faults(self, log_start: int) -> list[ByteRange]:
-        """The ranges with findings that hold, or may hold, offsets from the log start on."""
+        """Return the ranges with findings that hold, or may hold, offsets from the log start on."""
         following: object = self.segment.next_base_offset
         found: list[ByteRange] = []
         for row in reversed(self.ranges):
@@ -54,7 +54,7 @@ class ServedSegment:
 def consumers_stop_at(
     served: Sequence[ServedSegment], log_start: int, log_end: int | None
 ) -> int | None:
-    """The offset that no consumer gets past; None if all get to the end of the log."""
+    """Return the offset that no consumer gets past; None if all get to the end of the log."""
     for each in served:
         faulty = [
             row
@@ -85,8 +85,8 @@ class _Walk:
         self.next_offset = 0
 
     def stop(self, faulty: Iterable[ByteRange]) -> int | None:
-        """Where a consumer stops, from the first of these ranges on; None if it gets to the end of
-        what the broker finds in the segment."""
+        """Return where a consumer stops, from the first of these ranges on; None if it gets to the
+        end of what the broker finds in the segment."""
         first = next(iter(faulty))
         self.next_offset = int(str(first["expected_offset"]))
         try:

@@ -18,9 +18,9 @@ from kafkalog.storage.reading.transactions import PartitionTransaction
 def view_transaction_rows(
     log: PartitionLog, now_ms: int, on_damage: Callable[[CorruptDataError], None]
 ) -> Iterator[TableRow]:
-    """A row per transaction of the log, those that have ended in the order of their markers, then
-    the open ones. `now_ms` is 0 where the time of the report is not given. `on_damage` hears of
-    what was passed over, and may raise; payloads are not looked at."""
+    """Yield a row per transaction of the log, those that have ended in the order of their markers,
+    then the open ones. `now_ms` is 0 where the time of the report is not given. `on_damage` hears
+    of what was passed over, and may raise; payloads are not looked at."""
     if not log.segments:
         _report_lost_end(log, log.log_start, on_damage)
         return
@@ -70,7 +70,7 @@ def _row(found: PartitionTransaction, outcome: str, now_ms: int) -> TableRow:
 
 
 def stable_offset_row(log: PartitionLog) -> TableRow:
-    """The last stable offset of the log, and who holds it."""
+    """Return the last stable offset of the log, and who holds it."""
     stable = stable_offset(log)
     holder = stable.holders[0] if stable.holders else None
     return {

@@ -85,7 +85,8 @@ def undeleted_log(log: DeletedLog, scratch: str, topic_id: str | None) -> TableR
 
 
 def _segments(entries: Sequence[Entry], mark: str) -> Iterator[_Segment]:
-    """The segments whose files have this mark; a name of tiered storage is none of a broker's."""
+    """Yield the segments whose files have this mark; a name of tiered storage is none of a
+    broker's."""
     by_name = {entry.name: entry for entry in entries}
     found: dict[int, dict[str, Entry]] = {}
     for entry in entries:

@@ -40,7 +40,7 @@ class AuditRow(NamedTuple):
 def audit_rows(
     data_dir: DataDir, log_dirs: Sequence[LogDirNames], report: OnFinding
 ) -> Iterator[AuditRow]:
-    """All rows about the clusters in a server's files. Clusters without a group have a row of
+    """Yield all rows about the clusters in a server's files. Clusters without a group have a row of
     findings without a finding, so that it is known that they are there."""
     report = once(report)
     tree = tree_at(data_dir, None, report)
@@ -109,7 +109,7 @@ def _moved(places: Sequence[BrokerPlace]) -> Iterator[ConsumerFinding]:
 
 
 def ownership_of(group_id: str, partition: PartitionAudit) -> TableRow:
-    """A row of partition_ownership, all but the cluster and what the log tells."""
+    """Return a row of partition_ownership, without the cluster and what the log adds."""
     owner, offset = partition.owner, partition.offset
     return {
         "group_id": group_id,
@@ -129,7 +129,7 @@ def ownership_of(group_id: str, partition: PartitionAudit) -> TableRow:
 
 
 def finding_row(finding: ConsumerFinding) -> TableRow:
-    """A row of consumer_findings, all but the cluster."""
+    """Return a row of consumer_findings, all but the cluster."""
     partition = finding.partition
     broker_id = finding.broker_id if partition is None else partition.broker_id
     return {

@@ -38,7 +38,7 @@ class ClusterZnode(NamedTuple):
 
 
 def cluster_places(tree: TreeAt) -> dict[str, ClusterPlace]:
-    """The clusters of an ensemble by their roots."""
+    """Return the clusters of an ensemble by their roots."""
     marks: dict[str, Znode] = {}
     ids: dict[str, str] = {}
     for znode in znodes(tree):
@@ -60,7 +60,7 @@ def cluster_places(tree: TreeAt) -> dict[str, ClusterPlace]:
 def cluster_znodes(
     tree: TreeAt, places: dict[str, ClusterPlace], subtree: bytes = b""
 ) -> Iterator[ClusterZnode]:
-    """The znodes of the clusters, those of all others left out."""
+    """Yield the znodes of the clusters, those of all others left out."""
     roots = list(places)
     for znode in znodes(tree, subtree):
         place = below_root(znode.path, roots)
@@ -71,7 +71,7 @@ def cluster_znodes(
 def cluster_batches(
     tree: TreeAt, input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """View `clusters`."""
+    """Return view `clusters`."""
     rows = ({**place._asdict(), "zxid": tree.zxid} for place in cluster_places(tree).values())
     return row_batches("clusters", rows, input_path, columns)
 
@@ -79,7 +79,7 @@ def cluster_batches(
 def directory_batches(
     tree: TreeAt, subtree: bytes, view: str, input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """One of the views in DIRECTORY_VIEWS."""
+    """Return one of the views in DIRECTORY_VIEWS."""
     return row_batches(view, _rows(tree, subtree, view), input_path, columns)
 
 

@@ -28,12 +28,7 @@ from kafkalog.zookeeper.replay import TreeAt, snapshot_tree
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
 
 # Of view znode_history those that matter here.
-_CHANGES = {
-    "create": CREATE,
-    "set_data": SET_DATA,
-    "delete": DELETE,
-    "close_session": SESSION_END,
-}
+_CHANGES = {"create": CREATE, "set_data": SET_DATA, "delete": DELETE, "close_session": SESSION_END}
 # In the paths of all registries.
 _PARTS = ("/ids/", "/owners/", "/brokers/topics/")
 
@@ -46,9 +41,9 @@ class _Known(NamedTuple):
 
 
 def znode_changes(data_dir: DataDir, newest: TreeAt, report: OnFinding) -> Iterator[ZnodeChange]:
-    """All that is known to have happened, in order: what the logs have, and without a time, where
-    they begin too late or miss something, what the snapshots and at last the newest tree have.
-    Damage is reported."""
+    """Yield all that is known to have happened, in order: what the logs have, and without a time,
+    where they begin too late or miss something, what the snapshots and at last the newest tree
+    have. Damage is reported."""
     known: dict[str, _Known] = {}
     last = 0
     for step in znode_history(data_dir, None, report):
@@ -78,14 +73,14 @@ def _know(known: dict[str, _Known], change: str, path: str, znode: _Known) -> No
 
 
 def _differences(known: dict[str, _Known], tree: TreeAt) -> Iterator[ZnodeChange]:
-    """What changes `known` to what is in a tree. What a fuzzy snapshot has, or lacks, too early is
-    left to the later logs."""
-    gone = dict(known)
+    """Yield what changes `known` to what is in a tree. What a fuzzy snapshot has, or lacks, too
+    early is left to the later logs."""
+    missing = dict(known)
     for znode in znodes(tree):
         path, found = znode.path, _Known(znode.czxid, znode.data)
         if not any(part in path for part in _PARTS):
             continue
-        before = gone.pop(path, None)
+        before = missing.pop(path, None)
         if before == found or found.czxid > tree.zxid:
             continue
         is_same = before is not None and before.czxid == found.czxid
@@ -95,7 +90,7 @@ def _differences(known: dict[str, _Known], tree: TreeAt) -> Iterator[ZnodeChange
         kind = SET_DATA if is_same else CREATE
         yield _unlogged(path, kind, found.data, znode.ephemeral_owner)
     if tree.snapshot is None or tree.snapshot.end_zxid <= tree.zxid:
-        for path in gone:
+        for path in missing:
             del known[path]
             yield _unlogged(path, NOT_LOGGED)
 
@@ -107,8 +102,8 @@ def _unlogged(path: str, kind: str, data: bytes | None = None, session_id: int =
 def replayed_ownerships(
     data_dir: DataDir, newest: TreeAt, places: dict[str, ClusterPlace], report: OnFinding
 ) -> tuple[dict[str, list[Ownership]], dict[str, list[BrokerPlace]]]:
-    """The ownerships of each cluster by its root, those that ended first, and where its brokers
-    were registered."""
+    """Return the ownerships of each cluster by its root, those that ended first, and where its
+    brokers were registered."""
     replays = {root: OwnershipReplay() for root in places}
     ownerships: dict[str, list[Ownership]] = {root: [] for root in places}
     for change in znode_changes(data_dir, newest, report):
@@ -122,7 +117,7 @@ def replayed_ownerships(
 
 
 def ownership_row(ownership: Ownership) -> TableRow:
-    """A row of the table, all but the cluster."""
+    """Return a row of the table, all but the cluster."""
     place = ownership.place
     return {
         "group_id": ownership.group_id,

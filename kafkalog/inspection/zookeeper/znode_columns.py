@@ -1,4 +1,4 @@
-"""What ZooKeeper's files hold as Arrow record batches of the asked columns."""
+"""What ZooKeeper's files hold as Arrow record batches of the requested columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _kind_of = lru_cache(lambda owner: owner_kind(owner).value)
 def znode_batches(
     tree: TreeAt, subtree: bytes, input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """View `znodes`."""
+    """Yield view `znodes`."""
     for rows in _bounded(znodes(tree, subtree)):
         by_field = dict(zip(Znode._fields, zip(*rows, strict=True), strict=True))
         yield _batch("znodes", by_field, len(rows), input_path, columns)
@@ -45,7 +45,7 @@ def znode_batches(
 def znode_size_batches(
     tree: TreeAt, subtree: bytes, input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """View `znode_sizes`."""
+    """Yield view `znode_sizes`."""
     sizes = znode_sizes(tree, subtree)
     while rows := list(islice(sizes, ROWS_PER_BATCH)):
         by_field = dict(zip(ZnodeSize._fields, zip(*rows, strict=True), strict=True))
@@ -66,11 +66,7 @@ def _bounded(rows: Iterable[Znode]) -> Iterator[list[Znode]]:
 
 
 def _batch(
-    table: str,
-    by_field: ZnodeFields,
-    count: int,
-    input_path: str,
-    columns: tuple[str, ...],
+    table: str, by_field: ZnodeFields, count: int, input_path: str, columns: tuple[str, ...]
 ) -> pa.RecordBatch:
     schema = arrow_schema(table, columns)
     arrays: dict[str, pa.Array] = {}
@@ -97,7 +93,7 @@ def _ttls(by_field: ZnodeFields, data_type: pa.DataType) -> pa.Array:
 
 
 def _acls(by_field: ZnodeFields, data_type: pa.DataType) -> pa.Array:
-    """A few lists stand for nearly all nodes: each becomes Arrow once."""
+    """Return a few lists stand for nearly all nodes: each becomes Arrow once."""
     codes: dict[tuple[Acl, ...], int] = {}
     numbers = [codes.setdefault(acl, len(codes)) for acl in by_field["acl"]]
     different = pa.array([[entry._asdict() for entry in acl] for acl in codes], type=data_type)
@@ -114,7 +110,7 @@ _DERIVED: dict[str, Callable[[ZnodeFields, pa.DataType], pa.Array]] = {
 def session_batches(
     tree: TreeAt, input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """View `sessions`."""
+    """Return view `sessions`."""
     rows: Iterator[TableRow] = (
         {"session_id": session_id, "timeout_ms": timeout_ms}
         for session_id, timeout_ms in sorted(tree.changed.sessions.items())
@@ -123,7 +119,7 @@ def session_batches(
 
 
 def fault_batches(data_dir: DataDir, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    """View `faults`."""
+    """Return view `faults`."""
     rows: Iterator[TableRow] = (
         {
             "file": finding.file,
@@ -140,7 +136,7 @@ def fault_batches(data_dir: DataDir, columns: tuple[str, ...]) -> Iterator[pa.Re
 def history_rows(
     data_dir: DataDir, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[TableRow]:
-    """View `znode_history`; of a subtree without the rows of sessions that have no path."""
+    """Yield view `znode_history`; of a subtree without the rows of sessions that have no path."""
     for change in changes(data_dir, until, report):
         path = change.path
         if subtree and (path is None or not is_below(path, subtree)):

@@ -64,9 +64,9 @@ def history_begin(data_dir: DataDir) -> HistoryBegin:
 def commit_rows(
     data_dir: DataDir, until: int | None, subtree: bytes, report: OnFinding
 ) -> Iterator[TableRow]:
-    """Every commit up to the transaction `until` in the files: those in the oldest snapshot, in the
-    logs, and those in the tree at last that damage or a gap hides in the logs. A deletion is a
-    tombstone.
+    """Yield every commit up to the transaction `until` in the files: those in the oldest snapshot,
+    in the logs, and those in the tree at last that damage or a gap hides in the logs. A deletion is
+    a tombstone.
 
     All columns but input_path; none for what brokers know alone. Each damage is reported once.
     """
@@ -82,12 +82,12 @@ def commit_rows(
 
 
 def _commit(write: _Write, cluster_id: str | None, values: TableRow) -> TableRow:
-    told = {} if write.is_deletion else dict(values)
-    if told.pop("broker_id", None) is not None:
-        told |= _POSITION
-    is_read = write.is_deletion or told.get("reason") is None
+    columns = {} if write.is_deletion else dict(values)
+    if columns.pop("broker_id", None) is not None:
+        columns |= _POSITION
+    is_read = write.is_deletion or columns.get("reason") is None
     return {
-        **told,
+        **columns,
         **{name: values.get(name) for name in ("group_id", "topic", "partition")},
         "cluster_id": cluster_id,
         "file": write.file,
@@ -120,8 +120,8 @@ def _writes(
 
 
 def _hidden(newest: TreeAt, subtree: bytes, last: dict[str, _Write]) -> Iterator[_Write]:
-    """What is otherwise at last than the last writes say. When something was deleted is not known:
-    the time is that of the last write of any offset before the tree."""
+    """Yield what is otherwise at last than the last writes say. When something was deleted is not
+    known: the time is that of the last write of any offset before the tree."""
     ended_ms = max(
         (write.time_ms for write in last.values() if write.zxid <= newest.zxid), default=0
     )

@@ -20,19 +20,10 @@ from kafkalog.exit_codes import INTERRUPTED, StoppedError, output_closed, stoppe
 from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.files.uris import absolute_path, is_remote
-from kafkalog.views.options.click_options import (
-    PATHS_MEANING,
-    Decorator,
-    GivenPath,
-    fail_on_findings_option,
-    format_option,
-    mode_option,
-    output_dir_option,
-    paths_argument,
-    settings_options,
-    show_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING, Decorator, GivenPath
 from kafkalog.views.options.contradictions import refuse_contradictions
+from kafkalog.views.options.option_names import named_as_given
 from kafkalog.views.options.options import Mode
 from kafkalog.words import printable_lines
 
@@ -92,10 +83,10 @@ def job_command(
     `mode` and `formats` are the job's default and choice; `page` names the file that a job writes
     instead of tables; `meaning` explains PATH.
     """
-    options = [paths_argument, _output_option(page)]
+    options = [shared.paths_argument, _output_option(page)]
     if page is None:
-        options += [_table_format_option(formats), show_option("rows", default=20)]
-    options += [mode_option(mode), fail_on_findings_option(default=False)]
+        options += [_table_format_option(formats), shared.show_option("rows", default=20)]
+    options += [shared.mode_option(mode), shared.fail_on_findings_option(default=False)]
 
     def decorate(function: Callable[..., ExitCode]) -> JobCommand:
         return click.command(
@@ -105,7 +96,7 @@ def job_command(
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
             example=example,
             meaning=meaning,
-        )(settings_options(JobSettings, "job", *options)(function))
+        )(shared.settings_options(JobSettings, "job", *options)(function))
 
     return decorate
 
@@ -120,7 +111,10 @@ class JobCommand(click.Command):
         self._example, self._meaning = example, meaning
 
     def __call__(self, arguments: Sequence[str] | None = None) -> int:
-        return run_job(lambda: self._invoked(sys.argv[1:] if arguments is None else arguments))
+        return run_job(
+            lambda: self._invoked(sys.argv[1:] if arguments is None else arguments),
+            in_words_of=self,
+        )
 
     def _invoked(self, arguments: Sequence[str]) -> int:
         program = self._started_by().removeprefix("python ")
@@ -175,18 +169,18 @@ class _LocalPath(GivenPath):
 
 def _output_option(page: str | None) -> Decorator:
     if page is None:
-        return output_dir_option("Directory of the result tables.", path=_OutputPath())
-    return output_dir_option(f"Directory of {page}.", path=_LocalPath())
+        return shared.output_dir_option("Directory of the result tables.", path=_OutputPath())
+    return shared.output_dir_option(f"Directory of {page}.", path=_LocalPath())
 
 
 def _table_format_option(formats: Sequence[str]) -> Decorator:
     meaning = "Format of the tables"
-    if len(formats) > 1:
+    if "json" in formats:
         meaning += (
             ": delta keeps rows of other inputs; parquet and json need no jar and replace the "
             "whole table"
         )
-    return format_option(formats, f"{meaning}.", default="delta")
+    return shared.format_option(formats, f"{meaning}.", default="delta")
 
 
 class _ForPeople(io.TextIOBase):
@@ -209,16 +203,15 @@ class _ForPeople(io.TextIOBase):
         return self._stream.isatty()
 
 
-def run_job(run: Callable[[], int]) -> int:
-    """Run a job's body; errors that a user can correct become a line on stderr and an exit code."""
-    with (
-        redirect_stdout(_ForPeople(sys.stdout)),
-        redirect_stderr(_ForPeople(sys.stderr)),
-    ):
-        return _run(run)
+def run_job(run: Callable[[], int], in_words_of: click.Command | None = None) -> int:
+    """Run a job's body; errors that a user can correct become a line on stderr and an exit code.
+    They name options as the command does that is given as `in_words_of`."""
+    command = in_words_of or click.Command(None)
+    with redirect_stdout(_ForPeople(sys.stdout)), redirect_stderr(_ForPeople(sys.stderr)):
+        return _run(run, command)
 
 
-def _run(run: Callable[[], int]) -> int:
+def _run(run: Callable[[], int], command: click.Command) -> int:
     try:
         with noted_unreadable_by_all() as noted, stopped_by_exceptions():
             code = run()
@@ -233,7 +226,7 @@ def _run(run: Callable[[], int]) -> int:
     except BrokenPipeError:
         return output_closed()
     except OptionError as error:
-        return _failed(str(error), ExitCode.WRONG_ARGUMENTS)
+        return _failed(named_as_given(str(error), command), ExitCode.WRONG_ARGUMENTS)
     except (KafkaLogError, OSError) as error:
         return _failed(str(error), ExitCode.UNREADABLE_INPUT)
     except MemoryError:
@@ -241,10 +234,10 @@ def _run(run: Callable[[], int]) -> int:
     except Exception as error:
         if "pyspark" not in sys.modules:
             raise
-        return _failed_in_spark(error)
+        return _failed_in_spark(error, command)
 
 
-def _failed_in_spark(error: Exception) -> int:
+def _failed_in_spark(error: Exception, command: click.Command) -> int:
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -253,8 +246,9 @@ def _failed_in_spark(error: Exception) -> int:
     if not isinstance(error, (PySparkException, Py4JError)):
         raise error
     kind, message = last_words(error)
-    is_option = kind == OptionError.__name__
-    return _failed(message, ExitCode.WRONG_ARGUMENTS if is_option else ExitCode.UNREADABLE_INPUT)
+    if kind == OptionError.__name__:
+        return _failed(named_as_given(message, command), ExitCode.WRONG_ARGUMENTS)
+    return _failed(message, ExitCode.UNREADABLE_INPUT)
 
 
 def _failed(message: str, code: ExitCode) -> int:

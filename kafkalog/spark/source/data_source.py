@@ -37,7 +37,7 @@ class KafkaLogDataSource(DataSource):
         options = read_options(self.options)
         return KafkaLogReader(options, projected_columns(options.view, schema))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from kafkalog.spark.source.stream_reader import KafkaLogStreamReader
 
         options = stream_options(self.options)

@@ -11,16 +11,8 @@ from kafkalog.schemas import table_json
 from kafkalog.views.options.options import ReadOptions, View
 
 # Exactly the columns of Spark's own Kafka source.
-KAFKA_COLUMNS = (
-    "key",
-    "value",
-    "topic",
-    "partition",
-    "offset",
-    "timestamp",
-    "timestampType",
-)
-HEADERS = "headers"
+KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+HEADERS_COLUMN = "headers"
 
 VIEW_TABLES = {
     View.RECORDS: "records",
@@ -43,17 +35,17 @@ VIEW_TABLES = {
 
 
 def whole_schema(view: View) -> StructType:
-    """All columns that a view can give."""
+    """Return all columns that a view can give."""
     return table_struct(VIEW_TABLES[view])
 
 
 def table_struct(table: str) -> StructType:
-    """All columns of a table."""
+    """Return all columns of a table."""
     return StructType.fromJson(json.loads(table_json(table)))
 
 
 def chosen_columns(view: str, whole: StructType, columns: tuple[str, ...]) -> StructType:
-    """The columns that option `columns` names, in its order. Raises OptionError."""
+    """Return the columns that option `columns` names, in its order. Raises OptionError."""
     unknown = [name for name in columns if name not in whole.names]
     if unknown:
         allowed = f"columns of view {view}: {', '.join(whole.names)}"
@@ -64,29 +56,30 @@ def chosen_columns(view: str, whole: StructType, columns: tuple[str, ...]) -> St
 
 
 def view_schema(options: ReadOptions) -> StructType:
-    """The columns that a read gives where the user gives no schema."""
+    """Return the columns that a read gives where the user gives no schema."""
     schema = whole_schema(options.view)
     if options.columns is not None:
         return chosen_columns(options.view.value, schema, options.columns)
     if options.view is not View.RECORDS:
         return schema
-    metadata = [name for name in schema.names if name not in (*KAFKA_COLUMNS, HEADERS)]
+    metadata = [name for name in schema.names if name not in (*KAFKA_COLUMNS, HEADERS_COLUMN)]
     wanted = [
         *KAFKA_COLUMNS,
-        *([HEADERS] if options.include_headers else []),
+        *([HEADERS_COLUMN] if options.include_headers else []),
         *(metadata if options.include_metadata else []),
     ]
     return StructType([schema[name] for name in wanted])
 
 
 def projected_columns(view: View, schema: StructType) -> tuple[str, ...]:
-    """The columns of a schema, which may be the user's own. Raises SchemaError if it asks for what
-    the view does not have."""
+    """Return the columns of a schema, which may be the user's own. Raises SchemaError if it asks
+    for what the view does not have."""
     return known_columns(view.value, whole_schema(view), schema)
 
 
 def known_columns(view: str, whole: StructType, schema: StructType) -> tuple[str, ...]:
-    """The columns of a schema. Raises SchemaError if it asks for what is not in the whole one."""
+    """Return the columns of a schema. Raises SchemaError if it asks for what is not in the whole
+    one."""
     for field in schema:
         if field.name not in whole.names:
             raise SchemaError(

@@ -10,8 +10,8 @@ _OFFSET = "offset"
 
 
 def in_log_order(frame: DataFrame) -> DataFrame:
-    """The rows of each partition in one task, sorted by offset. Raises SchemaError where there is
-    no column to sort by."""
+    """Return the rows of each partition in one task, sorted by offset. Raises SchemaError where
+    there is no column to sort by."""
     if _OFFSET not in frame.columns:
         raise SchemaError(
             "no column offset to sort by: bring the rows of each partition into one task and "

@@ -48,9 +48,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: dict[str, Any] | None = None
         self._last_trigger_s: float | None = None
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+    def initialOffset(self) -> dict[str, Any]:
         """Return where the stream begins, the same at every call."""
-        from kafkalog.views.planning.state_positions import by_topic
+        from kafkalog.views.options.offset_options import by_topic
         from kafkalog.views.planning.stream_start import starting_offsets
 
         if self._initial is None:
@@ -60,8 +60,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._initial = dict(by_topic(starting_offsets(self._options, self._stream_ends())))
         return self._initial
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """One of the limits in the options: all of them hold, unless Spark asks for everything."""
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return one of the limits in the options: all of them hold, unless Spark asks for
+        everything."""
         if self._options.max_offsets is not None:
             return ReadMaxRows(self._options.max_offsets)
         if self._options.max_bytes is not None:
@@ -70,9 +71,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMinRows(self._options.min_offsets)
         return ReadAllAvailable()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Up to where the next micro-batch reads. Raises DataLossError."""
-        from kafkalog.views.planning.state_positions import by_topic
+        from kafkalog.views.options.offset_options import by_topic
         from kafkalog.views.planning.stream_offsets import new_ends, parsed_offsets
 
         if self._begins_at_the_latest(start):
@@ -90,17 +91,17 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = self._limited(starts, ends, found)
         return dict(by_topic(ends))
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         """Fix where the query ends: at what is there now."""
         found = self._stream_ends().now()
         self._target = {key: partition.end for key, partition in found.items()}
 
-    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """The ends that were found last, limits aside."""
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Return the ends that were found last, limits aside."""
         return self._latest
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """The tasks of a micro-batch, planned as a batch read of these offsets."""
+        """Return the tasks of a micro-batch, planned as a batch read of these offsets."""
         from kafkalog.views.planning.planning import planned_groups
         from kafkalog.views.planning.stream_start import micro_batch
 
@@ -119,8 +120,9 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ends
 
     def _begins_at_the_latest(self, start: dict[str, Any]) -> bool:
-        """Whether this is the first micro-batch of a stream that begins at the latest offsets: an
-        empty one, so that the checkpoint has where the stream begins before anything is read."""
+        """Return whether this is the first micro-batch of a stream that begins at the latest
+        offsets: an empty one, so that the checkpoint has where the stream begins before anything is
+        read."""
         is_first = not self._is_begun and self._options.starting is None and start == self._initial
         self._is_begun = True
         return is_first
@@ -128,7 +130,7 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _waits(
         self, starts: StreamOffsets, ends: StreamOffsets, found: dict[tuple[str, int], PartitionEnd]
     ) -> bool:
-        """Whether there is too little new as yet; never where the query is to end."""
+        """Return whether there is too little new as yet; never where the query is to end."""
         if self._options.min_offsets is None or self._target is not None:
             return False
         now_s, last_s = time.monotonic(), self._last_trigger_s
@@ -163,7 +165,8 @@ class KafkaLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _up_to(ends: StreamOffsets, target: StreamOffsets, starts: StreamOffsets) -> StreamOffsets:
-    """The ends, but none beyond the target; partitions that are in neither have come since."""
+    """Return the ends, but none beyond the target; partitions that are in neither have come
+    since."""
     return {
         key: min(end, max(target[key], starts.get(key, 0))) if key in target else starts[key]
         for key, end in ends.items()

@@ -10,12 +10,12 @@ from pyspark.sql.types import StructType
 from kafkalog.columns.arrays import Constant
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.errors import SchemaError
-from kafkalog.spark.source.projection import HEADERS, KAFKA_COLUMNS, whole_schema
+from kafkalog.spark.source.projection import HEADERS_COLUMN, KAFKA_COLUMNS, whole_schema
 from kafkalog.views.options.options import View
 
 _PAYLOADS = ("key", "value")
 _PRODUCER = ("producerId", "producerEpoch", "sequence")
-WRITTEN_COLUMNS = (*KAFKA_COLUMNS, HEADERS, "timestampMs", "leaderEpoch", *_PRODUCER)
+WRITTEN_COLUMNS = (*KAFKA_COLUMNS, HEADERS_COLUMN, "timestampMs", "leaderEpoch", *_PRODUCER)
 
 
 def check_columns(schema: StructType, topic: str | None) -> None:
@@ -48,7 +48,7 @@ def _described(needed: tuple[str, ...]) -> str:
 
 
 def written_rows(batches: Iterator[pa.RecordBatch], topic: str | None) -> Iterator[pa.RecordBatch]:
-    """The columns that are written, in the types that Spark gives the source's own; with the
+    """Yield the columns that are written, in the types that Spark gives the source's own; with the
     option's topic if there is one."""
     for batch in batches:
         names = [name for name in WRITTEN_COLUMNS if name in batch.schema.names]

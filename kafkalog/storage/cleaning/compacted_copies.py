@@ -107,7 +107,7 @@ def _lost(
 
 
 def _unknown(before: LogCopy, after: LogCopy) -> Iterator[CompactionFinding]:
-    """Records under offsets that the first copy had, but not for them."""
+    """Yield records under offsets that the first copy had, but not for them."""
     for key, new in after.last_records.items():
         old = before.last_records.get(key)
         if before.start_offset <= new.offset < before.stable_offset and (

@@ -62,10 +62,7 @@ _Rule = Callable[[int], bool]
 
 
 def plan_retention(
-    segments: Sequence[RetentionSegment],
-    log: RetentionLog,
-    limits: RetentionLimits,
-    now_ms: int,
+    segments: Sequence[RetentionSegment], log: RetentionLog, limits: RetentionLimits, now_ms: int
 ) -> list[Verdict]:
     """Return what one run of a broker's retention at `now_ms` does to each segment, in their order.
 
@@ -173,7 +170,7 @@ class _Walk:
         return self._now_ms - self._segments[number].largest_timestamp_ms > retention_ms
 
     def _survivor(self, number: int) -> Verdict:
-        """Why a segment is left, or whether it is at all."""
+        """Return why a segment is left, or whether it is at all."""
         held = self._is_held(number)
         if held is not None:
             return Verdict(False, held)

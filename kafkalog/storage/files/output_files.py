@@ -68,6 +68,15 @@ def new_directory(path: str) -> None:
 
     Raises LogDirError if it exists, or would be in or below a broker's log directory.
     """
+    refuse_log_directory(path)
+    try:
+        os.makedirs(path)
+    except FileExistsError:
+        raise existing_target(path) from None
+
+
+def refuse_log_directory(path: str) -> None:
+    """Raise LogDirError for a path in or below a broker's log directory."""
     parent = os.path.dirname(os.path.realpath(path))
     names: tuple[str, ...] = _BROKER_FILES
     while parent != os.path.dirname(parent):
@@ -77,10 +86,6 @@ def new_directory(path: str) -> None:
             )
         # Further up a lock can be anybody's.
         parent, names = os.path.dirname(parent), _BROKER_FILES[1:]
-    try:
-        os.makedirs(path)
-    except FileExistsError:
-        raise existing_target(path) from None
 
 
 def existing_target(path: str) -> LogDirError:

@@ -61,7 +61,7 @@ def _opened(scheme: str, authority: str, given: tuple[tuple[str, str], ...]) -> 
 def _arguments(
     given: tuple[tuple[str, str], ...], known: tuple[str, ...]
 ) -> dict[str, str | bool | float]:
-    """Settings as keyword arguments: `storage.accessKey` is `access_key`."""
+    """Return settings as keyword arguments: `storage.accessKey` is `access_key`."""
     names = {name.replace("_", ""): name for name in known}
     arguments: dict[str, str | bool | float] = {}
     for key, value in given:

@@ -18,7 +18,7 @@ from kafkalog.storage.files.unreadable_input import note_unlisted
 from kafkalog.storage.names import PartitionName, cut_topic, partition_name, segment_file_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import DELETED
-from kafkalog.words import first_names, names_that_are_there
+from kafkalog.words import first_names, name_suggestions
 
 _LOG = ".log"
 UNDELETED_MARKS = ("delete", "stray")
@@ -53,7 +53,7 @@ def deleted_logs(directory: str, topic: str) -> list[DeletedLog]:
     ]
     if not found:
         names = {name.topic for path, name in places if name.mark or _has_deleted(path)}
-        known = names_that_are_there([topic], names)
+        known = name_suggestions([topic], names)
         raise OptionError(
             "--topic", topic, f"a topic that a broker deleted or set aside in {directory}: {known}"
         )  # fmt: skip

@@ -38,12 +38,7 @@ from kafkalog.storage.names import (
     segment_file_name,
     snapshot_offset,
 )
-from kafkalog.storage.partition_log import (
-    LogDir,
-    PartitionLog,
-    SegmentFile,
-    without_checkpoints,
-)
+from kafkalog.storage.partition_log import LogDir, PartitionLog, SegmentFile, without_checkpoints
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment
 from kafkalog.storage.recovery.producer_state import BrokerStartError
 from kafkalog.storage.recovery.temporary_files import finished_swaps, is_replaced
@@ -57,14 +52,14 @@ _Read = TypeVar("_Read")
 _logger = logger(__name__)
 
 
-def with_segments_of_now(log: PartitionLog, path: str) -> PartitionLog:
-    """Return the log with all live segments of its directory, now at `path`; none if it was
-    deleted. Tasks that got a log without its segments need this."""
+def with_segments_of_now(log: PartitionLog) -> PartitionLog:
+    """Return the log with the live segments that its directory has now; none if it was deleted.
+    Tasks that got a log without its segments need this."""
     try:
-        entries = list_directory(path)
+        entries = list_directory(log.path)
     except FileNotFoundError:
-        return replace(log, path=path, segments=())
-    return replace(log, path=path, segments=_partition(path, entries, log.log_dir, path).segments)
+        return replace(log, segments=())
+    return replace(log, segments=_partition(log.path, entries, log.log_dir, log.path).segments)
 
 
 def find_partitions(paths: Sequence[str], *, strict: bool = True) -> list[PartitionLog]:

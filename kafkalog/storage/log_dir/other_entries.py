@@ -144,7 +144,7 @@ def absent_lines(
 def absent_line(path: str, names: Sequence[str]) -> str:
     """Return the line for a log directory that lacks these partitions."""
     return printable(
-        f"not there: {counted(len(names), 'partition')} that the checkpoints of {path} "
+        f"missing: {counted(len(names), 'partition')} that the checkpoints of {path} "
         f"name: {first_names(names, _MOST_ABSENT)}"
     )
 

@@ -167,7 +167,7 @@ _WHY_DROPPED = {
 
 
 def _directory_status(log: PartitionLog) -> str | None:
-    """Why a broker serves nothing in the log's directory, None if it does."""
+    """Return why a broker serves nothing in the log's directory, None if it does."""
     name = partition_name(os.path.basename(log.path))
     if name is None:
         return "not in a directory named <topic>-<partition>"

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import islice
 from struct import Struct
-from types import TracebackType
 from typing import Self, TypeVar
 
 from kafkalog.errors import CorruptDataError
@@ -30,7 +29,7 @@ _ZEROS_READ = 1024 * 1024
 
 
 class _IndexFile:
-    """An index of which only the entries that are requested are read.
+    """An index; only the entries that are requested are read.
 
     Answers are right if the entries rise; if not they are some entries, or none. They are none
     where some of what was looked at cannot be read.
@@ -54,7 +53,7 @@ class _IndexFile:
         return first, second
 
     def _number_from(self, first_field: int) -> int:
-        """The first entry that begins with this number or a larger one."""
+        """Return the first entry that begins with this number or a larger one."""
         return bisect_left(range(self._entries), first_field, key=lambda n: self._fields(n)[0])
 
     def _is_zero(self, number: int) -> bool:
@@ -63,12 +62,7 @@ class _IndexFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._file.close()
 
     def last_offset(self) -> int | None:
@@ -82,7 +76,7 @@ class _IndexFile:
         return self._base_offset + last[self._offset_field] if is_known else None
 
     def _in_order(self) -> Iterator[tuple[int, ...]]:
-        """All entries, of which some are in memory at a time: a sparse file has any size."""
+        """Yield all entries, some in memory at a time: a sparse file has any size."""
         size = self._entry_struct.size
         for number in range(0, self._entries, _ENTRIES_AT_A_TIME):
             count = min(self._entries - number, _ENTRIES_AT_A_TIME)
@@ -97,12 +91,12 @@ class OffsetIndexFile(_IndexFile):
     _offset_field = 0
 
     def at_position(self, position: int) -> OffsetEntry | None:
-        """The last entry that leads to a position or in front of it."""
+        """Return the last entry that leads to a position or in front of it."""
         entries = range(self._entries)
         return self._entry(bisect_left(entries, position + 1, key=lambda n: self._fields(n)[1]) - 1)
 
     def below_offset(self, offset: int) -> OffsetEntry | None:
-        """The last entry of a lesser offset."""
+        """Return the last entry of a lesser offset."""
         return self._entry(self._number_from(offset - self._base_offset) - 1)
 
     def last_two_below(self, offset: int) -> tuple[OffsetEntry | None, OffsetEntry | None]:
@@ -111,7 +105,7 @@ class OffsetIndexFile(_IndexFile):
         return self._entry(number - 1), self._entry(number)
 
     def from_offset(self, offset: int) -> OffsetEntry | None:
-        """The first entry of this offset or a larger one."""
+        """Return the first entry of this offset or a larger one."""
         return self._entry(self._number_from(offset - self._base_offset))
 
     def _entry(self, number: int) -> OffsetEntry | None:
@@ -130,7 +124,7 @@ class TimeIndexFile(_IndexFile):
     _offset_field = 1
 
     def before_time(self, timestamp_ms: int) -> TimeEntry | None:
-        """The last entry of an earlier time."""
+        """Return the last entry of an earlier time."""
         number = self._number_from(timestamp_ms) - 1
         if number < 0:
             return None
@@ -144,7 +138,7 @@ _Index = TypeVar("_Index", bound=_IndexFile)
 
 
 def offset_index(log_path: str) -> OffsetIndexFile | None:
-    """The offset index beside a segment's log file; None where there is none."""
+    """Return the offset index beside a segment's log file; None where there is none."""
     return _index(log_path, ".index", OffsetIndexFile)
 
 
@@ -176,7 +170,8 @@ def last_indexed_offset(log_path: str, base_offset: int) -> int | None:
 
 
 def start_position(log_path: str, first_offset: int) -> int:
-    """Where a walk may begin that looks for offsets from `first_offset` on; 0 if nothing says."""
+    """Return where a walk may begin that looks for offsets from `first_offset` on; 0 if nothing
+    says."""
     name = segment_file_name(os.path.basename(log_path))
     if name is None or not name.base_offset < first_offset < LARGEST_OFFSET:
         return 0
@@ -241,7 +236,7 @@ def checked_frames(file: Readable, position: int, bounds: Bounds) -> Iterator[Fr
 
 
 def is_zero_filled(file: Readable, position: int) -> bool:
-    """Whether there is nothing but zeros from `position` to the end of the file."""
+    """Return whether there is nothing but zeros from `position` to the end of the file."""
     while position < file.size:
         if any(file.read(position, _ZEROS_READ)):
             return False
@@ -250,8 +245,8 @@ def is_zero_filled(file: Readable, position: int) -> bool:
 
 
 def first_offset_from(log_path: str, timestamp_ms: int) -> int:
-    """An offset below which no record of a segment has this timestamp or a later one, by its time
-    index; 0 where nothing says.
+    """Return an offset below which no record of a segment has this timestamp or a later one, by its
+    time index; 0 where nothing says.
 
     What an entry says holds for all batches up to its own, also where later entries are missing.
     It is believed if the batch of its offset has its time. Rule: docs/options.md F505.
@@ -274,7 +269,7 @@ def first_offset_from(log_path: str, timestamp_ms: int) -> int:
 
 
 def _batch_of(file: InputFile, offset: int, position: int) -> BatchHeader | None:
-    """The header of the batch that has an offset, looked for from a position on."""
+    """Return the header of the batch that has an offset, looked for from a position on."""
     try:
         for frame in islice(frames(file, position), _MOST_BATCHES):
             if frame.header.last_offset >= offset:

@@ -73,7 +73,7 @@ def with_indexes(recorded: RecordedEnd, log_end: int) -> RecordedEnd:
 
 
 def log_bounds(log: PartitionLog, rule: EndRule) -> LogBounds:
-    """The offsets of a log that count.
+    """Return the offsets of a log that count.
 
     It begins at the log start checkpoint or at the first segment, whichever is later: the
     checkpoint is kept only where records inside the first segment are deleted, and in tiered

@@ -37,7 +37,7 @@ class LogChunk:
     position: int = 0
 
     def batches(self) -> Iterator[bytes]:
-        """Each batch as its own bytes."""
+        """Yield each batch as its own bytes."""
         position = 0
         while position < len(self.data):
             size = read_header(self.data, position).size
@@ -45,7 +45,7 @@ class LogChunk:
             position += size
 
     def records(self, *, max_batch_bytes: int = MAX_BATCH_BYTES) -> Iterator[Record]:
-        """The records from the requested offset on, control records included.
+        """Yield the records from the requested offset on, control records included.
 
         Raises CorruptDataError, its position that of the batch in the file.
         """
@@ -99,11 +99,11 @@ class LogReader:
 
     @property
     def start_offset(self) -> int:
-        """The first offset that can be asked for."""
+        """The first offset that can be requested."""
         return self._bounds.start_offset
 
     def end_offset(self) -> int:
-        """The offset after the last that can be read.
+        """Return the offset after the last that can be read.
 
         Raises CorruptDataError where damage keeps it from being found.
         """
@@ -118,8 +118,8 @@ class LogReader:
         return end if self._bounds.end_offset is None else min(end, self._bounds.end_offset)
 
     def read(self, offset: int, max_bytes: int) -> LogChunk:
-        """The batches from the one that has `offset`, or the next offset there is, as far as they
-        fit into `max_bytes`; the first comes whole even if it alone is larger.
+        """Return the batches from the one that has `offset`, or the next offset there is, as far as
+        they fit into `max_bytes`; the first comes whole even if it alone is larger.
 
         One call reads in one segment. Raises OffsetOutOfRangeError for an offset outside the log,
         and CorruptDataError where the first batch is damaged or above the largest size allowed.
@@ -136,7 +136,7 @@ class LogReader:
         return LogChunk(offset, offset)
 
     def chunks(self, offset: int, max_bytes: int) -> Iterator[LogChunk]:
-        """All of the log from `offset` on, a chunk at a time. Raises as `read` does."""
+        """Yield all of the log from `offset` on, a chunk at a time. Raises as `read` does."""
         while (chunk := self.read(offset, max_bytes)).data:
             yield chunk
             offset = chunk.next_offset
@@ -169,7 +169,7 @@ class LogReader:
         return LogChunk(offset, last.header.last_offset + 1, data, path, first.position)
 
     def _frames(self, file: InputFile, segment: _Segment, offset: int) -> Iterator[Frame]:
-        """The batches of a segment, from one that is not after `offset` on."""
+        """Yield the batches of a segment, from one that is not after `offset` on."""
         bounds = offset_bounds(segment.base_offset, segment.next_base_offset)
         base_offset, next_offset, end = self._last_read
         if (base_offset, next_offset) != (segment.base_offset, offset):
@@ -208,9 +208,5 @@ class LogReader:
 
 def _corrupt(fault: str, detail: str, file: InputFile, frame: Frame) -> CorruptDataError:
     return CorruptDataError(
-        fault,
-        detail,
-        position=frame.position,
-        path=file.path,
-        base_offset=frame.header.base_offset,
+        fault, detail, position=frame.position, path=file.path, base_offset=frame.header.base_offset
     )

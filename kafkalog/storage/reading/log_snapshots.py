@@ -12,7 +12,7 @@ from kafkalog.storage.partition_log import PartitionLog
 
 
 def snapshot_entries(log: PartitionLog, offset: int) -> list[ProducerEntry] | None:
-    """The producers of a log at an offset; None where no sound snapshot was taken there."""
+    """Return the producers of a log at an offset; None where no sound snapshot was taken there."""
     try:
         return read_producer_snapshot(read_bytes(os.path.join(log.path, f"{offset:020d}.snapshot")))
     except (FileNotFoundError, CorruptDataError):
@@ -22,7 +22,7 @@ def snapshot_entries(log: PartitionLog, offset: int) -> list[ProducerEntry] | No
 def newest_snapshot(
     log: PartitionLog, lowest: int, highest: int
 ) -> tuple[int, list[ProducerEntry]] | None:
-    """The newest sound snapshot of those taken for these offsets, and for which it was."""
+    """Return the newest sound snapshot of those taken for these offsets, and for which it was."""
     offsets = (snapshot_offset(entry.name) for entry in list_directory(log.path))
     in_range = (found for found in offsets if found is not None and lowest <= found <= highest)
     for offset in sorted(in_range, reverse=True):

@@ -87,15 +87,15 @@ class OffsetRequest:
 class OffsetRange:
     """Offsets [start, end) of one partition; an `end` of None is the end of the sound bytes.
 
-    `asked_start` and `asked_end` are offsets that the user named and that only a reader of the last
-    segment can tell to be beyond the log's end.
+    `requested_start` and `requested_end` are offsets that the user named. Only a reader of the last
+    segment finds out that one is beyond the log's end.
     """
 
     start: int
     end: int | None
     log_start: int = 0
-    asked_start: int | None = None
-    asked_end: int | None = None
+    requested_start: int | None = None
+    requested_end: int | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -103,12 +103,9 @@ class OffsetRange:
 
 
 def offset_range(
-    log: PartitionLog,
-    request: OffsetRequest,
-    lookup: TimeLookup,
-    stable_offset: int | None = None,
+    log: PartitionLog, request: OffsetRequest, lookup: TimeLookup, stable_offset: int | None = None
 ) -> OffsetRange:
-    """The offsets of `log` that are requested, those below `stable_offset` if it is given.
+    """Return the offsets of `log` that are requested, those below `stable_offset` if it is given.
 
     Raises DataLossError, or clamps and logs, where they lie outside the log, and OptionError where
     they end before they begin.
@@ -118,21 +115,24 @@ def offset_range(
         ends = [stable_offset] if bounds.end_offset is None else [stable_offset, bounds.end_offset]
         # A segment's file that is requested by itself can lie after the stable offset.
         bounds = LogBounds(bounds.start_offset, max(bounds.start_offset, min(ends)))
-    start, asked_start = _start(log, request, bounds, lookup)
-    end, asked_end = _end(log, request, bounds, lookup)
+    start, requested_start = _start(log, request, bounds, lookup)
+    end, requested_end = _end(log, request, bounds, lookup)
     if start is None:
         return OffsetRange(bounds.start_offset, bounds.start_offset, bounds.start_offset)
     if end is not None and end < start:
         allowed = f"an end of {log.name} not before its start, which is offset {start}"
-        is_asked = not isinstance(request.ending, Everything)
-        raise OptionError(request.ending_option if is_asked else "stopAt", f"offset {end}", allowed)
-    return OffsetRange(start, end, bounds.start_offset, asked_start, asked_end)
+        is_requested = not isinstance(request.ending, Everything)
+        raise OptionError(
+            request.ending_option if is_requested else "stopAt", f"offset {end}", allowed
+        )
+    return OffsetRange(start, end, bounds.start_offset, requested_start, requested_end)
 
 
 def _start(
     log: PartitionLog, request: OffsetRequest, bounds: LogBounds, lookup: TimeLookup
 ) -> tuple[int | None, int | None]:
-    """Where to start, None for the latest offset; and the same if it was requested by number."""
+    """Return where to start, None for the latest offset; and the same if it was requested by
+    number."""
     limit = request.starting
     if isinstance(limit, Everything):
         return bounds.start_offset, None
@@ -180,7 +180,7 @@ def _end(
 
 
 def _of(log: PartitionLog, offsets: dict[TopicPartition, int], unnamed: int) -> int:
-    """The number for a log; `unnamed` for a file of no topic, which no option can name."""
+    """Return the number for a log; `unnamed` for a file of no topic, which no option can name."""
     key = log.topic_partition
     return offsets[key] if key else unnamed
 
@@ -194,7 +194,8 @@ def _timestamp(log: PartitionLog, limit: FromTimestamp | SpecificTimestamps) -> 
 def _within(
     log: PartitionLog, request: OffsetRequest, option: str, offset: int, bounds: LogBounds
 ) -> tuple[int, int | None]:
-    """The offset, and again as one to be checked against the log's end, or the bound it exceeds."""
+    """Return the offset, and again as one to be checked against the log's end, or the bound it
+    exceeds."""
     if offset < bounds.start_offset:
         nearest = bounds.start_offset
     elif bounds.end_offset is not None and offset > bounds.end_offset:

@@ -42,13 +42,13 @@ class OldestRange:
 
 
 def is_oldest_layout(log: PartitionLog) -> bool:
-    """Whether a log's files are of the oldest layout: then all are."""
+    """Return whether a log's files are of the oldest layout: then all are."""
     first = next(iter(log.segments), None)
     return first is not None and oldest_base_offset(os.path.basename(first.path)) is not None
 
 
 def is_unfinished(found: OldestRange) -> bool:
-    """Whether it is what a broker leaves at a log's end that stops while writing."""
+    """Return whether it is what a broker leaves at a log's end that stops while writing."""
     return found.fault in (Fault.TRUNCATED, Fault.ZEROS)
 
 
@@ -61,7 +61,7 @@ def read_oldest_file(
     check_crcs: bool = True,
     max_message_bytes: int = MAX_BATCH_BYTES,
 ) -> Iterator[OldestRange]:
-    """The file's entries with offsets [first_offset, end_offset), and what is damaged.
+    """Yield the file's entries with offsets [first_offset, end_offset), and what is damaged.
 
     Of entries below only the lengths are looked at. Where no length and magic of an entry is, the
     rest of the file is one range: messages bear no mark by which others could be found after it.

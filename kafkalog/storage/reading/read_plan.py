@@ -38,11 +38,11 @@ class CommittedRead:
 class SegmentRead:
     """One segment's part of what is requested: offsets [first_offset, end_offset).
 
-    `asked_start`, `asked_end` and `recorded_end` are set on a log's last segment only, where an
-    offset beyond the log's end shows.
+    `requested_start`, `requested_end` and `recorded_end` are set on a log's last segment only,
+    where an offset beyond the log's end shows.
 
     A part of a larger segment begins at `start_position`, as an index says: a hint. `size` is about
-    how many bytes it has, `asked_offset` where the whole read begins, `next_position` the start
+    how many bytes it has, `requested_offset` where the whole read begins, `next_position` the start
     of the next part.
     """
 
@@ -60,21 +60,21 @@ class SegmentRead:
     broker_id: int | None = None
     input_path: str = ""
     is_compacted: bool = False
-    asked_start: int | None = None
-    asked_end: int | None = None
+    requested_start: int | None = None
+    requested_end: int | None = None
     recorded_end: RecordedEnd | None = None
     filling: Filling | None = None
     committed: CommittedRead | None = None
     start_position: int = 0
-    asked_offset: int | None = None
+    requested_offset: int | None = None
     next_position: int | None = None
 
 
 def replica_reads(
     replicas: ReplicaSet, offsets: OffsetRange, committed: CommittedRead | None = None
 ) -> Iterator[SegmentRead]:
-    """The segments of the best replica as `segment_reads` gives them, with those of the others
-    that can fill what is missing."""
+    """Yield the segments of the best replica as `segment_reads` gives them, with those of the
+    others that can fill what is missing."""
     segments = {segment.path: segment for segment in replicas.best.segments}
     for read in segment_reads(replicas.best, offsets, committed):
         is_alone = len(replicas.logs) == 1
@@ -84,15 +84,15 @@ def replica_reads(
 def segment_reads(
     log: PartitionLog, offsets: OffsetRange, committed: CommittedRead | None = None
 ) -> Iterator[SegmentRead]:
-    """The segments of a log that can hold requested offsets, judged by their names."""
-    is_asked = offsets.asked_start is not None or offsets.asked_end is not None
+    """Yield the segments of a log that can hold requested offsets, judged by their names."""
+    is_requested = offsets.requested_start is not None or offsets.requested_end is not None
     end = LARGEST_OFFSET if offsets.end is None else offsets.end
     high_watermark = log_bounds(log, EndRule.HIGH_WATERMARK).end_offset
     for segment in log.segments:
         next_base_offset = segment.next_base_offset
         is_last = next_base_offset is None
         # Only a reader of the last segment sees that requested offsets lie beyond the log's end.
-        is_needed = is_last and (is_asked or not offsets.is_empty)
+        is_needed = is_last and (is_requested or not offsets.is_empty)
         if not is_needed and not _may_hold(segment, offsets.start, end):
             continue
         # A segment that is cut goes on after its end with offsets that count elsewhere.
@@ -112,8 +112,8 @@ def segment_reads(
             broker_id=log.log_dir.broker_id,
             input_path=segment.input_path,
             is_compacted=log.is_compacted,
-            asked_start=offsets.asked_start if is_last else None,
-            asked_end=offsets.asked_end if is_last else None,
+            requested_start=offsets.requested_start if is_last else None,
+            requested_end=offsets.requested_end if is_last else None,
             recorded_end=recorded_end(log) if is_last else None,
             committed=committed,
         )
@@ -127,25 +127,26 @@ def _may_hold(segment: SegmentFile, start: int, end: int) -> bool:
 def in_parts(
     read: SegmentRead, start: int, end: int, cuts: Sequence[OffsetEntry]
 ) -> list[SegmentRead]:
-    """The read, of the bytes [start, end) of its file, in parts: each but the last ends with the
-    offset of an entry, and where that entry leads the next one's walk may begin. Entries rise."""
+    """Return the read, of the bytes [start, end) of its file, in parts: each but the last ends with
+    the offset of an entry, and where that entry leads the next one's walk may begin. Entries
+    rise."""
     firsts = [read.first_offset, *(cut.offset + 1 for cut in cuts)]
     places = [start, *(cut.position for cut in cuts)]
-    asked = read.first_offset if read.asked_offset is None else read.asked_offset
+    requested = read.first_offset if read.requested_offset is None else read.requested_offset
     parts = [
         replace(
             read,
             first_offset=first,
-            end_offset=behind,
+            end_offset=next_first,
             size=max(next_place - place, 0),
             start_position=place,
-            asked_offset=asked,
+            requested_offset=requested,
             next_position=next_place or None,
-            asked_start=None,
-            asked_end=None,
+            requested_start=None,
+            requested_end=None,
             recorded_end=None,
         )
-        for first, behind, place, next_place in zip(
+        for first, next_first, place, next_place in zip(
             firsts[:-1], firsts[1:], places[:-1], places[1:], strict=True
         )
     ]
@@ -154,7 +155,7 @@ def in_parts(
         first_offset=firsts[-1],
         size=max(end - places[-1], 0),
         start_position=places[-1],
-        asked_offset=read.asked_offset if not cuts else asked,
+        requested_offset=read.requested_offset if not cuts else requested,
     )
     return [*parts, last]
 
@@ -178,14 +179,14 @@ class TaskSize:
     max_offsets: int | None = None
 
     def bytes_of(self, reads: Sequence[_Sized], least: int) -> int:
-        """The bytes of a task, where the reads are all there is, not less than `least` but to make
-        `min_tasks`."""
+        """Return the bytes of a task, where the reads are all there is, not less than `least` but
+        to make `min_tasks`."""
         cost = sum(read.size + OPEN_COST_BYTES for read in reads)
         wanted = min(self.max_bytes, max(least, cost // max(self.cores, 1)))
         return max(min(wanted, cost // self.min_tasks), 1)
 
     def part_bytes(self, reads: Sequence[_Sized]) -> int:
-        """The bytes of a part of a segment, the same way: opening it costs nothing."""
+        """Return the bytes of a part of a segment, the same way: opening it costs nothing."""
         size = sum(read.size for read in reads)
         wanted = min(self.max_bytes, max(LEAST_PART_BYTES, size // max(self.cores, 1)))
         return max(wanted if self.min_tasks == 1 else min(wanted, size // self.min_tasks), 1)
@@ -194,8 +195,9 @@ class TaskSize:
 def packed(
     reads: Sequence[_Read], task: TaskSize, offsets: Sequence[int] = ()
 ) -> list[tuple[_Read, ...]]:
-    """The reads in groups, a task's each, none larger than asked unless it is a single read; a
-    partition's segments stay in order. `offsets` is how many each read has, where that matters."""
+    """Return the reads in groups, a task's each, none larger than requested unless it is a single
+    read; a partition's segments stay in order. `offsets` is how many each read has, where that
+    matters."""
     target = task.bytes_of(reads, OPEN_COST_BYTES)
     most = task.max_offsets or LARGEST_OFFSET
     groups: list[tuple[_Read, ...]] = []

@@ -17,8 +17,8 @@ _DELETED, _SWAP = ".deleted", ".swap"
 
 
 def current_path(path: str) -> str | None:
-    """Where the file is now: under its name, marked as deleted, or in a directory that is; None if
-    it was deleted."""
+    """Return where the file is now: under its name, marked as deleted, or in a directory that is;
+    None if it was deleted."""
     directory, name = os.path.split(path)
     for place in (directory, *_marked_directories(directory)):
         for now in (name, name + _DELETED, name.removesuffix(_SWAP)):
@@ -28,7 +28,8 @@ def current_path(path: str) -> str | None:
 
 
 def opened(path: str) -> InputFile:
-    """The file under its name or the one that it has been given since; its `path` says which.
+    """Return the file under its name or the one that it has been given since; its `path` says
+    which.
 
     Raises FileNotFoundError where it was deleted.
     """

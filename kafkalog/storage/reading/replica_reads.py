@@ -88,7 +88,7 @@ class ReplicaSet:
         return any(log.is_compacted for log in self.logs)
 
     def filling(self, segment: SegmentFile) -> Filling:
-        """What a segment of the best replica is read with."""
+        """Return what a segment of the best replica is read with."""
         end = segment.next_base_offset
         end = self.lineage_end if end is None else end
         others = tuple(
@@ -122,12 +122,12 @@ class ReplicaSet:
 
 
 def _overlapping(segments: Sequence[SegmentFile], start: int, end: int) -> list[SegmentFile]:
-    """The segments, which rise, that can hold offsets [start, end)."""
+    """Return the segments, which rise, that can hold offsets [start, end)."""
     first = max(bisect_right(segments, start, key=_base_offset) - 1, 0)
-    behind = bisect_left(segments, end, key=_base_offset)
+    after = bisect_left(segments, end, key=_base_offset)
     return [
         segment
-        for segment in segments[first:behind]
+        for segment in segments[first:after]
         if segment.next_base_offset is None or segment.next_base_offset > start
     ]
 

@@ -51,7 +51,8 @@ class ReplicaFacts:
 
 
 def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
-    """Where a replica's log ends, not counting batches that lie elsewhere in another replica.
+    """Return where a replica's log ends, not counting batches that lie elsewhere in another
+    replica.
 
     No checksum covers a batch's base offset. One after a gap that another replica has with the
     same bytes where the gap begins has a damaged offset.
@@ -68,7 +69,7 @@ def believed_end(replica: ReplicaFacts, others: Sequence[ReplicaFacts]) -> int:
 
 
 def gaps(replica: ReplicaFacts) -> Iterator[tuple[int, BatchFact]]:
-    """Where gaps begin in the replica's last segment, each with the batch after it."""
+    """Yield where gaps begin in the replica's last segment, each with the batch after it."""
     expected = replica.tail_base
     for fact in replica.tail:
         if fact.base_offset != expected:
@@ -77,8 +78,8 @@ def gaps(replica: ReplicaFacts) -> Iterator[tuple[int, BatchFact]]:
 
 
 def by_lineage(replicas: Sequence[ReplicaFacts]) -> list[int]:
-    """The numbers of the replicas, the best first: of the latest leader epoch, of those the one
-    that ends last, of those the one that begins first. One without a segment comes after all
+    """Return the numbers of the replicas, the best first: of the latest leader epoch, of those the
+    one that ends last, of those the one that begins first. One without a segment comes after all
     others: a broker always has one, so it has lost its log."""
 
     def rank(number: int) -> tuple[bool, int, int, int, int]:
@@ -91,8 +92,8 @@ def by_lineage(replicas: Sequence[ReplicaFacts]) -> list[int]:
 
 
 def epoch_divergence(replica: ReplicaFacts, best: ReplicaFacts) -> int | None:
-    """The first offset that a replica has under another leader epoch than the best one; None if
-    there is none, or if epochs of either are not known."""
+    """Return the first offset that a replica has under another leader epoch than the best one; None
+    if there is none, or if epochs of either are not known."""
     if not replica.epochs or not best.epochs:
         return None
     for span, epoch in _epoch_spans(replica):
@@ -106,7 +107,8 @@ def epoch_divergence(replica: ReplicaFacts, best: ReplicaFacts) -> int | None:
 def _epoch_spans(
     replica: ReplicaFacts, *, is_open: bool = False
 ) -> Iterator[tuple[OffsetSpan, int]]:
-    """The offsets of each leader epoch; the last one's reach to the log end, or beyond all."""
+    """Yield the offsets of each leader epoch; the last one's reach to the log end, or beyond
+    all."""
     last_end = 2**63 if is_open else replica.log_end
     ends = [*(entry.start_offset for entry in replica.epochs[1:]), last_end]
     for entry, end in zip(replica.epochs, ends, strict=True):
@@ -159,7 +161,7 @@ def compare(replica: Sequence[BatchFact], best: Sequence[BatchFact]) -> ReplicaC
 
 
 def _without_overlaps(found: ReplicaComparison) -> ReplicaComparison:
-    """What is different in part is not missing or extra besides."""
+    """Return what is different in part is not missing or extra besides."""
     found.missing = subtract(found.missing, found.different)
     found.extra = subtract(found.extra, found.different)
     return found

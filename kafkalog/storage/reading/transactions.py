@@ -60,7 +60,7 @@ class OpenTransactions:
         }
 
     def of(self, producer_id: int, producer_epoch: int) -> PartitionTransaction:
-        """The producer's open transaction, a new one if there is none."""
+        """Return the producer's open transaction, a new one if there is none."""
         found = self.by_producer.get(producer_id)
         if found is None:
             found = self.by_producer[producer_id] = PartitionTransaction(
@@ -71,7 +71,7 @@ class OpenTransactions:
     def end(
         self, producer_id: int, producer_epoch: int, offset: int, marker: TransactionMarker
     ) -> PartitionTransaction:
-        """The transaction that a marker ends; one without batches if none was open."""
+        """Return the transaction that a marker ends; one without batches if none was open."""
         ended = self.by_producer.pop(producer_id, None) or PartitionTransaction(
             producer_id, producer_epoch
         )
@@ -82,7 +82,7 @@ class OpenTransactions:
 def last_stable_offset(
     end_offset: int, still_open: OpenTransactions, ended_above: Iterable[PartitionTransaction]
 ) -> int:
-    """The offset below which every transaction is decided.
+    """Return the offset below which every transaction is decided.
 
     `end_offset` is the high watermark, or the log end where that is not known; `ended_above` are
     the transactions whose marker is not below it.

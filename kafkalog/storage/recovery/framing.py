@@ -11,18 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import (
-    FIRST_BYTES,
-    LEAST_LENGTH,
-    LEGACY_CHECKSUM_START,
-    LOG_OVERHEAD,
-    MAGIC_POSITION,
-    V2_CHECKSUM_START,
-    V2_HEADER_BYTES,
-    BatchHeader,
-    read_header,
-    read_length,
-)
+from kafkalog.format import batch_header as layout
+from kafkalog.format.batch_header import BatchHeader, read_header, read_length
 from kafkalog.wire.checksums import CHUNK, crc32, crc32c
 
 LATEST_FORMAT = 2
@@ -49,34 +39,40 @@ class Frame:
 
 
 def frames(file: Readable, position: int = 0, end: int | None = None) -> Iterator[Frame]:
-    """The batches from `position` on, none of them checked.
+    """Yield the batches from `position` on, none of them checked.
 
     Ends where no whole batch is left. Raises CorruptDataError where the length is impossible.
     """
     end = file.size if end is None else end
-    while position < end - FIRST_BYTES:
-        head = file.read(position, V2_HEADER_BYTES)
+    while position < end - layout.FIRST_BYTES:
+        head = file.read(position, layout.V2_HEADER_BYTES)
         length = read_length(head)
-        if length < LEAST_LENGTH[0]:
-            detail = f"a length of {length}, no batch is below {LEAST_LENGTH[0]}"
+        if length < layout.LEAST_LENGTH[0]:
+            detail = f"a length of {length}, no batch is below {layout.LEAST_LENGTH[0]}"
             raise CorruptDataError("length", detail, position=position)
-        if position > end - LOG_OVERHEAD - length:
+        if position > end - layout.LOG_OVERHEAD - length:
             return
         yield Frame(position, _header(head, length, position))
-        position += LOG_OVERHEAD + length
+        position += layout.LOG_OVERHEAD + length
 
 
 def _header(head: bytes, length: int, position: int) -> BatchHeader:
-    magic = int.from_bytes(head[MAGIC_POSITION : MAGIC_POSITION + 1], "big", signed=True)
+    magic = int.from_bytes(
+        head[layout.MAGIC_POSITION : layout.MAGIC_POSITION + 1], "big", signed=True
+    )
     if magic < LATEST_FORMAT:
-        if magic == 1 and len(head) < LOG_OVERHEAD + LEAST_LENGTH[1]:
+        if magic == 1 and len(head) < layout.LOG_OVERHEAD + layout.LEAST_LENGTH[1]:
             raise CorruptDataError("length", "too short for format 1", position=position)
-        legacy = head if magic >= 0 else head[:MAGIC_POSITION] + b"\0" + head[FIRST_BYTES:]
+        legacy = (
+            head
+            if magic >= 0
+            else head[: layout.MAGIC_POSITION] + b"\0" + head[layout.FIRST_BYTES :]
+        )
         return replace(read_header(legacy, 0), magic=magic)
-    if length < LEAST_LENGTH[LATEST_FORMAT]:
-        detail = f"a length of {length}, no batch of format 2 is below {LEAST_LENGTH[2]}"
+    if length < layout.LEAST_LENGTH[LATEST_FORMAT]:
+        detail = f"a length of {length}, no batch of format 2 is below {layout.LEAST_LENGTH[2]}"
         raise CorruptDataError("length", detail, position=position)
-    as_known = head[:MAGIC_POSITION] + bytes([LATEST_FORMAT]) + head[FIRST_BYTES:]
+    as_known = head[: layout.MAGIC_POSITION] + bytes([LATEST_FORMAT]) + head[layout.FIRST_BYTES :]
     return replace(read_header(as_known, 0), magic=magic)
 
 
@@ -84,7 +80,9 @@ def check_sum(file: Readable, frame: Frame) -> None:
     """Raise CorruptDataError where a batch's checksum is wrong. Of a batch of any size little is in
     memory at a time."""
     is_old = frame.header.magic < LATEST_FORMAT
-    position = frame.position + (LEGACY_CHECKSUM_START if is_old else V2_CHECKSUM_START)
+    position = frame.position + (
+        layout.LEGACY_CHECKSUM_START if is_old else layout.V2_CHECKSUM_START
+    )
     function = crc32 if is_old else crc32c
     computed = 0
     while position < frame.end:

@@ -31,7 +31,7 @@ class LoadedSegment:
     offset_entries: list[OffsetEntry] = field(default_factory=list)
 
     def frames_from(self, offset: int, end: int | None = None) -> Iterator[Frame]:
-        """The batches from the first on that ends at or after `offset`, found by the index.
+        """Yield the batches from the first on that ends at or after `offset`, found by the index.
 
         Raises BrokerStartError where the lengths in the file lead nowhere.
         """
@@ -54,12 +54,12 @@ class LoadedSegment:
             ) from error
 
     def position_of(self, offset: int) -> int | None:
-        """Where the first batch begins that ends at or after `offset`."""
+        """Return where the first batch begins that ends at or after `offset`."""
         first = next(self.frames_from(offset), None)
         return None if first is None else first.position
 
     def next_offset(self) -> int:
-        """The offset after the last batch, looked for after the last entry of the index."""
+        """Return the offset after the last batch, looked for after the last entry of the index."""
         last = self.offset_entries[-1].offset if self.offset_entries else self.base_offset
         next_offset = self.base_offset
         for frame in self.frames_from(last):
@@ -68,5 +68,6 @@ class LoadedSegment:
 
 
 def read_index_entries(data: bytes, base_offset: int) -> list[OffsetEntry]:
-    """The entries of an `.index` as a broker takes them: what is not a whole one does not count."""
+    """Return the entries of an `.index` as a broker takes them: what is not a whole one does not
+    count."""
     return read_offset_index(whole_entries(data, OFFSET_ENTRY), base_offset).entries

@@ -46,7 +46,7 @@ class SnapshotFiles:
         self.taken.add(offset)
 
     def read(self, offset: int) -> list[ProducerEntry]:
-        """The entries. Raises CorruptDataError."""
+        """Return the entries. Raises CorruptDataError."""
         content = self.contents[offset]
         return read_producer_snapshot(read_bytes(content)) if isinstance(content, str) else content
 
@@ -146,13 +146,13 @@ class ProducerStateLoader:
 
 
 def _between(segments: Sequence[LoadedSegment], start: int, end: int) -> Iterable[LoadedSegment]:
-    """The segments that can hold offsets [start, end)."""
+    """Return the segments that can hold offsets [start, end)."""
     first = _floor(segments, start)
     least = start if first is None else first.base_offset
     return [segment for segment in segments if least <= segment.base_offset < end]
 
 
 def _floor(segments: Sequence[LoadedSegment], offset: int) -> LoadedSegment | None:
-    """The segment that begins at or before `offset`."""
+    """Return the segment that begins at or before `offset`."""
     before = [segment for segment in segments if segment.base_offset <= offset]
     return before[-1] if before else None

@@ -88,7 +88,7 @@ class RecoveryPlan:
 
 
 def plan_recovery(directory: str, settings: RecoverySettings) -> RecoveryPlan:
-    """The plan for a partition's directory at the broker's next start."""
+    """Return the plan for a partition's directory at the broker's next start."""
     loader = _Loader(directory, settings)
     try:
         loader.load()

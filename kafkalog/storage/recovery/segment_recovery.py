@@ -6,12 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.batch_header import (
-    FIRST_BYTES,
-    MAGIC_POSITION,
-    NO_VALUE,
-    BatchHeader,
-)
+from kafkalog.format.batch_header import FIRST_BYTES, MAGIC_POSITION, NO_VALUE, BatchHeader
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.indexes import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch

@@ -60,7 +60,7 @@ def rebuild_side_files(
     *,
     index_interval_bytes: int = INDEX_INTERVAL_BYTES,
 ) -> SideFiles:
-    """All files beside a log file, from its batches up to the first that is damaged.
+    """Return all files beside a log file, from its batches up to the first that is damaged.
 
     `producers` and `epochs` are those at the segment's base, for a log's first segment none; they
     are brought up to the segment's end, for the next one. Transactions and producers that began

@@ -11,7 +11,7 @@ _OFFSET_DIGITS = 20
 
 
 def finished_swaps(names: Collection[str]) -> list[str]:
-    """The `.swap` files that take the place of others.
+    """Return the `.swap` files that take the place of others.
 
     A file that is still being cleaned shows that the cleaning which made those of its offset or
     of later ones was not done.
@@ -22,7 +22,7 @@ def finished_swaps(names: Collection[str]) -> list[str]:
 
 
 def dropped_files(names: Collection[str]) -> list[str]:
-    """The files, of all in the directory, that go before any other is looked at."""
+    """Return the files, of all in the directory, that go before any other is looked at."""
     kept = set(finished_swaps(names))
     return [
         name
@@ -34,11 +34,11 @@ def dropped_files(names: Collection[str]) -> list[str]:
 
 
 def is_replaced(name: str, first_offset: int, end_offset: int) -> bool:
-    """Whether a file goes because swapped segments cover [first_offset, end_offset)."""
+    """Return whether a file goes because swapped segments cover [first_offset, end_offset)."""
     return not name.endswith(SWAP) and first_offset <= _offset(name) < end_offset
 
 
 def _offset(name: str) -> int:
-    """The offset that a name begins with, -1 if there is none."""
+    """Return the offset that a name begins with, -1 if there is none."""
     digits = name[:_OFFSET_DIGITS]
     return int(digits) if len(digits) == _OFFSET_DIGITS and digits.isdecimal() else -1

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from types import TracebackType
 
 from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.batch_header import BatchHeader, computed_crc
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import MAX_RELATIVE_OFFSET
-from kafkalog.format.segment import framing_fault
+from kafkalog.format.record_batch import framing_fault
 from kafkalog.format.side_files.leader_epochs import EpochStart, with_epoch, write_leader_epochs
 from kafkalog.format.side_files.producer_snapshot import write_producer_snapshot
 from kafkalog.storage.files.output_files import Flush, flush_directory, new_directory, write_file
@@ -114,12 +113,7 @@ class LogWriter:
     def __enter__(self) -> LogWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def _checked(self, batch: bytes) -> BatchHeader:

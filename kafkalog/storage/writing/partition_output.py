@@ -70,7 +70,7 @@ class PartitionOutput:
     """Writes one partition's log to a directory that readers and brokers treat as deleted.
 
     `log_dir` is its target; `write_id` and `attempt_id`, hexadecimal and 32 characters together,
-    tell the writes and their attempts apart. Raises LogDirError if the partition exists, or
+    distinguish the writes and their attempts. Raises LogDirError if the partition exists, or
     `log_dir` is a broker's.
     """
 

@@ -14,7 +14,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Topics = str | Sequence[str] | Mapping[str, Iterable[int]]
 OffsetLimits = tuple[int | None, int | None]
 OffsetsGiven = OffsetLimits | Mapping[str, Mapping[int, OffsetLimits]]
-Time = datetime | int | str
+TimeValue = datetime | int | str
 Timestamps = tuple[datetime | int | None, datetime | int | None]
 OptionValue = str | int | bool
 
@@ -28,13 +28,13 @@ def path_texts(path: Paths) -> list[str]:
     return [os.fspath(one) for one in paths]
 
 
-def source_options(
+def options_of_call(
     *,
     columns: str | Sequence[str] | None = None,
     topics: Topics | None = None,
     offsets: OffsetsGiven | None = None,
     timestamps: Timestamps | None = None,
-    as_of: Time | None = None,
+    as_of: TimeValue | None = None,
     **options: OptionValue,
 ) -> dict[str, str]:
     """Return the values as options of the source. Raises OptionError if there is no such option."""
@@ -46,12 +46,12 @@ def source_options(
     if offsets is not None:
         given |= _offsets(offsets, topics)
     if as_of is not None:
-        given["asOf"] = as_of if isinstance(as_of, str) else str(_milliseconds("as_of", as_of))
+        given["asOf"] = as_of if isinstance(as_of, str) else str(milliseconds("as_of", as_of))
     if timestamps is not None:
         names = ("fromTimestamp", "untilTimestamp")
         for name, time in zip(names, timestamps, strict=True):
             if time is not None:
-                given[name] = str(_milliseconds("timestamps", time))
+                given[name] = str(milliseconds("timestamps", time))
     return given
 
 
@@ -91,7 +91,7 @@ def _offsets(offsets: OffsetsGiven, topics: Topics | None) -> dict[str, str]:
     return given
 
 
-def _milliseconds(name: str, time: datetime | int) -> int:
+def milliseconds(name: str, time: datetime | int) -> int:
     """Return the first whole millisecond that is not before a time."""
     if not isinstance(time, datetime):
         return time

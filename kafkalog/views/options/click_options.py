@@ -20,7 +20,13 @@ from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.views.options.options import Isolation, Mode, Shutdown
-from kafkalog.words import TIMES_ALLOWED, given_time_ms, printable_lines
+from kafkalog.words import (
+    DURATIONS_ALLOWED,
+    TIMES_ALLOWED,
+    given_duration_ms,
+    given_time_ms,
+    printable_lines,
+)
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -57,6 +63,20 @@ class Time(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+class Duration(click.ParamType[int]):
+    """A duration such as 30s, 5m, 2h or 1d, in milliseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        length_ms = given_duration_ms(value)
+        if not length_ms:
+            self.fail(f"{value!r} is not a duration: {DURATIONS_ALLOWED}", param, ctx)
+        return length_ms
+
+
 class GivenPath(click.Path):
     """A path that is not empty: that would mean the current directory."""
 
@@ -76,6 +96,17 @@ class Pattern(click.ParamType[str]):
             re.compile(value)
         except re.error as error:
             self.fail(f"{value!r} is not a valid regular expression: {error}", param, ctx)
+        return str(value)
+
+
+class Topic(click.ParamType[str]):
+    """A topic by its exact name."""
+
+    name = "topic"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value or "," in value:
+            self.fail(f"{value!r} is not the name of a topic: repeat --topic for each", param, ctx)
         return str(value)
 
 
@@ -146,12 +177,32 @@ def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument TABLE, received as `directory`, and --catalog and --table in its place."""
+    add_table = click.option("--table", metavar="NAME", help="A table of the catalog.")
+    add_catalog = catalog_option("An Iceberg catalog, instead of TABLE.")
+    argument = click.argument("directory", metavar="TABLE", type=GivenPath(), required=False)
+    return argument(add_catalog(add_table(function)))
+
+
+def catalog_option(meaning: str) -> Decorator:
+    """Add --catalog, received as `catalog`."""
+    help_text = f"{meaning} Its NAME is in .pyiceberg.yaml or PYICEBERG_CATALOG__*."
+    return click.option("--catalog", metavar="NAME", help=help_text)
+
+
 def topic_option(
     meaning: str = "Only this topic; repeatable.", *, required: bool = False
 ) -> Decorator:
     """Add --topic, received as `topics`."""
     return click.option(
-        "--topic", "topics", metavar="TOPIC", multiple=True, required=required, help=meaning
+        "--topic",
+        "topics",
+        metavar="TOPIC",
+        type=Topic(),
+        multiple=True,
+        required=required,
+        help=meaning,
     )
 
 
@@ -322,9 +373,14 @@ def show_keys_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def output_dir_option(
-    meaning: str, *, default: str | None = None, path: GivenPath | None = None
+    meaning: str,
+    *,
+    default: str | None = None,
+    path: GivenPath | None = None,
+    required: bool = True,
 ) -> Decorator:
-    """Add --output-dir, received as `output_dir`; required where it has no default."""
+    """Add --output-dir, received as `output_dir`; required where it has no default, unless not
+    `required`."""
     # click takes default=None for a default, which a required option then has.
     given: dict[str, Any] = {"default": default, "show_default": True}
     return click.option(
@@ -332,7 +388,7 @@ def output_dir_option(
         metavar="DIR",
         type=path or GivenPath(),
         help=meaning,
-        **({"required": True} if default is None else given),
+        **({"required": required} if default is None else given),
     )
 
 

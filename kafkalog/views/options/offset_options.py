@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kafkalog.errors import OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
@@ -47,6 +48,23 @@ def offset_request(options: OptionValues) -> OffsetRequest:
         fail_on_data_loss=options.flag(FAIL_ON_DATA_LOSS, default=True),
         end_rule=options.choice(STOP_AT, default=EndRule.LOG_END),
     )
+
+
+def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
+    """Return offsets in the form of Spark's Kafka source: `{"orders": {"0": 23}}`."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        topics.setdefault(topic, {})[str(partition)] = offset
+    return topics
+
+
+def by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, int]:
+    """Return such offsets by topic and partition."""
+    return {
+        (topic, int(partition)): offset
+        for topic, offsets in topics.items()
+        for partition, offset in offsets.items()
+    }
 
 
 def stream_start(options: OptionValues) -> OffsetLimit | None:

@@ -52,14 +52,11 @@ class View(Enum):
 # Views in which `isolationLevel` leaves out records that are not committed.
 ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
 # Views with a row for each record: they begin at the log start, and have `mode` and `replicas`.
-RECORD_VIEWS = (
-    *ISOLATED_VIEWS,
-    View.OFFSET_COMMITS,
-    View.GROUP_METADATA,
-    View.TRANSACTION_STATES,
-)
+RECORD_VIEWS = (*ISOLATED_VIEWS, View.OFFSET_COMMITS, View.GROUP_METADATA, View.TRANSACTION_STATES)
 # Those whose rows depend on their own records alone, so that segments are read in parts.
 SPLIT_VIEWS = tuple(view for view in RECORD_VIEWS if view is not View.OFFSET_COMMITS)
+# Views of which `latest` reads the rows that count only.
+_LATEST_VIEWS = (View.OFFSET_COMMITS, View.GROUP_METADATA)
 # Views that need a time.
 _AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
@@ -117,6 +114,7 @@ class ReadOptions:
     shutdown: Shutdown
     index_interval_bytes: int
     as_of_ms: int
+    latest: bool
     server_properties: str | None
     topic_config: str | None
     show_secrets: bool
@@ -128,6 +126,7 @@ class ReadOptions:
 _PATHS_ALLOWED = "a log directory, a partition directory, a .log file, or a glob of these"
 _ISOLATION = ("kafka.isolation.level", "isolationLevel")
 _AS_OF = "asOf"
+_LATEST = "latest"
 _BEFORE = "before"
 _DROP_PAGE_CACHE = "dropPageCache"
 _MOST_BYTES_PER_SECOND = "maxBytesPerSecond"
@@ -161,6 +160,7 @@ OPTION_NAMES = (
     "shutdown",
     "indexIntervalBytes",
     _AS_OF,
+    _LATEST,
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
     "showSecrets",
@@ -194,6 +194,8 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     most_records = options.number(_MAX_RECORDS, default=2**63 - 1)
     if view not in SPLIT_VIEWS and options.text(_MAX_RECORDS) is not None:
         unused.append(_MAX_RECORDS)
+    if view not in _LATEST_VIEWS and options.text(_LATEST) is not None:
+        unused.append(_LATEST)
     if view in _AT_A_TIME and options.text(_AS_OF) is None:
         raise OptionError(_AS_OF, "nothing", "the time of the plan, such as 2026-11-21T12:00:00Z")
     return ReadOptions(
@@ -218,6 +220,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         shutdown=options.choice("shutdown", default=Shutdown.AS_FOUND),
         index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
         as_of_ms=options.time_ms(_AS_OF, default=0),
+        latest=options.flag(_LATEST, default=False),
         server_properties=options.text(SERVER_PROPERTIES),
         topic_config=options.text(TOPIC_CONFIG),
         show_secrets=options.flag("showSecrets", default=False),

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.views.options.click_options import (
-    config_options,
-    index_interval_option,
-    settings_options,
-)
+from kafkalog.views.options import click_options as shared
 
 if TYPE_CHECKING:
     from kafkalog.inspection.partitions.salvage import SalvageSettings
@@ -75,10 +71,10 @@ def _compaction_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def salvage_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options, received as `request`."""
-    return settings_options(
+    return shared.settings_options(
         SalvageRequest,
         "request",
         _compaction_options,
-        config_options,
-        index_interval_option("the new indexes"),
+        shared.config_options,
+        shared.index_interval_option("the new indexes"),
     )(function)

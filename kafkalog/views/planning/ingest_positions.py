@@ -12,13 +12,8 @@ from enum import Enum
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.views.planning.state_positions import (
-    StateSource,
-    by_partition,
-    by_topic,
-    is_other,
-    written_by,
-)
+from kafkalog.views.options.offset_options import by_partition, by_topic
+from kafkalog.views.planning.state_positions import StateSource, is_other, written_by
 
 WRITER = "kafkalog ingest_topics"
 _ELSEWHERE = "another --output-dir keeps both"
@@ -37,7 +32,8 @@ class FindingKind(Enum):
 @dataclass(frozen=True, slots=True)
 class IngestRange:
     """Offsets [from_offset, until_offset) of a partition that one run writes; none where a finding
-    keeps it from that."""
+    keeps it from that. `rows` is how many rows the table has of it, None where it is not counted
+    yet."""
 
     topic: str
     partition: int
@@ -51,6 +47,7 @@ class IngestRange:
     leader_epoch: int | None = None
     segments: int = 0
     segment_bytes: int = 0
+    rows: int | None = None
     finding: str | None = None
     detail: str | None = None
 
@@ -72,7 +69,7 @@ class IngestRange:
 class IngestPositions:
     """What a version of the table holds: of each partition all below its next offset, as far as its
     first run reached back. `ranges` are those that the run with the number `run` wrote, `token`
-    tells it from any other with that number."""
+    distinguishes it from others with that number."""
 
     isolation_level: str
     run: int = 0
@@ -84,7 +81,7 @@ class IngestPositions:
     ranges: tuple[IngestRange, ...] = ()
 
     def to_json(self) -> str:
-        """The text that goes into the table's commit."""
+        """Return the text that goes into the table's commit."""
         return json.dumps(
             {
                 "job": WRITER,
@@ -101,7 +98,7 @@ class IngestPositions:
 
 
 def ingest_positions_from_json(text: str | None) -> IngestPositions | None:
-    """The positions in a commit's text; None where it is not this job's."""
+    """Return the positions in a commit's text; None where it is not this job's."""
     found = written_by(WRITER, text)
     if found is None:
         return None
@@ -168,6 +165,11 @@ class IngestRun:
         has_gap = any(each.finding == FindingKind.GAP.value for each in self.ranges)
         return bool(self.written) or has_gap or self.replaces is Replaces.PARTITIONS
 
+    def with_rows(self, counts: Mapping[TopicPartition, int]) -> IngestRun:
+        """Return the run with the number of rows of each range, for its commit and manifest."""
+        ranges = tuple(replace(each, rows=counts.get(each.key, 0)) for each in self.ranges)
+        return replace(self, positions=replace(self.positions, ranges=ranges))
+
 
 def ingest_run(
     recorded: IngestPositions,
@@ -177,8 +179,8 @@ def ingest_run(
     full_refresh: bool = False,
     token: str = "",
 ) -> IngestRun:
-    """What to read of the sources: what is new, or with `is_bounded` from their requested starts
-    on.
+    """Return what to read of the sources: what is new, or with `is_bounded` from their requested
+    starts on.
 
     Raises StatePositionError for another cluster's logs, OptionError for a start after what the
     table holds, which would leave a hole.
@@ -198,8 +200,8 @@ def ingest_run(
 def _replaced(
     recorded: IngestPositions, sources: Sequence[StateSource]
 ) -> frozenset[TopicPartition]:
-    """The partitions of the sources and, of topics that were created again, all that the table
-    has."""
+    """Return the partitions of the sources and, of topics that were created again, all that the
+    table has."""
     keys = {source.key for source in sources}
     for source in sources:
         if is_other(recorded.topic_ids.get(source.topic), source.topic_id):
@@ -225,7 +227,7 @@ def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) 
     stop = _why_stop(recorded, source, position)
     if stop is not None and position is not None:
         kind, detail = stop
-        return _told(source, position, position, kind, detail)
+        return _ingest_range(source, position, position, kind, detail)
     if is_bounded or position is None:
         start = max(source.start_offset, source.log_start_offset)
         if position is not None and start > position and source.end_offset > start:
@@ -234,18 +236,18 @@ def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) 
                 f"offset {start} of {source.name}",
                 f"{position} at most, where the table ends: it would have a hole",
             )
-        return _told(source, start, source.end_offset)
+        return _ingest_range(source, start, source.end_offset)
     if source.log_start_offset > position:
         detail = (
             f"offsets {position} to {source.log_start_offset - 1} were deleted before they were "
             "read: they are not in the table"
         )
         start = source.log_start_offset
-        return _told(source, start, max(start, source.end_offset), FindingKind.GAP, detail)
-    return _told(source, position, max(position, source.end_offset))
+        return _ingest_range(source, start, max(start, source.end_offset), FindingKind.GAP, detail)
+    return _ingest_range(source, position, max(position, source.end_offset))
 
 
-def _told(
+def _ingest_range(
     source: StateSource,
     start: int,
     end: int,
@@ -278,7 +280,7 @@ def _told(
 def _why_stop(
     recorded: IngestPositions, source: StateSource, position: int | None
 ) -> tuple[FindingKind, str] | None:
-    """Why a partition cannot go on in the table, None if it can."""
+    """Return why a partition cannot go on in the table, None if it can."""
     if position is None:
         return None
     topic_id = recorded.topic_ids.get(source.topic)
@@ -316,7 +318,7 @@ def _after(
     token: str,
     is_bounded: bool,
 ) -> IngestPositions:
-    """The positions when the ranges are written."""
+    """Return the positions when the ranges are written."""
     next_offsets = dict(recorded.next_offsets)
     epochs, topic_ids = dict(recorded.leader_epochs), dict(recorded.topic_ids)
     for each in ranges:
@@ -344,9 +346,9 @@ def _after(
 
 
 def ingest_starting_offsets(positions: IngestPositions, ranges: Iterable[IngestRange]) -> str:
-    """What Spark's Kafka source takes as `startingOffsets` to go on where the table ends: a text of
-    JSON with all partitions of the topics that are in the table. Topics of which a partition is not
-    read any more are left out (F534)."""
+    """Return what Spark's Kafka source takes as `startingOffsets` to go on where the table ends: a
+    text of JSON with all partitions of the topics that are in the table. Topics of which a
+    partition is not read any more are left out (F534)."""
     stopped = {each.topic for each in ranges if each.is_stopped}
     kept = {key: offset for key, offset in positions.next_offsets.items() if key[0] not in stopped}
     return json.dumps(by_topic(kept))

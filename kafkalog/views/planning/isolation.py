@@ -20,9 +20,9 @@ _logger = logger(__name__)
 def committed_read(
     logs: Sequence[tuple[PartitionLog, int]], options: ReadOptions
 ) -> CommittedRead | None:
-    """How committed records are read from a log, which is the first of its replicas, each given
-    with the offset up to which it is of that one's lineage; None where all records are requested,
-    or where there are no transactions.
+    """Return how committed records are read from a log, which is the first of its replicas, each
+    given with the offset up to which it is of that one's lineage; None where all records are
+    requested, or where there are no transactions.
 
     What keeps the last stable offset from the end is logged. Raises CorruptDataError where damage
     after it may hide that it is further on, in mode FAILFAST.
@@ -66,10 +66,10 @@ def _hiding(damage: CorruptDataError) -> CorruptDataError:
 
 
 def _whole(log: PartitionLog) -> PartitionLog | None:
-    """The log with the segments that were not asked for as well, for transactions go on in them;
+    """Return the log with the segments that were not requested too, for transactions go on in them;
     None for files that a broker would not load."""
     if log.is_live:
         return log
-    now = with_segments_of_now(log, log.path)
-    asked = {segment.path for segment in log.segments}
-    return now if asked <= {segment.path for segment in now.segments} else None
+    now = with_segments_of_now(log)
+    requested = {segment.path for segment in log.segments}
+    return now if requested <= {segment.path for segment in now.segments} else None

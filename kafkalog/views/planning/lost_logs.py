@@ -15,14 +15,14 @@ from kafkalog.storage.reading.log_bounds import recorded_end
 
 @dataclass(frozen=True, slots=True)
 class LostLogRead:
-    """A log of which checkpoints know records, and no segment is left."""
+    """A log whose records checkpoints know, without a segment."""
 
     log: PartitionLog
     size: int = 0
 
 
 def lost_log_reads(logs: Iterable[PartitionLog]) -> list[LostLogRead]:
-    """Those among the logs that have lost every segment."""
+    """Return those among the logs that have lost every segment."""
     return [
         LostLogRead(with_own_checkpoints(log))
         for log in logs
@@ -31,7 +31,8 @@ def lost_log_reads(logs: Iterable[PartitionLog]) -> list[LostLogRead]:
 
 
 def read_lost_log(read: LostLogRead, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    """The row of such a log in views `byte_ranges` and `faults`: it has no file to be of a size."""
+    """Yield the row of such a log in views `byte_ranges` and `faults`: it has no file to be of a
+    size."""
     log = read.log
     constants = {**log_columns(log), "file": log.path}
     yield table_batch("byte_ranges", [*_missing(log)], constants, columns)

@@ -86,8 +86,8 @@ Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | LostLogRead
 def planned_groups(
     options: ReadOptions, found: list[PartitionLog] | None = None
 ) -> list[tuple[Read, ...]]:
-    """Which segments to read, or which partitions, a group for each task; `found` are the logs
-    under the paths where they have been listed just now.
+    """Return which segments to read, or which partitions, a group for each task; `found` are the
+    logs under the paths where they have been listed just now.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
@@ -138,7 +138,8 @@ def _task_size(options: ReadOptions) -> TaskSize:
 
 
 def _of_times(reads: list[SegmentRead], times: TimestampRange | None) -> list[SegmentRead]:
-    """The reads without what time indexes say is too early, and without what has no times."""
+    """Return the reads without what time indexes say is too early, and without what has no
+    times."""
     if times is None:
         return reads
     timed = [read for read in reads if oldest_base_offset(os.path.basename(read.path)) is None]
@@ -224,8 +225,8 @@ def _log_reads(log: PartitionLog, options: ReadOptions) -> Iterator[SegmentRead]
 def _report_if_lost(log: PartitionLog, offsets: OffsetRange, options: ReadOptions) -> None:
     """Do what `mode` says of a log without a segment: no task would come upon the loss."""
     if not log.segments and options.view in RECORD_VIEWS:
-        asked = offsets.asked_end
-        report_lost_log(log, LARGEST_OFFSET if asked is None else asked, options)
+        requested = offsets.requested_end
+        report_lost_log(log, LARGEST_OFFSET if requested is None else requested, options)
 
 
 def _end_of(committed: CommittedRead | None) -> int | None:
@@ -247,7 +248,7 @@ def _refuse_other_clusters(
 def _copies_before(
     options: ReadOptions, found: Sequence[PartitionLog]
 ) -> dict[TopicPartition | None, PartitionLog]:
-    """The earlier copies of partitions, if any are given."""
+    """Return the earlier copies of partitions, if any are given."""
     if options.before is None:
         return {}
     logs = find_partitions([options.before], strict=options.mode is Mode.FAILFAST)
@@ -285,7 +286,7 @@ def best_ranges(
 
 
 def time_lookup(replicas: ReplicaSet) -> TimeLookup:
-    """How offsets for times are found in a partition's replicas."""
+    """Return how offsets for times are found in a partition's replicas."""
     if len(replicas.logs) == 1:
         return _offset_for_time
 

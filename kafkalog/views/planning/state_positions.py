@@ -14,6 +14,7 @@ from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.views.options.offset_options import by_partition, by_topic
 
 _WRITER = "kafkalog reconstruct_state"
 _ANEW = "--full-refresh rebuilds the state from the logs that are there"
@@ -70,7 +71,7 @@ class StateSource:
         )
 
     def leader_epoch_before(self, offset: int) -> int | None:
-        """The leader epoch of the record before an offset, None if the files do not say."""
+        """Return the leader epoch of the record before an offset, None if the files do not say."""
         epochs = [each.epoch for each in self.leader_epochs if each.start_offset < offset]
         return epochs[-1] if epochs else None
 
@@ -95,7 +96,7 @@ class StatePositions:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
-        """The text that goes into the table's commit."""
+        """Return the text that goes into the table's commit."""
         return json.dumps(
             {
                 "job": _WRITER,
@@ -110,7 +111,7 @@ class StatePositions:
         )
 
     def with_sources(self, sources: Iterable[StateSource]) -> StatePositions:
-        """The positions after the sources have been read to their ends."""
+        """Return the positions after the sources have been read to their ends."""
         read = list(sources)
         epochs = {
             source.key: epoch
@@ -134,11 +135,11 @@ class StatePositions:
         )
 
     def without(self, keys: Iterable[TopicPartition]) -> StatePositions:
-        """The positions of the other partitions."""
-        gone = set(keys)
+        """Return the positions of the other partitions."""
+        left_out = set(keys)
 
         def kept(offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-            return {key: offset for key, offset in offsets.items() if key not in gone}
+            return {key: offset for key, offset in offsets.items() if key not in left_out}
 
         next_offsets = kept(self.next_offsets)
         topics = {topic for topic, _ in next_offsets}
@@ -153,7 +154,7 @@ class StatePositions:
 
 
 def state_positions_from_json(text: str | None) -> StatePositions | None:
-    """The positions in a commit's text; None where it is not this job's."""
+    """Return the positions in a commit's text; None where it is not this job's."""
     found = written_by(_WRITER, text)
     if found is None:
         return None
@@ -168,29 +169,12 @@ def state_positions_from_json(text: str | None) -> StatePositions | None:
 
 
 def written_by(job: str, text: str | None) -> dict[str, Any] | None:
-    """What a job has written into a commit's text; None where it is not this job's."""
+    """Return what a job has written into a commit's text; None where it is not this job's."""
     try:
         found = json.loads(text or "")
     except ValueError:
         return None
     return found if isinstance(found, dict) and found.get("job") == job else None
-
-
-def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """Offsets in the form that Spark's Kafka source takes them in: `{"orders": {"0": 23}}`."""
-    topics: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
-        topics.setdefault(topic, {})[str(partition)] = offset
-    return topics
-
-
-def by_partition(topics: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, int]:
-    """The same offsets by topic and partition."""
-    return {
-        (topic, int(partition)): offset
-        for topic, offsets in topics.items()
-        for partition, offset in offsets.items()
-    }
 
 
 def _keys(sources: Iterable[StateSource]) -> set[TopicPartition]:
@@ -225,7 +209,7 @@ class StateRun:
 def full_run(
     recorded: StatePositions | None, settings: StateSettings, sources: Sequence[StateSource]
 ) -> StateRun:
-    """A run that rebuilds the state of the sources.
+    """Return a run that rebuilds the state of the sources.
 
     Raises StatePositionError where the table also holds what would not go with it.
     """
@@ -252,7 +236,7 @@ def full_run(
 def incremental_run(
     recorded: StatePositions, settings: StateSettings, sources: Sequence[StateSource]
 ) -> StateRun:
-    """A run that reads what is new since the recorded positions.
+    """Return a run that reads what is new since the recorded positions.
 
     Raises StatePositionError where the table cannot go on with what is there.
     """
@@ -283,10 +267,10 @@ def _not_empty(
     return {key: start for key, start in starts.items() if start < ends[key]}
 
 
-def _refuse_other_settings(recorded: StateSettings, asked: StateSettings) -> None:
-    if recorded != asked:
+def _refuse_other_settings(recorded: StateSettings, requested: StateSettings) -> None:
+    if recorded != requested:
         raise StatePositionError(
-            f"the table was built with {_named(recorded)}, this run has {_named(asked)}: "
+            f"the table was built with {_named(recorded)}, this run has {_named(requested)}: "
             f"ask for the same; {_ANEW}"
         )
 
@@ -320,7 +304,7 @@ def _is_stranger(positions: StatePositions, source: StateSource) -> bool:
 
 
 def is_other(recorded: str | None, found: str | None) -> bool:
-    """Whether two ids, of a cluster or a topic, are known and differ."""
+    """Return whether two ids, of a cluster or a topic, are known and differ."""
     return bool(recorded and found and recorded != found)
 
 

@@ -64,7 +64,7 @@ class StreamEnds:
         self._stable: dict[TopicPartition, _Stable] = {}
 
     def now(self) -> dict[TopicPartition, PartitionEnd]:
-        """Every partition that is there. Raises LogDirError for what cannot grow."""
+        """Return every partition that is there. Raises LogDirError for what cannot grow."""
         logs = present_logs(self._options)
         return {
             _key(replicas.best): self._partition_end(replicas) for replicas in replica_sets(logs)
@@ -109,7 +109,7 @@ class StreamEnds:
 
 
 def present_logs(options: ReadOptions) -> list[PartitionLog]:
-    """The logs of what was requested, as far as it is there.
+    """Return the logs of what was requested, as far as it is there.
 
     Raises LogDirError for files and directories that a broker does not write to, and
     UnsupportedFormatError for Kafka 0.7's layout.
@@ -133,8 +133,8 @@ def present_logs(options: ReadOptions) -> list[PartitionLog]:
 
 
 def _listed(options: ReadOptions) -> list[PartitionLog]:
-    """All logs under the paths. A directory that goes while they are listed is not there the next
-    time."""
+    """Return all logs under the paths. A directory that goes while they are listed is not there the
+    next time."""
     for _ in range(_LISTINGS - 1):
         with suppress(FileNotFoundError):
             return find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
@@ -158,7 +158,7 @@ def _key(log: PartitionLog) -> TopicPartition:
 
 
 def parsed_offsets(offset: Mapping[str, Any]) -> StreamOffsets:
-    """The offsets in a stream's checkpoint, in the form of Spark's Kafka source."""
+    """Return the offsets in a stream's checkpoint, in the form of Spark's Kafka source."""
     return offsets_by_partition("checkpoint", json.dumps(offset))
 
 

@@ -35,7 +35,7 @@ _OF_THE_STREAM = "the stream's offsets"
 
 
 def starting_offsets(options: StreamOptions, ends: StreamEnds) -> StreamOffsets:
-    """The first offset to read of each partition that is there now.
+    """Return the first offset to read of each partition that is there now.
 
     Raises OptionError for a topic that was named and is not there, and as a batch read does.
     """
@@ -53,13 +53,13 @@ def starting_offsets(options: StreamOptions, ends: StreamEnds) -> StreamOffsets:
 
 def _starting_offset(key: TopicPartition, found: PartitionEnd, request: OffsetRequest) -> int:
     if isinstance(request.starting, SpecificOffsets):
-        asked = request.starting.offsets[key]
-        if asked == LATEST:
+        requested = request.starting.offsets[key]
+        if requested == LATEST:
             return found.end
-        if asked > found.log_end:
+        if requested > found.log_end:
             report_data_loss(
-                f"{request.starting_option}: offset {asked} of {found.replicas.best.name} is not "
-                f"in the log, which holds {found.start} up to {found.log_end}",
+                f"{request.starting_option}: offset {requested} of {found.replicas.best.name} is "
+                f"not in the log, which holds {found.start} up to {found.log_end}",
                 fail=request.fail_on_data_loss,
             )
             return found.end
@@ -71,7 +71,8 @@ def _starting_offset(key: TopicPartition, found: PartitionEnd, request: OffsetRe
 def micro_batch(
     options: ReadOptions, start: Mapping[str, Any], end: Mapping[str, Any]
 ) -> tuple[ReadOptions, list[PartitionLog]] | None:
-    """The options of a batch read of the offsets between, and the logs; None if there are none.
+    """Return the options of a batch read of the offsets between, and the logs; None if there are
+    none.
 
     A partition that has no start is new, and read from its first offset. Raises DataLossError, or
     logs, where one was deleted.
@@ -81,18 +82,18 @@ def micro_batch(
         return None
     logs = present_logs(options)
     present = {log.topic_partition for log in logs}
-    asked = {key: starts.get(key, EARLIEST) for key in ends if starts.get(key, 0) < ends[key]}
-    for topic, partition in sorted(asked.keys() - present):
+    requested = {key: starts.get(key, EARLIEST) for key in ends if starts.get(key, 0) < ends[key]}
+    for topic, partition in sorted(requested.keys() - present):
         report_data_loss(
             f"partition {topic}-{partition} no longer exists; its offsets up to "
             f"{ends[topic, partition]} were to be read",
             fail=options.offsets.fail_on_data_loss,
         )
-    kept = asked.keys() & present
+    kept = requested.keys() & present
     if not kept:
         return None
     request = OffsetRequest(
-        starting=SpecificOffsets({key: asked[key] for key in kept}),
+        starting=SpecificOffsets({key: requested[key] for key in kept}),
         ending=SpecificOffsets({key: ends[key] for key in kept}),
         starting_option=_OF_THE_STREAM,
         ending_option=_OF_THE_STREAM,

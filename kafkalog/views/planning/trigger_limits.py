@@ -9,8 +9,8 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def shares(limit: int, sizes: Mapping[_Key, int]) -> dict[_Key, int]:
-    """The part of `limit` that each gets: in proportion to its size, rounded down, but 1 at least
-    of what is not empty, and never more than there is.
+    """Return the part of `limit` that each gets: in proportion to its size, rounded down, but 1 at
+    least of what is not empty, and never more than there is.
 
     The rule of Spark's Kafka source, so that small partitions are not left waiting.
     """

@@ -10,10 +10,13 @@ from itertools import groupby
 
 import pyarrow as pa
 
+from kafkalog.inspection.groups.commits_in_effect import COMMIT_COLUMNS, CommitsInEffect
 from kafkalog.inspection.groups.offset_commits import COMMIT_RECORD_COLUMNS, CommitRows
 from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.reading import read_segment
+
+_ROWS_PER_BATCH = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class CommitsRead:
 
 
 def commits_reads(reads: Iterable[SegmentRead]) -> list[CommitsRead]:
-    """The segments of each log together."""
+    """Return the segments of each log together."""
     by_log = groupby(reads, key=lambda read: (read.input_path, read.broker_id, read.partition))
     return [CommitsRead(tuple(segments)) for _, segments in by_log]
 
@@ -36,7 +39,24 @@ def commits_reads(reads: Iterable[SegmentRead]) -> list[CommitsRead]:
 def read_commits(
     read: CommitsRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition in view `offset_commits`."""
+    """Yield the rows of one partition in view `offset_commits`; with option `latest` those that
+    decide which commits count."""
+    if not options.latest:
+        yield from _all_commits(read, options, columns)
+        return
+    # Nothing but rows that decide leaves the task: of millions of commits a few thousand.
+    needed = tuple(dict.fromkeys([*columns, *COMMIT_COLUMNS]))
+    commits = CommitsInEffect(options.as_of_ms or None)
+    for batch in _all_commits(read, options, needed):
+        commits.add(batch)
+    rows = commits.rows_of_view()
+    if rows is not None:
+        yield from rows.select(columns).to_batches(max_chunksize=_ROWS_PER_BATCH)
+
+
+def _all_commits(
+    read: CommitsRead, options: ReadOptions, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
     first = read.segments[0]
     constants = {
         "cluster_id": first.cluster_id,
@@ -52,7 +72,7 @@ def read_commits(
 
 
 def _in_order(batches: Iterator[pa.RecordBatch], segment: SegmentRead) -> Iterator[pa.RecordBatch]:
-    """What was filled from other replicas comes after the segment's own records."""
+    """Yield what was filled from other replicas comes after the segment's own records."""
     if segment.filling is None:
         yield from batches
         return

@@ -45,7 +45,7 @@ class PartitionRead:
 def partition_read(
     log: PartitionLog, configs: TopicConfigs, before: PartitionLog | None = None
 ) -> PartitionRead:
-    """The read of a partition, with nothing in it about others."""
+    """Return the read of a partition, with nothing in it about others."""
     return PartitionRead(
         with_own_checkpoints(log),
         configs.retention(log.topic),
@@ -66,21 +66,21 @@ class ReplicaSetRead:
 
 
 def replica_set_read(logs: Sequence[PartitionLog]) -> ReplicaSetRead:
-    """The read of a partition's replicas, with nothing in it about others."""
+    """Return the read of a partition's replicas, with nothing in it about others."""
     return ReplicaSetRead(tuple(with_own_checkpoints(log) for log in logs))
 
 
 def read_replica_set(
     read: ReplicaSetRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition in view `replicas`."""
+    """Yield the rows of one partition in view `replicas`."""
     yield table_batch(options.view.value, list(replica_rows(read.logs)), {}, columns)
 
 
 def read_partition(
     read: PartitionRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one partition in the requested view."""
+    """Yield the rows of one partition in the requested view."""
     rows = list(PARTITION_VIEWS[options.view](read, options))
     if rows:
         yield table_batch(options.view.value, rows, log_columns(read.log), columns)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -22,11 +22,12 @@ from kafkalog.columns.records.segment_reader import (
     SegmentByteRanges,
     SegmentRecords,
 )
-from kafkalog.columns.table_rows import table_batch
+from kafkalog.columns.table_rows import TableRow, table_batch
 from kafkalog.columns.transactions.transaction_outcomes import (
     TransactionOutcomes,
     transaction_outcomes,
 )
+from kafkalog.coordination.groups.group_records import LatestRecords
 from kafkalog.errors import CorruptDataError
 from kafkalog.format.faults import Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
@@ -76,7 +77,7 @@ class _Read:
         return view(self)
 
     def segment_options(self, start_position: int | None = None) -> SegmentOptions:
-        """How the segment is read; from `start_position` on, if it is given."""
+        """Return how the segment is read; from `start_position` on, if it is given."""
         options = SegmentOptions.of_read(
             self.segment,
             timestamps=self.options.timestamps,
@@ -109,10 +110,10 @@ def read_segment(
     with file:
         read = _Read(file, segment, options, columns)
         yield from read.rows()
-    asked = max(segment.asked_start or 0, segment.asked_end or 0)
-    if asked > read.log_end:
+    requested = max(segment.requested_start or 0, segment.requested_end or 0)
+    if requested > read.log_end:
         report_data_loss(
-            f"offset {asked} of {segment.topic}-{segment.partition} is not in the log, "
+            f"offset {requested} of {segment.topic}-{segment.partition} is not in the log, "
             f"which holds {segment.log_start} up to {read.log_end}",
             fail=options.offsets.fail_on_data_loss,
         )
@@ -126,17 +127,17 @@ def report_damage_behind(log: PartitionLog, log_end: int, options: ReadOptions) 
         return
     segment = log.segments[-1]
     damage = _Damage(segment.path, options.mode)
-    asked = SegmentOptions.of(segment, first_offset=log_end)
+    requested = SegmentOptions.of(segment, first_offset=log_end)
     with InputFile(segment.path) as file:
-        SegmentRecords(FileWindow(file), asked, (), {}, damage.report).check()
+        SegmentRecords(FileWindow(file), requested, (), {}, damage.report).check()
         _report_missing_end(recorded_end(log), log_end, LARGEST_OFFSET, file.size, damage)
     damage.summarise()
 
 
-def report_lost_log(log: PartitionLog, asked_end: int, options: ReadOptions) -> None:
+def report_lost_log(log: PartitionLog, requested_end: int, options: ReadOptions) -> None:
     """Do what `mode` says where no segment of a log is left, and so nothing that is read."""
     damage = _Damage(log.path, options.mode)
-    _report_missing_end(recorded_end(log), log.log_start, asked_end, 0, damage)
+    _report_missing_end(recorded_end(log), log.log_start, requested_end, 0, damage)
     damage.summarise()
 
 
@@ -185,14 +186,14 @@ def _records(
 
 
 def _report_missing_end(
-    end: RecordedEnd | None, log_end: int, asked_end: int, file_size: int, damage: _Damage
+    end: RecordedEnd | None, log_end: int, requested_end: int, file_size: int, damage: _Damage
 ) -> None:
     """After a clean stop the records up to the recorded end were there. Rule: docs/format.md
     F76."""
     if end is None or not end.is_clean:
         return
     end = with_indexes(end, log_end)
-    missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, asked_end)))
+    missing = missing_end(log_end, file_size, replace(end, offset=min(end.offset, requested_end)))
     if missing is not None and missing.severity == Severity.ERROR:
         damage.report(missing)
 
@@ -203,31 +204,28 @@ def _outcomes(read: _Read) -> AbstractContextManager[TransactionOutcomes | None]
     if committed is None:
         return nullcontext()
     logs = [
-        (
-            _log_of_now(log, segment, read.path)
-            if number == 0
-            else with_segments_of_now(log, log.path),
-            end,
-        )
+        (with_segments_of_now(log) if number else _log_of_now(log, segment, read.path), end)
         for number, (log, end) in enumerate(committed.logs)
     ]
     end = segment.end_offset if segment.next_base_offset is None else segment.next_base_offset
-    asked = OffsetSpan(max(segment.base_offset or 0, segment.first_offset), end)
+    requested = OffsetSpan(max(segment.base_offset or 0, segment.first_offset), end)
     return transaction_outcomes(
-        logs, asked, committed.end_offset, check_crcs=read.options.check_crcs
+        logs, requested, committed.end_offset, check_crcs=read.options.check_crcs
     )
 
 
 def _log_of_now(log: PartitionLog, segment: SegmentRead, path: str) -> PartitionLog:
-    """The log with the segment whose file is now at `path`, and those that follow it. Its directory
-    may have been renamed since the read was planned, its file as well, or cleaned together with
-    others."""
+    """Return the log with the segment whose file is now at `path`, and those that follow it. Its
+    directory may have been renamed since the read was planned, its file as well, or cleaned
+    together with others."""
     own = next((found for found in log.segments if found.path == path), None) or SegmentFile(
         path, segment.base_offset, segment.next_base_offset, segment.size, segment.input_path
     )
-    now = log if log.segments else with_segments_of_now(log, os.path.dirname(path))
-    behind = segment.next_base_offset or (segment.base_offset or 0) + 1
-    later = (found for found in now.segments if (found.base_offset or 0) >= behind)
+    now = log
+    if not log.segments:
+        now = with_segments_of_now(replace(log, path=os.path.dirname(path)))
+    next_base = segment.next_base_offset or (segment.base_offset or 0) + 1
+    later = (found for found in now.segments if (found.base_offset or 0) >= next_base)
     return replace(now, segments=(own, *later))
 
 
@@ -254,10 +252,22 @@ def _coordinator_rows(read: _Read) -> Iterator[pa.RecordBatch]:
     }
     view = read.options.view
     rows_of = group_rows if view is View.GROUP_METADATA else transaction_state_rows
-    for records in _records(read, COORDINATOR_COLUMNS, with_control_records=True):
-        rows = rows_of(records)
-        while some := list(islice(rows, _ROWS_PER_BATCH)):
-            yield table_batch(view.value, some, constants, read.columns)
+    found = _records(read, COORDINATOR_COLUMNS, with_control_records=True)
+    if read.options.latest:
+        latest = LatestRecords(read.options.as_of_ms or None)
+        for row in chain.from_iterable(map(rows_of, found)):
+            latest.add({**constants, **row})
+        yield from _row_batches(read, iter(latest.records()), constants)
+        return
+    for records in found:
+        yield from _row_batches(read, rows_of(records), constants)
+
+
+def _row_batches(
+    read: _Read, rows: Iterator[TableRow], constants: Mapping[str, str | int | None]
+) -> Iterator[pa.RecordBatch]:
+    while some := list(islice(rows, _ROWS_PER_BATCH)):
+        yield table_batch(read.options.view.value, some, constants, read.columns)
 
 
 def _oldest_records(read: _Read) -> Iterator[pa.RecordBatch]:

@@ -37,7 +37,7 @@ def reported_work(line: str, context: Mapping[str, str] | None = None) -> Iterat
 def plan_context(
     found: Sequence[PartitionLog], groups: Sequence[Sequence[_Sized]]
 ) -> dict[str, str]:
-    """What was listed and what of it tasks are to read."""
+    """Return what was listed and what of it tasks are to read."""
     segments = [segment for log in found for segment in log.segments]
     numbers = {
         "partitions_listed": len(found),

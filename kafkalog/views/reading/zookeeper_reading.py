@@ -38,8 +38,8 @@ _ADVICE = "mode=PERMISSIVE reads what is sound before it, view=faults lists all 
 def read_data_dir(
     data_dir: DataDir, options: ZookeeperOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of one data directory. Raises CorruptDataError for damage that matters to them, as
-    `mode` says, and DataLossError for a moment that the files do not reach."""
+    """Yield the rows of one data directory. Raises CorruptDataError for damage that matters to
+    them, as `mode` says, and DataLossError for a moment that the files do not reach."""
     if options.view is ZookeeperView.FAULTS:
         yield from fault_batches(data_dir, columns)
         return
@@ -73,12 +73,12 @@ def _rows(
 def _check_reached(data_dir: DataDir, tree: TreeAt, options: ZookeeperOptions) -> None:
     """Raise DataLossError for a zxid that is later than all files. One between two leaders' is not;
     nor is one after damage that the user lets pass."""
-    asked = options.zxid
-    if asked is None or options.mode is not Mode.FAILFAST:
+    requested = options.zxid
+    if requested is None or options.mode is not Mode.FAILFAST:
         return
     last = max(tree.zxid, *(file.zxid for file in (*data_dir.snapshots, *data_dir.logs)))
-    if asked > last:
+    if requested > last:
         raise DataLossError(
-            f"{data_dir.path} ends at zxid {last:#x}, before the requested {asked:#x}: request an "
-            "earlier one, or none to get the last; mode=PERMISSIVE takes what there is"
+            f"{data_dir.path} ends at zxid {last:#x}, before the requested {requested:#x}: request "
+            "an earlier one, or none to get the last; mode=PERMISSIVE takes what there is"
         )

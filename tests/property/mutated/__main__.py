@@ -7,8 +7,6 @@ The environment variable NUMBA_BOUNDSCHECK=1 with KAFKALOG_KERNELS=compiled find
 ends of arrays. Exit code 1 where a seed failed.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import resource
 import shutil
@@ -23,7 +21,7 @@ _ROOM_BYTES = 2 * 2**30
 
 
 def main(numbers: list[int]) -> int:
-    """Run them; each that fails is told with its trace."""
+    """Run them; each failure is printed with its trace."""
     first, end = (numbers[0], numbers[0] + 1) if len(numbers) == 1 else numbers
     scratch = Path(tempfile.mkdtemp(prefix="kafkalog-mutated-"))
     failed = 0

@@ -1,7 +1,5 @@
 """What is done to a directory: to bytes, to names, and to what a name stands for."""
 
-from __future__ import annotations
-
 import os
 import re
 import struct

@@ -1,7 +1,5 @@
 """What is run over a mutated directory, and what has to be so afterwards whatever lies there."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -19,7 +17,6 @@ from click.testing import CliRunner
 from kafkalog.command_line.main import kafkalog
 from kafkalog.coordination.zookeeper.kafka_directories import kafka_rows
 from kafkalog.errors import KafkaLogError
-from kafkalog.format.segment import read_ranges, read_segment_records, with_record_faults
 from kafkalog.messages.avro_schemas import standalone_avro_schema
 from kafkalog.messages.json_schemas import json_schema_type
 from kafkalog.messages.proto_files import message_indexes, message_place
@@ -32,6 +29,7 @@ from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 from tests.property.mutated.mutations import write_mutated
 from tests.property.mutated.templates import kinds, template
+from tests.support.logs.plain_reader import read_ranges, read_segment_records, with_record_faults
 
 MOST_SECONDS = 20
 # What dump promises, and what a file of 64 MiB beside a log may take of any other.
@@ -100,7 +98,7 @@ def _runs(chance: Random, kind: str, root: Path, scratch: Path) -> Iterator[str]
 
 def _checked(what: str, run: Callable[[], None]) -> str:
     pa.default_memory_pool().release_unused()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # the peak of memory is reset
     begin, held = time.process_time(), _memory_bytes("VmRSS")
     try:
         run()

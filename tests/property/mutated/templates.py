@@ -1,8 +1,6 @@
 """Small directories of real brokers and servers, which are mutated: every kind of file that is read
 is in one of them."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 import tempfile

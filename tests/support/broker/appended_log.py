@@ -1,7 +1,5 @@
 """A partition written batch by batch, as an application of kafkalog appends to it."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path

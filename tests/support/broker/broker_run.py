@@ -4,8 +4,6 @@ The broker starts, creates the topics and writes one of them itself; it stops, a
 that kafkalog wrote for the others; it starts again, as after a crash, and serves them.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The jars themselves stay in Maven's own repository.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What Kafka's console consumer prints, set up so that every byte can be told, and read back.
+"""What Kafka's console consumer prints, set up so that every byte can be recognized, and read back.
 
 Keys, values and header values go through BytesDeserializer, whose text has a backslash only
 before `x` and two hexadecimal digits: a backslash itself comes as `\\x5C`. So marks of a backslash
@@ -6,8 +6,6 @@ and another letter cannot be data. Two things cannot be told apart: null goes th
 deserializer, so no field may be the bytes of the mark for it; and names of headers are printed
 as they are, so none may hold a colon or a mark.
 """
-
-from __future__ import annotations
 
 import re
 from dataclasses import dataclass

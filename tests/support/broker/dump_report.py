@@ -1,7 +1,5 @@
 """What DumpLogSegments printed, file by file."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kafka's own command-line tools, run as processes of their own with a time limit."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ def run_tool(
 ) -> ToolOutput:
     """Run `main_class` of the class path `jars` to its end.
 
-    Raises ToolError on a non-zero status and when the time is over; the process is gone then.
+    Raises ToolError on a non-zero status and when the time is over; the process has ended then.
     """
     command = ["java", *java_options, "-Dfile.encoding=UTF-8", "-cp", class_path(jars), main_class]
     try:
@@ -87,7 +85,7 @@ def dump(paths: Sequence[Path]) -> str:
 
 
 def run_dump(paths: Sequence[Path], *, decoder: str | None = None) -> ToolOutput:
-    """The same with its findings apart, on standard error; status 0 whatever they are.
+    """Run a tool with its findings apart, on standard error; status 0 whatever they are.
 
     `decoder` is that of an internal topic, such as `offsets`. The tool takes a list parted by
     commas, so no path may have one. Raises ToolError.

@@ -65,7 +65,7 @@ class KafkaServer:
     `work_dir` keeps its settings, its log and the cluster's metadata, so that a second start
     with the same `work_dir` and `log_dir` continues the cluster. `log_dir` is where partitions
     go, by default a directory in `work_dir`; one that exists must belong to the cluster
-    `cluster_id` and to node 1. Partitions of which the metadata knows nothing are no use there:
+    `cluster_id` and to node 1. Partitions of which the metadata knows nothing are useless there:
     the broker renames their directories to `-stray`. `settings` are further ones, or others.
     """
 
@@ -204,7 +204,7 @@ class KafkaServer:
         return self.end_offsets(topic)[partition]
 
     def end_offsets(self, topic: str) -> dict[int, int]:
-        """The same for all partitions of the topic, by partition."""
+        """Return the offsets of all partitions of the topic, by partition."""
         return self.offsets(topic, "latest")
 
     def offsets(self, topic: str, time: str) -> dict[int, int]:

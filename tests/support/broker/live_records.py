@@ -5,8 +5,6 @@
 writes OUTPUT/batch and OUTPUT/stream.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What all tests with a real Kafka are marked with."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.broker.broker_run import ALL_WRITTEN

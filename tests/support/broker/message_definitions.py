@@ -1,7 +1,5 @@
 """The definitions of messages inside Kafka's jars, and ours, in one form that can be compared."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -25,7 +23,7 @@ _KEY_AND_VALUE = ("coordinator-key", "coordinator-value")
 
 
 def kafka_definitions(jars: str = "broker") -> dict[str, Definition]:
-    """Every definition in the jars of a class path that is no request's or response's, by name."""
+    """Return the definitions in a class path's jars but those of requests and responses."""
     found: dict[str, Definition] = {}
     for jar in map(Path, class_path(jars).split(os.pathsep)):
         if jar.name.startswith("kafka"):
@@ -58,7 +56,7 @@ def _kafkas_field(field: Definition, valid: Versions, shared: Definition) -> Def
     base = field["type"].removeprefix("[]")
     children = field.get("fields") or shared.get(base)
     tagged = field.get("taggedVersions")
-    there = _within(parse_versions(field.get("versions", tagged)), valid)
+    there = _within(parse_versions(field.get("versions") or field["taggedVersions"]), valid)
     return {
         "name": field["name"][0].lower() + field["name"][1:],
         "type": field["type"],
@@ -72,7 +70,7 @@ def _kafkas_field(field: Definition, valid: Versions, shared: Definition) -> Def
 
 
 def _kafkas_default(field: Definition) -> Any:
-    """As a value of the field's type; JSON's null is no default, the text "null" is one."""
+    """As a value of the field's type; JSON's null is not a default, the text "null" is one."""
     given = field.get("default")
     if given is None:
         return _default_of(field["type"])
@@ -95,7 +93,7 @@ def _default_of(field_type: str) -> Any:
 
 
 def our_form(message: Message) -> Definition:
-    """The same of one of our messages."""
+    """Return the comparable form of one of our messages."""
     return {
         "versions": _within(message.versions, message.versions),
         "flexible": _within(message.flexible, message.versions),

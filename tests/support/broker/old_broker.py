@@ -1,7 +1,5 @@
 """A real broker 0.10.2.2 on loopback, with log directories and a ZooKeeper that it finds there."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time
@@ -40,7 +38,7 @@ class OldBroker:
         self.log_file = log_file
 
     def described(self, group: str) -> dict[tuple[str, int], int]:
-        """The offsets that its ConsumerGroupCommand tells of a group, by topic and partition."""
+        """The offsets that its ConsumerGroupCommand prints for a group, by topic and partition."""
         arguments = ["--new-consumer", "--bootstrap-server", self._where]
         output = run_tool(
             "kafka.admin.ConsumerGroupCommand",

@@ -1,7 +1,5 @@
 """Putting segments of our own into the log directory of a stopped broker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

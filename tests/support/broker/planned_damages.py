@@ -1,7 +1,5 @@
 """Damages to a log of transactions and leader epochs, to be planned and then shown to a broker."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -155,7 +153,7 @@ def _transaction_index_of_lower_offsets(directory: Path, log: SampleLog) -> None
 
 
 def _leftovers(directory: Path, log: SampleLog) -> None:
-    """Files on their way out, and an index whose log is gone."""
+    """Files on their way out, and an index without its log."""
     first, second = log.segments[:2]
     names = (
         log_name(first, ".log.deleted"),

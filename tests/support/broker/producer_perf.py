@@ -1,7 +1,5 @@
 """The real Java producer, as a source of segments to measure with."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Damaged partitions in one log directory, salvaged, and what a consumer of them must receive."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from kafkalog.format.records import Record
-from kafkalog.format.segment import read_ranges, read_segment_records, with_record_faults
 from kafkalog.format.side_files.checkpoints import write_offset_checkpoint
 from kafkalog.inspection.partitions.salvage import SalvageSettings, salvage_partition
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -19,6 +16,7 @@ from tests.support.broker.consumed_rows import ConsumedRow, row_of
 from tests.support.broker.prepared_cluster import INDEX_INTERVAL_BYTES, TOPIC, Cluster
 from tests.support.golden.fixture_sets import UNCLEAN_VARIANTS
 from tests.support.logs.damageable_logs import SampleBatch, Transactions, flip, transactions
+from tests.support.logs.plain_reader import read_ranges, read_segment_records, with_record_faults
 
 _LOG_START = 500
 # An hour ago: of producers that were idle for a day a broker forgets what they did.
@@ -75,7 +73,7 @@ MADE_COPIES = (
         damage=lambda path, made: flip(path, made.first),
         committed=lambda made: (made.loose, made.last, made.tail),
     ),
-    # What salvage cannot know: how a transaction ended whose marker is gone. The consumer waits
+    # What salvage cannot know: how a transaction ended whose marker is missing. The consumer waits
     # where it began.
     DamagedCopy(
         "last-marker-damaged",
@@ -127,7 +125,7 @@ def salvage_log_dir(
 def salvage_logs(
     logs: Sequence[PartitionLog], target: Path, settings: SalvageSettings
 ) -> dict[int, dict[str, Any]]:
-    """The same with any settings."""
+    """Salvage with any settings."""
     target.mkdir()
     rows: dict[int, dict[str, Any]] = {}
     ends: dict[tuple[str, int], int] = {}

@@ -3,8 +3,6 @@
 `V2_PARTITIONS` and `LEGACY_PARTITIONS` hold them in the order of their partition numbers.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +12,7 @@ from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record, RecordHeader
 from kafkalog.format.segment_writer import SegmentFiles, write_segment
-from kafkalog.format.transaction_marker import (
-    ABORT,
-    COMMIT,
-    TransactionMarker,
-    write_marker,
-)
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.wire.compression import CompressionType
 
 _FIRST_MS = 1_600_000_000_123

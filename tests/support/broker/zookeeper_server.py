@@ -1,7 +1,5 @@
 """One real ZooKeeper server on loopback, and its own shell as the client."""
 
-from __future__ import annotations
-
 import re
 import socket
 import subprocess
@@ -119,7 +117,7 @@ def write_settings(folder: Path, port: int, *lines: str) -> None:
 def running(
     folder: Path, properties: Mapping[str, str], port: int, *, main_class: str = _SERVER
 ) -> Iterator[None]:
-    """A server with the settings in its folder, which serves when this begins and is gone when it
+    """A server with the settings in its folder, which serves when this begins and has ended when it
     ends."""
     options = [f"-Dzookeeper.{name}={value}" for name, value in properties.items()]
     command = ["java", *QUICK_START, *options, "-Dzookeeper.preAllocSize=64"]

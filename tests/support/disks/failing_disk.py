@@ -1,7 +1,5 @@
 """Processes that read files as from a dying disk: a preloaded C library fails their reads."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A file of which some pages cannot be read, in memory: for both readers."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """What a sound segment has outside of some pages, by its lengths alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

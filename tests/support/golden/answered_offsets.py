@@ -1,7 +1,5 @@
 """The offsets that Kafka's tools and the Admin client answered on a live broker."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows of the coordinators' views, read from the log directories of a fixture."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

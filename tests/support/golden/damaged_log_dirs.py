@@ -1,7 +1,5 @@
 """All damaged copies of a log as topics of one log directory, and what a broker did to each."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The faults in each hand-damaged copy of a real broker's log."""
 
-from __future__ import annotations
-
 # The faults in the .log files of each variant: kind and position, by hand from its description.
 FOUND = {
     "truncated-last-batch": [("truncated", 15954)],

@@ -1,7 +1,5 @@
 """What Kafka's tools printed of consumer groups on the live broker, as plain values."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -93,7 +91,7 @@ def printed_lags(golden: Path) -> dict[tuple[str, str, int], PrintedLag]:
 
 
 def _lines(golden: Path, name: str) -> list[tuple[str, str]]:
-    """The lines about groups, and what stands behind the group's name, which may have spaces."""
+    """The lines about groups, and what follows the group's name, which may have spaces."""
     return [
         (group, line.removeprefix(group))
         for line in (golden / "tools" / name).read_text().splitlines()

@@ -1,7 +1,5 @@
 """What the packed fixtures hold, as plain values: partitions, their segments, the golden rows."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator

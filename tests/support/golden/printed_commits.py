@@ -1,7 +1,5 @@
 """The commits to ZooKeeper that ZooKeeper's own log formatter printed_commits."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

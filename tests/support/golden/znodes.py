@@ -1,7 +1,5 @@
 """The znodes that a client of the live ZooKeeper listed."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

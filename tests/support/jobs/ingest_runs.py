@@ -1,7 +1,5 @@
 """What the tests of the ingest share: running it, its table, and what consumers received."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -68,8 +66,9 @@ def printed_ends(golden: Path) -> dict[str, int]:
 
 def options_of(starts: dict[str, int] | None, ends: dict[str, int]) -> str:
     """The options that read from the starts to the ends, by names such as orders-0."""
-    firsts = starts or dict.fromkeys(ends, "")
-    return " ".join(f"--offsets {name}={firsts[name]}:{end}" for name, end in ends.items())
+    return " ".join(
+        f"--offsets {name}={starts[name] if starts else ''}:{end}" for name, end in ends.items()
+    )
 
 
 def by_topic(offsets: dict[str, int]) -> str:

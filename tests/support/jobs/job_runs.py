@@ -1,7 +1,5 @@
 """What the tests of jobs share: running the checksum job, and reading its tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

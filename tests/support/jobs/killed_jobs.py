@@ -1,7 +1,5 @@
 """A job in a process group of its own, all of which is killed at a moment that its files tell."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What the tests of the state job share: running it, its tables, and state by plain replay."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -50,7 +48,7 @@ def replayed(topic: str, rows: Iterable[Mapping[str, Any]], *, deletes: bool = F
 def consumed_state(
     golden: Path, topics: Iterable[str], consumer: str, *, deletes: bool = False
 ) -> State:
-    """The same of what a real consumer received."""
+    """Return the state that a real consumer's records lead to."""
     state: State = {}
     for topic in topics:
         state |= replayed(topic, consumed(golden, topic, consumer), deletes=deletes)

@@ -2,8 +2,6 @@
 the product's kernels are compared with. Rules: docs/format.md F330 to F332.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -168,8 +166,5 @@ def group_status(
     lags = [partition.current_lag for partition in partitions]
     full = sum(partition.complete == 1.0 for partition in partitions)
     return GroupStatus(
-        worst,
-        full / len(lags) if lags else 0.0,
-        lags.index(max(lags)) if lags else None,
-        sum(lags),
+        worst, full / len(lags) if lags else 0.0, lags.index(max(lags)) if lags else None, sum(lags)
     )

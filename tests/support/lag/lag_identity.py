@@ -1,7 +1,5 @@
 """The sum that every account of lag has to make up. F310."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kafkalog.inspection.lag.lag_account import LagAccounts

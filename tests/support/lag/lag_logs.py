@@ -3,8 +3,6 @@
 The larger the seed, the longer the log: what fails first is short.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Iterator
@@ -58,10 +56,9 @@ class _Draw:
         """All of a log."""
         kinds = (self._data, self._marker, self._roll, self._compact, self._deletion)
         for number in range(self._left):
-            kind = self._data if number < self._legacy else None
-            if kind is None:
-                (kind,) = self._source.choices(kinds, (20, 14, 5, 4, 1))
-            event = kind(number < self._legacy)
+            is_legacy = number < self._legacy
+            drawn = kinds[:1] if is_legacy else self._source.choices(kinds, (20, 14, 5, 4, 1))
+            event = drawn[0](is_legacy)
             if event is not None:
                 self.replay.take(event)
                 yield event

@@ -2,8 +2,6 @@
 and tables are compared with. Rules: docs/format.md F333 to F338.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

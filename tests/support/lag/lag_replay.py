@@ -54,7 +54,7 @@ class Roll:
 class Compact:
     """The cleaner takes records away below `end`: the batches `gone` with all that they had, others
     without a record left but for their header. Those `converted` are of an old format and become
-    batches of format 2. Batches are told by their first offsets."""
+    batches of format 2. Batches are identified by their first offsets."""
 
     end: int
     removed: frozenset[int]
@@ -88,7 +88,7 @@ Event = Append | End | Roll | Compact | DeleteSegments | DeleteRecords | Stop
 
 @dataclass(slots=True)
 class Transaction:
-    """Of one producer; `end_offset` is the marker's, None while it is open."""
+    """A transaction of one producer; `end_offset` is the marker's, None while it is open."""
 
     producer: int
     end_offset: int | None = None
@@ -209,7 +209,7 @@ class LagReplay:
 
     @property
     def first_open_offset(self) -> int:
-        """Of the transactions that are open, or the log end."""
+        """The first offset of the open transactions, or the log end."""
         return min(
             (batch.first_offset for batch in self.batches if self._is_open(batch.transaction)),
             default=self.log_end,

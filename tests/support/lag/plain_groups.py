@@ -1,7 +1,5 @@
 """What the rules for groups and commits return for rows that were written down by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kafkalog.columns.table_rows import table_batch

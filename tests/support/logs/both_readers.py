@@ -1,7 +1,5 @@
 """The two readers behind one face, so that tests can hold them against each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -23,8 +21,8 @@ from kafkalog.columns.batches.window import FileWindow, MemoryWindow, Source, Wi
 from kafkalog.columns.records.record_columns import RecordColumns
 from kafkalog.format.faults import Fault
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, read_batch
-from kafkalog.format.segment import FileRange, read_ranges, with_record_faults
 from kafkalog.format.unreadable import UnreadableRanges
+from tests.support.logs.plain_reader import FileRange, read_ranges, with_record_faults
 
 COLUMNS = (
     "offset",
@@ -79,9 +77,13 @@ def by_reference(
     unreadable: UnreadableRanges | None = None,
 ) -> tuple[list[AccountRow], list[Row]]:
     """The account of all bytes and all records, control records included, by the plain reader."""
-    options = {"check_crcs": check_crcs, "max_batch_bytes": max_batch_bytes}
-    ranges = read_ranges(data, base_offset, next_base_offset, **options, unreadable=unreadable)
-    ranges = with_record_faults(data, ranges, **options)
+    ranges = read_ranges(
+        data, base_offset, next_base_offset, max_batch_bytes=max_batch_bytes,
+        check_crcs=check_crcs, unreadable=unreadable,
+    )  # fmt: skip
+    ranges = with_record_faults(
+        data, ranges, check_crcs=check_crcs, max_batch_bytes=max_batch_bytes
+    )
     rows = [row for part in ranges if part.fault is Fault.NONE for row in _rows(data, part)]
     return [_account_row(part) for part in ranges], rows
 

@@ -1,7 +1,5 @@
 """The check of indexes on bytes in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

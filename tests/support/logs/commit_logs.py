@@ -1,7 +1,5 @@
 """A log directory with a topic and with groups that commit, of which all is known beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 """What view `records` reads with read_committed, without Spark: planned in the driver, read task by
 task, and as if tasks had split the segments."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

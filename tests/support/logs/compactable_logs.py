@@ -2,8 +2,6 @@
 idempotent producers, old formats, and what earlier rounds of cleaning leave.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Iterable
@@ -14,12 +12,7 @@ from kafkalog.format.batch_header import CREATE_TIME, LOG_APPEND_TIME, NO_VALUE,
 from kafkalog.format.message_set import write_message_set
 from kafkalog.format.record_batch import BatchFields, read_batch, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.transaction_marker import (
-    ABORT,
-    COMMIT,
-    TransactionMarker,
-    write_marker,
-)
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 from kafkalog.wire.compression import CompressionType
@@ -142,7 +135,7 @@ class CompactableLog:
         return self.now_ms - self.source.randint(0, HOUR_MS)
 
     def _horizon(self) -> int | None:
-        """Of a batch that was cleaned before: some are over."""
+        """The offsets of a batch that was cleaned before: some are missing."""
         if self.source.random() > 0.2:
             return None
         return self.now_ms + self.source.choice((-HOUR_MS, HOUR_MS))

@@ -4,8 +4,6 @@ Knows nothing of kafkalog: batches of the sound file are told apart by their len
 and damage is one stretch between the longest common beginning and the longest common end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 Span = tuple[int, int]

@@ -4,8 +4,6 @@
 known.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,12 +11,7 @@ from pathlib import Path
 from kafkalog.format.batch_header import CREATE_TIME
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
-from kafkalog.format.transaction_marker import (
-    ABORT,
-    COMMIT,
-    TransactionMarker,
-    write_marker,
-)
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from kafkalog.storage.writing.log_settings import LogSettings
 from kafkalog.storage.writing.log_writer import LogWriter
 from tests.support.logs.log_dirs import add_meta_properties
@@ -169,7 +162,7 @@ def transactions(start_ms: int) -> Transactions:
 def write_hanging_transaction(log_dir: Path, start_ms: int) -> int:
     """A log directory whose coordinator knows no producer: in orders-0 one transaction is
     committed, one aborted, and one has not ended, with records from offset 12 on, and others'
-    behind it. Returns the time of its last record."""
+    after it. Returns the time of its last record."""
     log = SampleLog(start_ms)
     log.add(5, 7, in_transaction=True)
     log.end(7, COMMIT)

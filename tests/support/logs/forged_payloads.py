@@ -1,7 +1,5 @@
 """Payloads with flipped, replaced or missing bytes, under right checksums."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from kafkalog.format.message_set import write_old_message

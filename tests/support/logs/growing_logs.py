@@ -1,7 +1,5 @@
 """A partition that grows at random, what a broker would have on disk, and its state by replay."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any
@@ -9,12 +7,7 @@ from typing import Any
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
-from kafkalog.format.transaction_marker import (
-    ABORT,
-    COMMIT,
-    TransactionMarker,
-    write_marker,
-)
+from kafkalog.format.transaction_marker import ABORT, COMMIT, TransactionMarker, write_marker
 from tests.support.jobs.state_runs import State, replayed
 
 _KEYS = (None, b"", *(f"key{number}".encode() for number in range(7)))

@@ -1,8 +1,6 @@
 """Small files that ask for gigabytes of memory: batches whose payloads are repetitions, written a
 piece at a time so that making them takes little."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import cramjam

@@ -1,7 +1,5 @@
 """Log directories for tests: names as brokers give them, contents where they matter."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

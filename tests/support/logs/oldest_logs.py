@@ -1,7 +1,5 @@
 """Directories of Kafka 0.7's layout, written by hand from its documents."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Both readers give the same account and the same rows of any bytes."""
 
-from __future__ import annotations
-
 from tests.support.logs.both_readers import by_kernels, by_reference
 
 LIMIT = 100_000  # bytes that a batch may have in these tests

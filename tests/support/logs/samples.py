@@ -1,7 +1,5 @@
 """Batches and records for tests, as simple as they can be; and strategies for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hypothesis import strategies as st

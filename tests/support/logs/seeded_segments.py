@@ -1,7 +1,5 @@
 """Segments of batches v2 that a seed decides."""
 
-from __future__ import annotations
-
 import random
 
 from kafkalog.format.record_batch import BatchFields, write_batch

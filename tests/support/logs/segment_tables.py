@@ -1,7 +1,5 @@
 """What the tests of the fast reader read, in few words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,11 +8,7 @@ import pyarrow as pa
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
-from kafkalog.columns.records.segment_reader import (
-    Constants,
-    SegmentByteRanges,
-    SegmentRecords,
-)
+from kafkalog.columns.records.segment_reader import Constants, SegmentByteRanges, SegmentRecords
 from kafkalog.storage.reading.log_bounds import RecordedEnd
 from tests.support.logs.both_readers import memory_window
 

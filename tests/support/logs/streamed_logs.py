@@ -1,7 +1,5 @@
 """Logs that grow while a stream reads them, and a stream that is driven as Spark drives it."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

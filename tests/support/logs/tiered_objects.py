@@ -1,8 +1,6 @@
 """Segments as Aiven's tiered-storage plug-in stores them, written here by its documented format: no
 published jar of it is at hand. Names and manifest: docs/remote.md F556, F557."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping

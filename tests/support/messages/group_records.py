@@ -1,8 +1,6 @@
 """Rows of the views `group_metadata` and `offset_commits` written down by hand, for tests of what
 is made of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession

@@ -1,14 +1,12 @@
 """Records of internal topics as kafka-dump-log prints them."""
 
-from __future__ import annotations
-
 import re
 
 from kafkalog.messages.internal_records import InternalRecord
 from kafkalog.messages.rendering import key_json, value_json
 from kafkalog.messages.schema import Values
 
-# The line of a record: its offset, and what stands behind the fields that any record has.
+# The line of a record: its offset, and what follows the fields that any record has.
 LINE = re.compile(
     r"\| offset: (\d+) .*?(?:headerKeys: \[\]|isValid: true crc: \d+) ?(.*)", re.DOTALL
 )
@@ -47,7 +45,7 @@ REMOTE_FIELDS = {
 
 def as_printed(record: InternalRecord, *, transactions_as_text: bool = False) -> str:
     """What kafka-dump-log prints behind the fields that it prints of any record; before 4.0 a
-    transaction is no JSON."""
+    transaction is not JSON."""
     assert record.reason is None
     if record.is_control:
         return control_as_printed(record)

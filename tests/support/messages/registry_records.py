@@ -2,8 +2,6 @@
 order, nothing that is empty. From the classes SchemaKey, SchemaValue, DeleteSubjectKey and
 ClearSubjectKey of confluentinc/schema-registry (commit 794611bd)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A report of made-up rows, as small as it can be, with any name in every place for one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.sql import Row

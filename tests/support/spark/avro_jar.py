@@ -1,7 +1,5 @@
 """Whether the tests' session has spark-avro: `make setup` fetches it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.repository import delta_jars

@@ -6,8 +6,6 @@ Writes the archive into the virtual environment, beside Spark's jars. A JVM that
 than those of the archive does not use it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

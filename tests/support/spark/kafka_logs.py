@@ -1,7 +1,5 @@
 """What the Spark tests share: log directories on disk, expected rows, and what Spark said."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from tests.support.logs.log_dirs import add_partition
 # What Spark can hold: microseconds in 64 bits.
 FIRST_MS, LAST_MS = -(2**63 // 1000), (2**63 - 1) // 1000
 
-# Topic and partition to the offsets [start, end) that are asked for.
+# Topic and partition to the offsets [start, end) that are requested.
 Offsets = Mapping[tuple[str, int], tuple[int, int]]
 
 
@@ -83,7 +81,7 @@ def ordinary_topics(golden: Path) -> list[str]:
 def within(
     read: Mapping[tuple[str, int], list[int]], asked: Offsets
 ) -> dict[tuple[str, int], list[int]]:
-    """Of a full read what lies in the asked offsets; partitions without any are left out."""
+    """What lies in the requested offsets of a full read; partitions without any are left out."""
     kept = {
         key: [offset for offset in offsets if asked[key][0] <= offset < asked[key][1]]
         for key, offsets in read.items()

@@ -1,7 +1,5 @@
 """Clusters made of a few znodes, for tests of audits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from kafkalog.coordination.zookeeper.found_cluster import FoundCluster, FoundZnode, add_znode

@@ -1,7 +1,5 @@
 """ZooKeeper data directories with a few znodes in a snapshot, for tests of jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

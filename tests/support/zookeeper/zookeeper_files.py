@@ -1,8 +1,6 @@
 """A small writer of ZooKeeper's files, by the layout in docs/zookeeper.md: the tests' own; and what
 is read from them."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,7 +94,7 @@ def operation_bytes(operation: Operation | Multi) -> tuple[OpCode, bytes]:
             return OpCode.CREATE_SESSION, struct.pack(">i", timeout_ms)
         case CloseSession(None):
             return OpCode.CLOSE_SESSION, b""
-        case CloseSession(paths):
+        case CloseSession(tuple(paths)):
             listed = b"".join(map(jute_buffer, paths))
             return OpCode.CLOSE_SESSION, struct.pack(">i", len(paths)) + listed
         case Failed(error):

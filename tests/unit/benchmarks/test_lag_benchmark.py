@@ -1,7 +1,5 @@
-"""The inputs of the lag benchmark: sound logs in which every group has what was asked for, and of
+"""The inputs of the lag benchmark: sound logs in which every group has what was requested, and of
 which lag reads headers and little more."""
-
-from __future__ import annotations
 
 import json
 import time

@@ -1,7 +1,5 @@
 """The inputs of the state benchmark: a log that is sound, and Parquet with the same records."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.parquet as pq

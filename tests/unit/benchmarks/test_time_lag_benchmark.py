@@ -1,7 +1,5 @@
 """The table of errors in time lag: kafkalog has none, estimates are off where they must be."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The input of the ZooKeeper benchmark: a sound snapshot with as many nodes as it says."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest
@@ -25,7 +23,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     return write_snapshot(tmp_path_factory.mktemp("zookeeper"), ASKED)
 
 
-def test_the_snapshot_is_sound_and_has_the_nodes_that_were_asked_for(written: Written) -> None:
+def test_the_snapshot_is_sound_and_has_the_nodes_that_were_requested(written: Written) -> None:
     (data_dir,) = find_data_dirs([str(written.path)])
     assert data_dir_findings(data_dir) == []
     tree = tree_at(data_dir, None, refuse)

@@ -1,7 +1,5 @@
 """Programs that use a kernel of a copy of the package, in a process of their own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

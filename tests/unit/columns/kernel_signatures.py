@@ -6,8 +6,6 @@ Prints JSON: the number of signatures of every kernel before reading and after i
 own, since tests call kernels in ways that the reader does not.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import pkgutil
@@ -38,7 +36,12 @@ RECORDS, BATCHES, COMMITS = (
     tuple(field["name"] for field in table_fields(view))
     for view in ("records", "batches", "offset_commits")
 )
-CONSTANTS = {"topic": "topic", "partition": 0, "file": "file", "brokerId": 0}
+CONSTANTS: dict[str, str | int | None] = {
+    "topic": "topic",
+    "partition": 0,
+    "file": "file",
+    "brokerId": 0,
+}
 
 
 def signatures() -> dict[str, int]:
@@ -49,7 +52,7 @@ def signatures() -> dict[str, int]:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     ]
     return {
-        kernel.__name__: len(kernel.signatures)
+        kernel.py_func.__name__: len(kernel.signatures)
         for module in modules
         for kernel in vars(module).values()
         if isinstance(kernel, Dispatcher)

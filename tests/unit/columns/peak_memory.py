@@ -6,8 +6,6 @@ Prints JSON: the rows read, and the bytes above what the interpreter held with k
 process of its own, since a peak is one of the whole process.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys
@@ -36,7 +34,7 @@ def main(path: str) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of compiling
     before = memory("VmRSS")
     columns = [field["name"] for field in table_fields("records")]
-    constants = {"topic": "topic", "partition": 0, "file": path}
+    constants: dict[str, str | int | None] = {"topic": "topic", "partition": 0, "file": path}
     rows = 0
     with InputFile(path) as file:
         batches = SegmentRecords(

@@ -1,8 +1,6 @@
 """A payload that is larger than what is turned into columns at once: the same rows and the same
 faults. F57"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from unittest.mock import patch
 

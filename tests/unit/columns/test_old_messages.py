@@ -1,7 +1,5 @@
 """Compressed messages of format 0 and 1 by the fast reader, case by case (F43 to F48)."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.format.message_set import write_old_message
@@ -53,10 +51,7 @@ def read(data: bytes) -> list[tuple[int, int, int]]:
         # F46, T8: the wrapper's timestamp.
         (wrapper(1, inner(0, 1), append=True), [(0, 77, 1), (1, 77, 1)]),
         # F47, T23: messages of format 0 in a wrapper of format 1 have none all the same.
-        (
-            wrapper(1, inner(0, magic=0) + inner(1), append=True),
-            [(0, -1, -1), (1, 77, 1)],
-        ),
+        (wrapper(1, inner(0, magic=0) + inner(1), append=True), [(0, -1, -1), (1, 77, 1)]),
         # F43: an incomplete message at the end is dropped.
         (wrapper(0, inner(0) + inner(1)[:-1]), [(0, 100, 0)]),
         (wrapper(0, inner(0) + inner(1)[:11]), [(0, 100, 0)]),

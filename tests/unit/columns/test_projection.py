@@ -1,9 +1,6 @@
 """Only the asked columns are made, and they are what a full read makes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -18,9 +15,14 @@ from kafkalog.wire.compression import CompressionType
 from tests.support.golden.fixture_sets import unique_segments
 from tests.support.logs.samples import batch, joined, record, segments
 from tests.support.logs.segment_tables import records_table
+from tests.support.repository import Unpack
 
 ALL = tuple(field["name"] for field in table_fields("records"))
-CONSTANTS = {"topic": "orders", "partition": 7, "file": "/data/orders-7/0.log"}
+CONSTANTS: dict[str, str | int | None] = {
+    "topic": "orders",
+    "partition": 7,
+    "file": "/data/orders-7/0.log",
+}
 some_columns = st.permutations(ALL).flatmap(
     lambda names: st.integers(0, len(names)).map(lambda count: names[:count])
 )
@@ -41,7 +43,7 @@ def test_any_columns_in_any_order_are_those_of_the_full_read(
 
 @pytest.mark.parametrize("name", ["kafka39zk", "kafka010"])
 def test_offsets_and_timestamps_alone_are_those_of_the_full_read_of_real_files(
-    name: str, unpacked: Callable[[str], Path]
+    name: str, unpacked: Unpack
 ) -> None:
     rows = 0
     for segment in unique_segments(unpacked(f"{name}.logs")):
@@ -80,7 +82,7 @@ NARROW = ("offset", "timestamp", "timestampType", "leaderEpoch", "position")
 
 
 @pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.LZ4])
-def test_no_memory_is_taken_for_fields_that_nobody_asked_for(codec: CompressionType) -> None:
+def test_no_memory_is_taken_for_fields_without_a_request(codec: CompressionType) -> None:
     records = [Record(i, 1, 0, VALUE, VALUE, (("name", VALUE),)) for i in range(2)]
     data = write_batch(records, BatchFields(compression=codec))
     assert most_memory(lambda: records_table(data, NARROW)) < 50_000
@@ -106,13 +108,7 @@ def test_constants_stand_on_every_row() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        "partition",
-        "topic",
-    ],
-)
+@pytest.mark.parametrize("column", ["partition", "topic"])
 def test_a_constant_may_be_null(column: str) -> None:
     # A segment in a directory that is not named <topic>-<partition> has neither.
     table = records_table(batch(0), (column,), constants={column: None})

@@ -1,7 +1,5 @@
 """Times as Spark holds them: microseconds in 64 bits, null where there is none or no room."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Names of groups and of files can be anything: a terminal is not told what to do by them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -34,7 +32,7 @@ def test_what_a_terminal_would_act_on_is_escaped(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("table_format", ["text", "json", "csv"])
-def test_a_file_whose_name_is_no_text_is_named_all_the_same(
+def test_a_file_whose_name_is_not_text_is_named_all_the_same(
     tmp_path: Path, table_format: str
 ) -> None:
     directory = tmp_path / "orders-0"

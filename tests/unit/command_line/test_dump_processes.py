@@ -1,7 +1,5 @@
 """`kafkalog dump` on several processes: the same bytes, however it is ended nothing left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -21,7 +19,7 @@ from tests.support.interrupts import heed_ctrl_c
 pytestmark = pytest.mark.deep
 
 _BATCHES = 80
-_VALUE = bytes(range(65, 91)) * 16_000  # more than 400 KB, so that the segment is told in parts
+_VALUE = bytes(range(65, 91)) * 16_000  # more than 400 KB, so that the segment is dumped in parts
 
 
 @pytest.fixture(scope="module")

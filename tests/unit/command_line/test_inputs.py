@@ -1,7 +1,5 @@
 """What is read: the same paths as in jobs, of them the topics and partitions that are named."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.command_line.inputs import logs_of_topics

@@ -1,7 +1,5 @@
 """The command `kafkalog`: help at once, one line for an error, and exit codes as the jobs have."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -83,7 +81,7 @@ def test_an_error_is_one_line_and_an_exit_code(
     assert result.stderr == ("" if said is None else f"error: {said}\n")
 
 
-def test_output_that_nobody_reads_ends_the_command_quietly() -> None:
+def test_output_without_a_reader_ends_the_command_quietly() -> None:
     code = "from kafkalog.command_line.main import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", code, "completion", "bash"],
@@ -123,14 +121,8 @@ def test_bash_completes_a_command_and_an_option() -> None:
     [
         ("find logs --topic t --key a --key b", "error: --key is given twice\n"),
         ("ls logs --by topic --by topic", "error: --by is given twice\n"),
-        (
-            "groups --list logs --state",
-            "--state cannot be used with --list",
-        ),
-        (
-            "txns logs --open --all",
-            "--all cannot be used with --open",
-        ),
+        ("groups --list logs --state", "--state cannot be used with --list"),
+        ("txns logs --open --all", "--all cannot be used with --open"),
         (
             "get-offsets logs --topic a --topic-pattern b",
             "--topic-pattern cannot be used with --topic",

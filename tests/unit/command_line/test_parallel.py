@@ -1,8 +1,6 @@
 """A function over files on several processes: results in order, errors in their turn, no process
 left behind."""
 
-from __future__ import annotations
-
 import io
 import multiprocessing
 import os
@@ -14,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from kafkalog.command_line import parallel
-from kafkalog.command_line.parallel import in_order, processes_for, written_in_order
+from kafkalog.command_line.parallel import all_results, in_order, processes_for, written_in_order
 from kafkalog.command_line.worker_pool import WorkerEndedError
 from kafkalog.errors import LogDirError
+from kafkalog.exit_codes import stopped_by_exceptions
 
 # The threads of other tests, such as Spark's, hold nothing that these processes want.
 pytestmark = pytest.mark.filterwarnings("ignore:This process.*fork:DeprecationWarning")
@@ -86,7 +85,7 @@ def test_results_ahead_of_their_turn_are_bounded_and_all_come() -> None:
 def test_stopping_early_leaves_no_process() -> None:
     results = in_order(many, range(8), processes=3)
     next(results)
-    results.close()  # type: ignore[attr-defined]
+    results.close()
     assert multiprocessing.active_children() == []
 
 
@@ -154,7 +153,7 @@ def test_what_was_made_before_an_error_is_written_before_it(processes: int, tmp_
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_an_output_that_nobody_reads_is_an_error_that_ends_all(processes: int) -> None:
+def test_an_output_without_a_reader_is_an_error_that_ends_all(processes: int) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "wb", buffering=0) as output, pytest.raises(BrokenPipeError):
@@ -189,3 +188,66 @@ def test_small_inputs_are_read_by_one_process_and_an_asked_number_counts() -> No
     assert processes_for(1 << 50, None) == cores
     assert processes_for(17 * mib, None) == min(2, cores)
     assert processes_for(mib, 7) == 7
+
+
+def squared(number: int) -> int:
+    if number == 2:
+        time.sleep(0.3)
+        raise LogDirError("broken")
+    return number**2
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_all_results_come_at_once_in_the_order_of_the_items(processes: int) -> None:
+    found = all_results(
+        lambda number: number**2,
+        range(9),
+        processes=processes,
+        on_wait=lambda: None,
+        on_failure=lambda _: None,
+    )
+    assert found == [number**2 for number in range(9)]
+
+
+@pytest.mark.parametrize(("processes", "expected"), [(1, {0, 1}), (3, {0, 1, 9, 16})])
+def test_what_was_done_before_an_error_is_handed_over_with_it(
+    processes: int, expected: set[int]
+) -> None:
+    left: list[int] = []
+    with pytest.raises(LogDirError, match="broken"):
+        all_results(
+            squared, range(5), processes=processes, on_wait=lambda: None, on_failure=left.extend
+        )
+    assert set(left) == expected
+    assert multiprocessing.active_children() == []
+
+
+def test_a_process_that_is_ended_cleans_up(tmp_path: Path) -> None:
+    def slow(number: int) -> int:
+        if number == 0:
+            while not (tmp_path / "made").exists():
+                time.sleep(0.01)
+            raise LogDirError("broken")
+        with stopped_by_exceptions():
+            try:
+                (tmp_path / "made").touch()
+                time.sleep(60)
+            finally:
+                (tmp_path / "made").unlink()
+        return number
+
+    with pytest.raises(LogDirError, match="broken"):
+        all_results(slow, [0, 1], processes=2, on_wait=lambda: None, on_failure=lambda _: None)
+    assert not (tmp_path / "made").exists()
+
+
+def test_whoever_waits_is_called_meanwhile() -> None:
+    calls: list[None] = []
+    all_results(
+        lambda number: time.sleep(1),
+        [0, 1],
+        processes=2,
+        on_wait=lambda: calls.append(None),
+        on_failure=lambda _: None,
+    )
+    assert calls

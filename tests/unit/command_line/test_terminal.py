@@ -1,7 +1,5 @@
 """What people see: tables in three formats, colour on a terminal only; sizes and times in words."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 
@@ -125,6 +123,6 @@ def test_times_that_users_give(text: str, expected_ms: int) -> None:
     assert time_ms(text) == expected_ms
 
 
-def test_what_is_no_time_is_refused_with_what_is() -> None:
+def test_what_is_not_a_time_is_refused_with_what_is() -> None:
     with pytest.raises(ValueError, match=r"'soon' is not a time: milliseconds since 1970, or"):
         time_ms("soon")

@@ -1,7 +1,5 @@
 """The framing of fetch results, by vectors made by hand from the documents. F152, F153."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,7 +76,7 @@ def test_a_length_without_room_for_the_error_code_is_an_error(length: int) -> No
     "inside", [ONE[:-1], b"\0", REFUSED + b"\0\0\0", bytes.fromhex("00000008 0000 6d65737361")]
 )
 def test_inner_results_must_fill_the_outer_one(inside: bytes) -> None:
-    # F153: bytes behind it do not belong to it.
+    # F153: bytes after it do not belong to it.
     data = (2 + len(inside)).to_bytes(4, "big") + b"\0\0" + inside
     with pytest.raises(CorruptDataError, match="truncated"):
         read_multi_message_set_send(data + b"and more bytes behind")

@@ -1,7 +1,5 @@
 """Message sets of formats 0 and 1 (docs/format.md F40 to F48)."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

@@ -1,7 +1,5 @@
 """Messages of the oldest layout, by vectors made by hand from the documents. F155 to F157, F159."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from collections.abc import Sequence
@@ -11,11 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.oldest_messages import (
-    OldestEntry,
-    entry_records,
-    read_entries,
-)
+from kafkalog.format.oldest_messages import OldestEntry, entry_records, read_entries
 from kafkalog.format.records import Record
 from kafkalog.wire.compression import CompressionType, compress
 from tests.support.logs.oldest_logs import entry
@@ -87,7 +81,7 @@ def test_other_attribute_bits_mean_nothing() -> None:
 
 @pytest.mark.parametrize("size", range(1, len(MAGIC_1)))
 def test_a_part_of_an_entry_at_the_end_is_left_out(size: int) -> None:
-    # F143, F159: it is told by its length.
+    # F143, F159: its length shows it.
     assert payloads(MAGIC_0 + MAGIC_1[:size]) == [b"hello"]
 
 

@@ -1,7 +1,5 @@
 """Batches v2. The vector was printed by a real kafka-dump-log (docs/format.md F10 to F31)."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -140,7 +138,7 @@ def test_log_append_time_overrides_every_delta() -> None:
     assert [item.timestamp_ms for item in read_batch(encoded, 0)] == [99, 99]
 
 
-def test_a_delete_horizon_is_no_timestamp() -> None:
+def test_a_delete_horizon_is_not_a_timestamp() -> None:
     # F16, T7
     encoded = write_batch([record(0), record(1)], BatchFields(delete_horizon_ms=50_000))
     header = read_header(encoded, 0)

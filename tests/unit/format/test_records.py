@@ -1,7 +1,5 @@
 """Records of format 2 (docs/format.md F1, F2, F20 to F25)."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.errors import CorruptDataError

@@ -1,12 +1,8 @@
 """Whole segments: the log and its two indexes. F100 to F102; T29."""
 
-from __future__ import annotations
-
 import json
 import struct
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,6 +16,7 @@ from tests.support.golden.fixture_sets import unique_segments
 from tests.support.logs.both_readers import by_kernels
 from tests.support.logs.damage_oracle import batch_spans
 from tests.support.logs.samples import batch, joined, segments
+from tests.support.repository import Unpack
 
 SIZE = len(batch(0))
 
@@ -60,7 +57,7 @@ def test_an_offset_entry_comes_when_more_than_the_interval_is_written_since_the_
 
 
 @pytest.mark.parametrize(("value_bytes", "expected"), [(4000, [(2, 2)]), (4200, [(1, 1), (2, 2)])])
-def test_the_interval_is_4096_bytes_unless_told_otherwise(
+def test_the_interval_is_4096_bytes_unless_set_otherwise(
     value_bytes: int, expected: list[tuple[int, int]]
 ) -> None:
     # F100
@@ -137,7 +134,7 @@ INDEXED = {
 }
 
 
-def test_indexes_are_those_that_a_real_broker_has_written(unpacked: Callable[[str], Path]) -> None:
+def test_indexes_are_those_that_a_real_broker_has_written(unpacked: Unpack) -> None:
     # F100 to F102
     admin = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())
     settings = admin["topic_configs_not_default"]

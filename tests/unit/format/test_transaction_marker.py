@@ -1,7 +1,5 @@
 """Transaction markers in every shape that a control batch can have. Rule: docs/format.md F112."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """Ranges of bytes that could not be read, put together. Rule: docs/format.md F77."""
 
-from __future__ import annotations
-
 from kafkalog.format.unreadable import UnreadableRange
 from tests.support.disks.hidden_pages import spans, unreadable
 

@@ -1,7 +1,5 @@
 """Avro schemas with references, made one. Rule: F290; the names are Avro's own rules."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -65,12 +63,12 @@ def test_types_within_themselves_end() -> None:
 @pytest.mark.parametrize(
     "schema", [record("O", "n", x="Missing"), {"type": "record"}, 5, record("O", "n", x=None)]
 )
-def test_what_is_no_schema_is_an_error(schema: Any) -> None:
+def test_what_is_not_a_schema_is_an_error(schema: Any) -> None:
     with pytest.raises(SchemaError):
         standalone(schema)
 
 
-def test_what_is_no_json_is_an_error() -> None:
+def test_what_is_not_json_is_an_error() -> None:
     with pytest.raises(SchemaError, match="not an Avro schema"):
         read_avro_schema("string")
 

@@ -1,14 +1,10 @@
-"""Commits as records, held against those that real brokers wrote."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
+"""Commits as records, compared with those that real brokers wrote."""
 
 import pytest
 
-from kafkalog.format.segment import read_ranges, read_segment_records
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit, commit_batches
+from tests.support.logs.plain_reader import read_ranges, read_segment_records
+from tests.support.repository import Unpack
 
 NOW_MS = 1_800_000_000_000
 # As ConsumerOffsetChecker printed them; the times are those of fixture kafka08's own commits.
@@ -29,17 +25,13 @@ def batches(commits: list[GroupCommit], release: str, base_offset: int = 0) -> l
     )
 
 
-def test_the_oldest_form_is_byte_for_byte_what_a_broker_wrote(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_the_oldest_form_is_byte_for_byte_what_a_broker_wrote(unpacked: Unpack) -> None:
     # F480
     (log,) = unpacked("kafka08.logs").rglob(f"__consumer_offsets-1/{0:020d}.log")
     assert b"".join(batches(REAL, "0.8.2")) == log.read_bytes()
 
 
-def test_version_1_is_what_a_broker_wrote_but_for_the_time_of_expiry(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_version_1_is_what_a_broker_wrote_but_for_the_time_of_expiry(unpacked: Unpack) -> None:
     # F480: without a time of its own a commit expires by the broker's settings.
     (log,) = unpacked("kafka010.logs").rglob(f"__consumer_offsets-1/{0:020d}.log")
     data = log.read_bytes()

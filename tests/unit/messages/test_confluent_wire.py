@@ -1,7 +1,5 @@
 """Confluent's prefix. Rules: F285, F286, F293."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import pytest
@@ -9,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.messages.confluent_wire import (
-    SchemaPrefix,
-    read_schema_prefix,
-    write_message_indexes,
-)
+from kafkalog.messages.confluent_wire import SchemaPrefix, read_schema_prefix, write_message_indexes
 
 # As in Confluent's own tests of its serializers (serde.spec.js of its schema registry's client).
 GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
@@ -68,7 +62,7 @@ def test_a_guid_has_message_indexes_as_well() -> None:
         (b"\0\0\0\0\1" + b"\xff" * 6, "message indexes"),
     ],
 )
-def test_what_is_no_prefix_is_an_error(data: bytes, said: str) -> None:
+def test_what_is_not_a_prefix_is_an_error(data: bytes, said: str) -> None:
     with pytest.raises(CorruptDataError, match=said):
         read_schema_prefix(data, with_message_indexes=True)
 

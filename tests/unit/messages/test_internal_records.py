@@ -1,8 +1,7 @@
 """The frames around messages, byte by byte as the specification has them. Rules: F188 to F191."""
 
-from __future__ import annotations
-
 import struct
+from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ def commit(version: int, *, leader: bytes = b"", metadata: bytes = b"\0\x01m") -
 
 
 EPOCH = struct.pack(">i", 7)
-COMMITS = {
+COMMITS: dict[int, tuple[bytes, dict[str, Any]]] = {
     0: (commit(0), {}),
     1: (commit(1) + struct.pack(">q", TIME + 5), {"expireTimestamp": TIME + 5}),
     2: (commit(2), {}),
@@ -78,15 +77,15 @@ def test_bytes_behind_key_and_value_of_a_coordinator_are_ignored() -> None:
 
 
 @pytest.mark.parametrize("number", [9, 18, 24, 99, -1])
-def test_an_unknown_record_type_is_told_and_no_error(number: int) -> None:
-    # T37: 9 and 18 are gone, others may come.
+def test_an_unknown_record_type_is_reported_and_no_error(number: int) -> None:
+    # T37: 9 and 18 do not exist any more, others may come.
     record = read_internal_record(OFFSETS, struct.pack(">h", number) + GROUP, b"\0\0")
     assert (record.record_type, record.name, record.reason) == (number, None, "unknown_type")
     assert str(number) in str(record.detail)
 
 
 @pytest.mark.parametrize("version", [5, 99, -1])
-def test_an_unknown_version_is_told_with_the_key_that_could_be_read(version: int) -> None:
+def test_an_unknown_version_is_reported_with_the_key_that_could_be_read(version: int) -> None:
     # T37
     value = struct.pack(">h", version) + b"whatever"
     record = read_internal_record(OFFSETS, COMMIT_KEY, value)
@@ -109,7 +108,7 @@ def test_an_unknown_version_is_told_with_the_key_that_could_be_read(version: int
         (b"\0\x01\xff\xff" + TOPIC + EPOCH, COMMITS[3][0], "malformed"),  # a null group
     ],
 )
-def test_what_cannot_be_read_is_told(key: bytes | None, value: bytes, reason: str) -> None:
+def test_what_cannot_be_read_is_reported(key: bytes | None, value: bytes, reason: str) -> None:
     # F191
     assert read_internal_record(OFFSETS, key, value).reason == reason
 
@@ -218,7 +217,7 @@ def test_values_of_krafts_control_records_begin_with_their_version() -> None:
         (b"\0\0\0\x04", b"\0\x01\0", "unknown_version"),
     ],
 )
-def test_control_records_that_cannot_be_read_are_told(
+def test_control_records_that_cannot_be_read_are_reported(
     key: bytes | None, value: bytes | None, reason: str
 ) -> None:
     assert read_control_record(key, value).reason == reason

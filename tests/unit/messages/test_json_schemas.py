@@ -1,7 +1,5 @@
 """JSON Schema as Spark's types. Rule: F292."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -105,11 +103,11 @@ def test_a_type_within_itself_is_text_there() -> None:
         {"type": "object", "properties": 5},
     ],
 )
-def test_what_is_no_schema_is_an_error(schema: Any) -> None:
+def test_what_is_not_a_schema_is_an_error(schema: Any) -> None:
     with pytest.raises(SchemaError):
         spark_type(schema)
 
 
-def test_what_is_no_json_is_an_error() -> None:
+def test_what_is_not_json_is_an_error() -> None:
     with pytest.raises(SchemaError, match="not a JSON Schema"):
         json_schema_type("a BIGINT", {})

@@ -1,7 +1,5 @@
 """Values and fields of made-up messages, byte by byte as the specification has them."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from typing import Any
@@ -58,7 +56,7 @@ def test_a_value_lies_as_its_type_says(field_type: str, data: bytes, value: obje
 
 
 @pytest.mark.parametrize(("field_type", "data", "value"), ALL_TYPES)
-def test_a_value_cut_short_is_told(field_type: str, data: bytes, value: object) -> None:
+def test_a_value_cut_short_is_reported(field_type: str, data: bytes, value: object) -> None:
     for message, whole in (
         (made(field(field_type)), data),
         (made(field(field_type), flexible=True), FLEXIBLE.get(field_type, data) + b"\0"),
@@ -89,7 +87,7 @@ def test_null_and_empty_are_different(field_type: str) -> None:
 
 
 @pytest.mark.parametrize("field_type", ["string", "bytes", "[]int32"])
-def test_null_is_told_where_it_must_not_be(field_type: str) -> None:
+def test_null_is_reported_where_it_must_not_be(field_type: str) -> None:
     message = made(field(field_type, nullable="1+"))
     with pytest.raises(CorruptDataError) as caught:
         read_message(message, 0, b"\xff" * 4)
@@ -181,7 +179,7 @@ def test_a_forged_number_of_tagged_fields_costs_nothing() -> None:
         read_message(made(flexible=True), 0, b"\xff\xff\xff\xff\x0f" + b"\0" * 100)
 
 
-def test_elements_without_a_byte_are_no_schema() -> None:
+def test_elements_without_a_byte_are_not_a_schema() -> None:
     structs = {"S": [{"name": "n", "type": "int8", "versions": "1+"}]}
     with pytest.raises(SchemaError, match="no byte"):
         read_message(made(field("[]S"), structs=structs), 0, b"\x7f\xff\xff\xff")

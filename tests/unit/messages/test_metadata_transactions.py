@@ -1,7 +1,5 @@
 """Which records of the metadata are in force. Rule: F195."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.messages.internal_records import (

@@ -1,7 +1,5 @@
 """Where messages stand in .proto files. Rule: F293."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.errors import SchemaError

@@ -1,7 +1,5 @@
 """Records as JSON text: what is shown, what is left out, what is hidden. Rules: F192 to F194."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any
@@ -89,7 +87,7 @@ def test_numbers_that_are_not_finite_are_text(value: float, text: object) -> Non
 CREDENTIAL = {"name": "alice", "salt": b"salt", "storedKey": b"stored", "serverKey": b"server"}
 
 
-def test_credentials_are_hidden_unless_they_are_asked_for() -> None:
+def test_credentials_are_hidden_unless_they_are_requested() -> None:
     # F194
     record = read(METADATA, SCRAM, 0, CREDENTIAL)
     assert shown(record) == {

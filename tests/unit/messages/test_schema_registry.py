@@ -1,7 +1,5 @@
 """The state of Confluent's registry from the records of `_schemas`. Rules: F287 to F290."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest
@@ -83,7 +81,7 @@ def test_ids_of_other_contexts_are_others() -> None:
     assert found.by_version[":.staging:orders-value", 1].text == '"long"'
 
 
-def test_encrypted_schemas_are_told() -> None:
+def test_encrypted_schemas_are_reported() -> None:
     encrypted = registered(1, "c2VjcmV0", metadata={"properties": {"__enc__": "true"}})
     assert registry(encrypted).by_id[1].is_encrypted
 

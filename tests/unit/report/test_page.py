@@ -1,8 +1,6 @@
 """The page as a file: what it asks for, what names can do in it, how large it gets. Rules:
 docs/report.md F600, F602, F603, F605."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -15,6 +13,7 @@ import plotly.offline
 import pytest
 from pyspark.sql import Row
 
+from kafkalog.format.faults import Fault
 from kafkalog.report.contents import KeysSection
 from kafkalog.report.damage_section import COLOURINGS, damage_section
 from kafkalog.report.findings import remarks, report_findings
@@ -127,7 +126,7 @@ def test_keys_are_not_on_the_page_without_being_asked_for() -> None:
     hidden = replace(shown, keys=KeysSection([_with_item(row, number)], are_shown=False))
     first, second = page(hidden), page(hidden)
     assert number not in first
-    # With another secret each time: nobody can look hashes up.
+    # With another secret each time: hashes cannot be looked up.
     assert re.findall(r"<code>([0-9a-f]{8})</code>", first)
     assert re.findall(r"<code>([0-9a-f]{8})</code>", first) != re.findall(
         r"<code>([0-9a-f]{8})</code>", second
@@ -148,6 +147,12 @@ def test_one_damaged_batch_in_a_gib_has_a_mark_of_its_own() -> None:
     style = (BUNDLE.parent / "page.css").read_text()
     assert ".strip i:not(.sound, .empty) { min-width: 4px;" in style
     assert all(f".{each.name} {{ background:" in style for each in COLOURINGS)
+
+
+def test_every_fault_has_a_colour() -> None:
+    coloured = {kind for colouring in COLOURINGS for kind in colouring.kinds}
+    missing = {fault.label for fault in Fault if fault is not Fault.NONE} - coloured
+    assert not missing, f"{missing}: add to COLOURINGS in kafkalog/report/damage_section.py"
 
 
 def test_of_several_findings_in_a_cell_the_worst_shows() -> None:
@@ -179,7 +184,7 @@ def test_the_words_say_what_is_wrong_the_worst_first() -> None:
     ]
 
 
-def test_more_groups_than_there_is_room_for_are_told_in_numbers() -> None:
+def test_more_groups_than_there_is_room_for_are_reported_in_numbers() -> None:
     shown = report()
     assert shown.groups is not None
     totals = Row(groups=31, warned=25, waiting=6)
@@ -190,7 +195,7 @@ def test_more_groups_than_there_is_room_for_are_told_in_numbers() -> None:
     assert "6 groups more with records left to read, without a warning<" in text
 
 
-def test_groups_that_are_well_and_not_at_the_end_are_told_too() -> None:
+def test_groups_that_are_well_and_not_at_the_end_are_reported_too() -> None:
     shown = report()
     assert shown.groups is not None
     told = [status("late"), status("most", "OK", 4400), status("end", "OK", 0)]

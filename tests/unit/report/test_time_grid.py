@@ -1,7 +1,5 @@
 """Which stretches of time plots have. Rules: docs/report.md F601, F604."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Ctrl-C while Spark starts waits until there is a JVM that can be ended."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

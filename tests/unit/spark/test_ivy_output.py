@@ -3,8 +3,6 @@
 The lines are those of Spark 4.2.0 with Ivy 2.5.3, most of them left out.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """What a stream makes of logs that are cut, replaced or gone. F523."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
@@ -66,7 +64,7 @@ def test_a_topic_that_was_created_again_is_data_loss(log_dir: Path) -> None:
         stream.trigger()
 
 
-def test_a_partition_that_is_gone_is_data_loss_and_begins_anew_if_it_may(log_dir: Path) -> None:
+def test_a_partition_that_is_missing_is_data_loss_and_begins_again_if_it_may(log_dir: Path) -> None:
     # F523
     log = grown(log_dir, 4)
     grown(log_dir, 1, partition=1)
@@ -86,7 +84,7 @@ def test_a_partition_that_is_gone_is_data_loss_and_begins_anew_if_it_may(log_dir
     assert lenient.read[KEY] == [0, 1, 2, 3, 0, 1]
 
 
-def test_a_topic_that_is_deleted_while_directories_are_listed_is_gone_and_no_error(
+def test_a_topic_that_is_deleted_while_directories_are_listed_is_missing_and_no_error(
     log_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # F523

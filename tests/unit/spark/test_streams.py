@@ -1,7 +1,5 @@
 """What a stream makes of logs that begin, end, break off and go on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -47,13 +45,10 @@ def test_a_stream_begins_at_the_latest_offsets_and_says_so_before_it_reads(log_d
         # The record with offset n has the timestamp 1000 + n.
         ({"startingTimestamp": "1005"}, 5),
         ({"startingOffsetsByTimestamp": '{"orders":{"0":1002}}'}, 2),
-        (
-            {"startingTimestamp": "9000", "startingOffsetsByTimestampStrategy": "latest"},
-            8,
-        ),
+        ({"startingTimestamp": "9000", "startingOffsetsByTimestampStrategy": "latest"}, 8),
     ],
 )
-def test_a_stream_begins_where_it_is_told(
+def test_a_stream_begins_where_options_say(
     options: dict[str, str], first: int, log_dir: Path
 ) -> None:
     grown(log_dir, 4, 4)
@@ -182,7 +177,7 @@ def test_offsets_are_spread_in_proportion_and_none_waits(log_dir: Path) -> None:
 def test_little_waits_for_more_or_for_its_time(log_dir: Path) -> None:
     # F528
     log = grown(log_dir, 2)
-    options = {"startingOffsets": "earliest", "minOffsetsPerTrigger": 5}
+    options: dict[str, Any] = {"startingOffsets": "earliest", "minOffsetsPerTrigger": 5}
     patient = DrivenStream(log_dir, **options)
     quick = DrivenStream(log_dir, **options, maxTriggerDelay="0s")
     assert (patient.trigger(), quick.trigger()) == (2, 2)
@@ -294,13 +289,13 @@ def test_a_topic_that_was_never_there_is_an_error_at_the_start(log_dir: Path) ->
         DrivenStream(log_dir, startingOffsets='{"orders":{"0":0}}').trigger()
 
 
-def test_files_by_their_own_names_are_no_stream(log_dir: Path) -> None:
+def test_files_by_their_own_names_are_not_a_stream(log_dir: Path) -> None:
     log = grown(log_dir, 1)
     with pytest.raises(LogDirError, match="a stream reads log directories"):
         DrivenStream(log.log_file).trigger()
 
 
-def test_what_the_stream_reads_next_is_told_before_it_is_read(log_dir: Path) -> None:
+def test_what_the_stream_reads_next_is_reported_before_it_is_read(log_dir: Path) -> None:
     grown(log_dir, 10)
     stream = DrivenStream(log_dir, startingOffsets="earliest", maxOffsetsPerTrigger=4)
     assert stream.reader.reportLatestOffset() is None

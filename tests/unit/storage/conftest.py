@@ -1,7 +1,5 @@
 """A place and a machine for logs that tests write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors cross processes: Spark pickles them on the way from a task to the driver."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

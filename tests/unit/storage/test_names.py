@@ -1,7 +1,5 @@
 """What the names of directories and files say, by Kafka's rules. F90 to F93, T32."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.storage.names import (
@@ -59,7 +57,7 @@ def test_a_partition_follows_the_last_dash(name: str, topic: str, partition: int
         f"{LONGEST_TOPIC}t-0",
     ],
 )
-def test_other_names_are_no_partitions(name: str) -> None:
+def test_other_names_are_not_partitions(name: str) -> None:
     # F90.
     assert partition_name(name) is None
 
@@ -109,7 +107,7 @@ def test_a_segment_is_named_by_its_base_offset(name: str, base_offset: int) -> N
 
 
 @pytest.mark.parametrize("mark", [".deleted", ".cleaned", ".swap"])
-def test_a_marked_file_is_no_live_segment_but_has_a_base_offset(mark: str) -> None:
+def test_a_marked_file_is_not_a_live_segment_but_has_a_base_offset(mark: str) -> None:
     # F92, T32.
     name = f"00000000000000000042.log{mark}"
     assert (segment_base_offset(name), any_base_offset(name)) == (None, 42)
@@ -143,7 +141,7 @@ def test_other_files_have_no_base_offset(name: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex", "txnindex", "snapshot", "log.tmp"])
-def test_a_segments_other_files_are_no_logs(suffix: str) -> None:
+def test_a_segments_other_files_are_not_a_logs(suffix: str) -> None:
     # F91.
     assert segment_base_offset(f"00000000000000000000.{suffix}") is None
 

@@ -1,7 +1,5 @@
 """A log of three segments for tests that read it, and logs of any segments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A writer of logs with a clock and a disk that tests watch."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from pathlib import Path

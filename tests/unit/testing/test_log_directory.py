@@ -1,6 +1,4 @@
-"""Log directories for users' tests: what was asked for is what the reader finds."""
-
-from __future__ import annotations
+"""Log directories for users' tests: the reader finds what was requested."""
 
 import subprocess
 import sys
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkalog.errors import CorruptDataError, KafkaLogError, LogDirError, OptionError, RowError
-from kafkalog.format.segment import framing_fault
+from kafkalog.format.record_batch import framing_fault
 from kafkalog.format.side_files.checkpoints import read_offset_checkpoint
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
@@ -140,7 +138,7 @@ def test_the_end_of_no_transaction_writes_nothing(log_dir: LogDirectory) -> None
     assert orders.log(0).next_offset == 0
 
 
-def test_segments_are_rolled_and_deleted_as_told(log_dir: LogDirectory) -> None:
+def test_segments_are_rolled_and_deleted_as_requested(log_dir: LogDirectory) -> None:
     orders = log_dir.topic("orders")
     for number in range(3):
         orders.records([("k", f"{number}"), ("k", f"{number}")])

@@ -1,7 +1,5 @@
 """F11 and F40: the checksums, by the check values of their catalogues."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

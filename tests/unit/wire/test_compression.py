@@ -1,7 +1,5 @@
 """F50 to F55: Kafka's framings of the codecs."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import struct
@@ -47,7 +45,9 @@ def test_output_that_fits_exactly_is_enough(codec: CompressionType) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("room", [0, 1, 1000, len(TEXT) - 1])
-def test_output_that_is_too_small_is_told_from_bad_input(codec: CompressionType, room: int) -> None:
+def test_output_that_is_too_small_is_told_apart_from_bad_input(
+    codec: CompressionType, room: int
+) -> None:
     # F51
     with pytest.raises(OutputTooSmallError):
         decompress(codec, compress(codec, 2, TEXT), room=room)

@@ -3,8 +3,6 @@
 What is expected was printed by a JVM 17: new String(bytes, UTF_8).
 """
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.wire.utf8 import decoded

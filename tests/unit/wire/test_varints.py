@@ -1,7 +1,5 @@
 """F20: variable-length integers. Vectors from Protocol Buffers' description of zig-zag."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

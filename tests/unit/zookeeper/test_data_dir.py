@@ -1,8 +1,5 @@
 """Which files a data directory has, and all that is wrong with them (F403, F408, F422)."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +10,7 @@ from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.data_dir_check import data_dir_findings
 from kafkalog.zookeeper.faults import ZooKeeperFault
 from kafkalog.zookeeper.transactions import CreateSession, EntryDigest
+from tests.support.repository import Unpack
 from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     flipped,
@@ -82,7 +80,7 @@ def test_a_path_without_zookeepers_files_is_an_error_that_says_what_to_give(tmp_
 @pytest.mark.parametrize("folder", ["zookeeper-live", "zookeeper-after-broker-stop"])
 @pytest.mark.parametrize("name", ["kafka08", "kafka010", "kafka39zk"])
 def test_nothing_is_wrong_with_real_data_directories(
-    name: str, folder: str, unpacked: Callable[[str], Path]
+    name: str, folder: str, unpacked: Unpack
 ) -> None:
     # F422: of 3.8 this compares the digest after every transaction.
     (data_dir,) = find_data_dirs([str(unpacked(f"{name}.zookeeper") / folder)])
@@ -106,8 +104,8 @@ def test_all_that_is_wrong_is_listed_used_or_not(tmp_path: Path) -> None:
     assert [entry.fault.is_damage for entry in data_dir_findings(data_dir)] == [False, *[True] * 4]
 
 
-def test_what_a_snapshot_stands_for_is_no_damage(tmp_path: Path) -> None:
-    # F412: as a follower leaves it that was away for long. The digest behind it is checked still.
+def test_what_a_snapshot_stands_for_is_not_damage(tmp_path: Path) -> None:
+    # F412: as a follower leaves it that was away for long. The digest after it is checked still.
     later = [transaction(9, CreateSession(1), digest=EntryDigest(2, 77))]
     folder = write_data_dir(tmp_path, {0: SNAPSHOT, 8: SNAPSHOT}, {1: LOG, 9: log_bytes(later)})
     (data_dir,) = find_data_dirs([str(folder)])

@@ -1,8 +1,5 @@
 """What the logs say of every path, and of moments (F412, F414, F420, F421)."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +22,7 @@ from kafkalog.zookeeper.transactions import (
     SetData,
 )
 from kafkalog.zookeeper.tree_walk import shown_path, znodes
+from tests.support.repository import Unpack
 from tests.support.zookeeper.zookeeper_files import (
     ROOT,
     Node,
@@ -37,7 +35,6 @@ from tests.support.zookeeper.zookeeper_files import (
 )
 
 SESSION = 0x1000
-Unpack = Callable[[str], Path]
 
 
 def data_dir_of(folder: Path) -> DataDir:
@@ -126,7 +123,7 @@ def test_what_logs_that_begin_late_do_not_tell_the_next_snapshot_does(tmp_path: 
     assert ended == [(12, b"/e3"), (13, b"/e2"), (13, b"/e3")]
 
 
-def test_behind_what_is_not_logged_the_next_snapshot_tells(tmp_path: Path) -> None:
+def test_after_what_is_not_logged_the_next_snapshot_tells(tmp_path: Path) -> None:
     # F412, F421: the server took over its leader's tree. /e1 may have been deleted in between.
     snapshot = snapshot_bytes([ROOT, Node(b"/e2", ephemeral_owner=SESSION)])
     first = log_bytes([transaction(1, create("/e1", 1, owner=SESSION))])

@@ -1,7 +1,5 @@
 """What is kept of a tree is what transactions touch; the rest streams by."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

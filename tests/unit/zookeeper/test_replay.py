@@ -3,8 +3,6 @@
 What is expected follows from ZooKeeper's DataTree and FileTxnSnapLog, by the rules cited.
 """
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 
@@ -169,7 +167,7 @@ def test_a_session_of_the_snapshot_takes_its_nodes_with_it(tmp_path: Path) -> No
     assert findings == []
 
 
-def test_what_a_fuzzy_snapshot_has_already_is_no_error(tmp_path: Path) -> None:
+def test_what_a_fuzzy_snapshot_has_already_is_not_an_error(tmp_path: Path) -> None:
     # F407, F415: it was begun after 1, and finished after 5.
     fuzzy = [
         ROOT._replace(cversion=1, pzxid=2),
@@ -215,7 +213,7 @@ def test_for_a_past_zxid_a_snapshot_is_good_that_says_when_it_was_finished(tmp_p
 
 
 def test_a_snapshot_that_a_past_zxid_has_to_do_with_is_a_finding(tmp_path: Path) -> None:
-    # F418: the log before it is gone, and a later change can be seen in it.
+    # F418: the log before it is missing, and a later change can be seen in it.
     content = snapshot_bytes([ROOT._replace(pzxid=5), *OWN, Node(b"/a", czxid=2, pzxid=5)])
     folder = write_data_dir(tmp_path, {3: content}, {4: log_bytes(STORY[3:])})
     _, findings = replayed(folder, until=4)
@@ -289,7 +287,7 @@ def test_a_last_entry_with_another_last_letter_is_damaged(tmp_path: Path) -> Non
 
 
 def test_damage_that_looks_like_many_entries_does_not_hide_the_log(tmp_path: Path) -> None:
-    # F411: what follows is not searched to the end, and that is no last entry that is cut.
+    # F411: what follows is not searched to the end, and does not count as a last entry that is cut.
     mark = b"B" + bytes(4) + b"1234" + struct.pack(">i", 60_000)
     first = transaction(1, create("/a", 1, mark * 10_000))
     story = [first, *(transaction(zxid, create(f"/n{zxid}", 1)) for zxid in range(2, 400))]
@@ -334,9 +332,15 @@ def test_without_snapshot_and_first_log_there_is_no_tree(tmp_path: Path) -> None
         replayed(both, until=2)
 
 
-def test_nodes_that_do_not_follow_their_parent_are_no_tree(tmp_path: Path) -> None:
+def test_nodes_that_do_not_follow_their_parent_are_not_a_tree(tmp_path: Path) -> None:
     # F403
-    orders = ([Node(b"/a"), ROOT], [ROOT, Node(b"/a/b")], [ROOT, ROOT], [], [ROOT, Node(b"a")])
+    orders: tuple[list[Node], ...] = (
+        [Node(b"/a"), ROOT],
+        [ROOT, Node(b"/a/b")],
+        [ROOT, ROOT],
+        [],
+        [ROOT, Node(b"a")],
+    )
     for number, order in enumerate(orders):
         snapshots = {0: snapshot_bytes([ROOT]), 1: snapshot_bytes(order)}
         tree, findings = replayed(write_data_dir(tmp_path / str(number), snapshots))

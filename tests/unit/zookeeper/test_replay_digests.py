@@ -1,18 +1,11 @@
 """When the digests in logs and snapshots are compared with the tree. F405 to F407."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kafkalog.zookeeper.digest import DIGEST_MASK
 from kafkalog.zookeeper.faults import ZooKeeperFault
 from kafkalog.zookeeper.snapshot import TreeDigest
-from kafkalog.zookeeper.transactions import (
-    CreateSession,
-    Delete,
-    EntryDigest,
-    Transaction,
-)
+from kafkalog.zookeeper.transactions import CreateSession, Delete, EntryDigest, Transaction
 from kafkalog.zookeeper.tree import empty_tree
 from tests.support.zookeeper.zookeeper_files import (
     ROOT,
@@ -37,7 +30,7 @@ def test_a_digest_that_is_not_the_trees_is_a_finding(tmp_path: Path) -> None:
     # F406: a transaction that did not reach the disk changes all digests after it.
     right = EntryDigest(2, digest_of_empty_tree() & DIGEST_MASK)
     wrong = EntryDigest(2, right.tree_digest + 1)
-    other = EntryDigest(3, 77)  # of a version that nobody knows yet
+    other = EntryDigest(3, 77)  # of an unknown version
     story = [
         Transaction(SESSION, 1, 1, 1, CreateSession(1), right),
         Transaction(SESSION, 2, 2, 1, CreateSession(1), other),

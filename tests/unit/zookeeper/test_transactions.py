@@ -1,7 +1,5 @@
 """Transactions of the types and forms that no fixture has (F409), by ZooKeeper's jute records."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
@@ -58,7 +56,7 @@ def test_a_create_of_before_3_4_has_no_cversion_of_its_parent() -> None:
         (struct.pack(">i", 1) + jute_buffer(b"/abc") + DIGEST, (b"/abc",), EntryDigest(2, -5)),
     ],
 )
-def test_a_closed_session_is_told_in_four_forms(
+def test_a_closed_session_has_four_forms(
     body: bytes, paths: tuple[bytes, ...] | None, digest: EntryDigest | None
 ) -> None:
     found = read_transaction(entry(OpCode.CLOSE_SESSION, body), 0)
@@ -78,7 +76,7 @@ def test_a_closed_session_is_told_in_four_forms(
         (OpCode.MULTI, struct.pack(">iii", 1, OpCode.MULTI, 0), "a MULTI within a multi"),
     ],
 )
-def test_what_is_no_transaction_is_one_typed_error(code: int, body: bytes, said: str) -> None:
+def test_what_is_not_a_transaction_is_one_typed_error(code: int, body: bytes, said: str) -> None:
     with pytest.raises(CorruptDataError, match=said) as raised:
         read_transaction(entry(code, body), 1000)
     assert raised.value.position >= 1000

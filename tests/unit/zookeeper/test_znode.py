@@ -1,15 +1,12 @@
 """Owners of znodes (F400, F401), by the values that ZooKeeper's EphemeralTypeTest and the issue
 ZOOKEEPER-2901 give."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from kafkalog.zookeeper.znode import OwnerKind, owner_kind, ttl_ms, ttl_owner
+from tests.support.repository import Unpack
 
 
 def signed(number: int) -> int:
@@ -40,9 +37,7 @@ def test_the_owner_of_a_time_to_live_is_the_one_newer_releases_write() -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka08", "kafka010", "kafka39zk"])
-def test_the_packed_listings_hold_a_live_ensembles_znodes(
-    name: str, unpacked: Callable[[str], Path]
-) -> None:
+def test_the_packed_listings_hold_a_live_ensembles_znodes(name: str, unpacked: Unpack) -> None:
     lines = (unpacked(f"{name}.zookeeper") / "golden" / "znodes.jsonl").read_text().splitlines()
     znodes = {row["path"]: row for row in map(json.loads, lines)}
     # The root counts as a path of one slash, but not as its own child.

@@ -15,7 +15,7 @@ from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.views.options.click_options import settings_options
+from kafkalog.views.options import click_options as shared
 
 COLUMNS = ("key", "value")
 
@@ -83,7 +83,7 @@ def decoding_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help=f"For confluent formats: the directory of {SCHEMAS_TOPIC}-0, or a log directory with "
         "it; without it PATH... are searched.",
     )
-    return settings_options(DecodingOptions, "decoding", *options, topic)(function)
+    return shared.settings_options(DecodingOptions, "decoding", *options, topic)(function)
 
 
 def _column_options(column: str) -> list[Callable[..., Any]]:

@@ -30,7 +30,7 @@ from kafkalog.spark.session import default_settings
 
 
 def given_format(request: DecodingRequest, spark: SparkSession) -> SchemaFormat:
-    """The format by the schema in the arguments.
+    """Return the format by the schema in the arguments.
 
     Raises OptionError where it cannot be used, or a jar is missing.
     """

@@ -40,7 +40,7 @@ _REGISTRY_TYPES = {
 
 
 def read_registry(request: DecodingRequest, spark: SparkSession) -> SchemaRegistry:
-    """The schemas in the segments of `_schemas`."""
+    """Return the schemas in the segments of `_schemas`."""
     reader = spark.read.format("kafkalog").option("subscribe", SCHEMAS_TOPIC)
     reader = reader.option("columns", "offset,key,value").option("mode", request.mode)
     rows = reader.load(list(request.schemas_topic)).orderBy("offset").collect()
@@ -66,7 +66,7 @@ class RegistryChoice:
         self._registry = read_registry(request, spark)
 
     def chosen(self, ids: list[int]) -> ConfluentFormat:
-        """Each id with its use, or the reason why it has none.
+        """Return each id with its use, or the reason why it has none.
 
         Raises OptionError if no id has a use, or the schema to read all as cannot be used.
         """

@@ -13,23 +13,10 @@ import click
 from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_status import LagSettings
-from kafkalog.views.options.click_options import (
-    Decorator,
-    GivenPath,
-    as_of_option,
-    from_time_option,
-    group_option,
-    group_pattern_option,
-    isolation_level_option,
-    offsets_retention_option,
-    settings_options,
-    topic_option,
-    topic_pattern_option,
-    until_time_option,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import Decorator, Duration, GivenPath
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
-from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms
 
 if TYPE_CHECKING:
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, LagHistorySettings
@@ -42,7 +29,9 @@ _MOST_INTERVALS = 10_000
 def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add --group, --group-pattern, --topic and --topic-pattern, received as `groups`,
     `group_pattern`, `topics` and `topic_pattern`."""
-    return group_option(group_pattern_option(topic_option()(topic_pattern_option()(function))))
+    return shared.group_option(
+        shared.group_pattern_option(shared.topic_option()(shared.topic_pattern_option()(function)))
+    )
 
 
 def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
@@ -70,8 +59,8 @@ def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
 
 
 @dataclass(frozen=True, slots=True)
-class LagRequest:
-    """The options of the job consumer-lag, as they were given."""
+class _GroupRequest:
+    """The options that both jobs have, as they were given."""
 
     groups: tuple[str, ...]
     group_pattern: str | None
@@ -80,6 +69,12 @@ class LagRequest:
     zookeeper: tuple[str, ...]
     chroot: str | None
     isolation_level: str
+
+
+@dataclass(frozen=True, slots=True)
+class LagRequest(_GroupRequest):
+    """The options of the job consumer-lag, as they were given."""
+
     as_of: int | None
     offsets_retention: int
     max_lag: int | None
@@ -100,16 +95,9 @@ class LagRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryRequest:
+class HistoryRequest(_GroupRequest):
     """The options of the job lag-history, as they were given, without Burrow's."""
 
-    groups: tuple[str, ...]
-    group_pattern: str | None
-    topics: tuple[str, ...]
-    topic_pattern: str | None
-    zookeeper: tuple[str, ...]
-    chroot: str | None
-    isolation_level: str
     from_ms: int | None
     until_ms: int | None
     every_ms: int | None
@@ -135,25 +123,11 @@ class HistoryRequest:
         )
 
 
-class Duration(click.ParamType[int]):
-    """A duration such as 30s, 5m, 2h or 1d, in milliseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        length_ms = given_duration_ms(value)
-        if not length_ms:
-            self.fail(f"{value!r} is not a duration: {DURATIONS_ALLOWED}", param, ctx)
-        return length_ms
-
-
 def _group_options() -> tuple[Decorator, ...]:
     return (
         chosen_name_options,
         zookeeper_options("Data directories of ZooKeeper's servers, for groups that commit there"),
-        isolation_level_option(
+        shared.isolation_level_option(
             "What the consumers read: read_committed counts aborted records, and those beyond the "
             "last stable offset, separately.",
             Isolation.READ_UNCOMMITTED,
@@ -163,14 +137,14 @@ def _group_options() -> tuple[Decorator, ...]:
 
 def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the job consumer-lag, received as `request`."""
-    return settings_options(
+    return shared.settings_options(
         LagRequest,
         "request",
         *_group_options(),
-        as_of_option(
+        shared.as_of_option(
             "Show the lag at a past time, instead of all that is on disk with ages of now"
         ),
-        offsets_retention_option,
+        shared.offsets_retention_option,
         click.option(
             "--max-lag",
             metavar="RECORDS",
@@ -182,12 +156,12 @@ def lag_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the job lag-history, received as `request`, and Burrow's as `burrow`."""
-    history = settings_options(
+    history = shared.settings_options(
         HistoryRequest,
         "request",
         *_group_options(),
-        from_time_option("Begin of the history instead of the first commit"),
-        until_time_option("End of the history instead of now, with the logs as they are"),
+        shared.from_time_option("Begin of the history instead of the first commit"),
+        shared.until_time_option("End of the history instead of now, with the logs as they are"),
         click.option(
             "--every",
             "every_ms",
@@ -214,7 +188,7 @@ def history_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="At most this many records left to read are OK.",
         ),
     )
-    return history(settings_options(BurrowSettings, "burrow", *_burrow_options())(function))
+    return history(shared.settings_options(BurrowSettings, "burrow", *_burrow_options())(function))
 
 
 def _refuse_nan(_context: click.Context, _option: click.Parameter, share: float) -> float:

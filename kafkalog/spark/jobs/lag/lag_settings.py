@@ -11,6 +11,9 @@ from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.groups.lag_status import LagSettings
+from kafkalog.words import name_suggestions
+
+_MOST_NAMES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,23 @@ class NameFilter:
             return []
         present = {row[0] for row in rows.select(column).distinct().collect()}
         return sorted(set(self.names) - present)
+
+    def missing_words(
+        self, option: str, rows: DataFrame, everything: DataFrame, column: str
+    ) -> list[str]:
+        """Return a line for each given name that no row has, with the names that there are."""
+        missing = self.missing(rows, column)
+        if not missing:
+            return []
+        names = everything.select(column).where(F.col(column).isNotNull()).distinct()
+        present = [row[0] for row in names.sort(column).limit(_MOST_NAMES).collect()]
+        reasons = {
+            name: ": other options exclude it"
+            if name in present
+            else f"; in the input: {name_suggestions([name], present)}"
+            for name in missing
+        }
+        return [f"no rows of {option} {name}{reason}" for name, reason in reasons.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -52,23 +53,30 @@ def lag_views(
     *,
     mode: str,
     zookeeper: ZookeeperInput | None = None,
+    latest: bool = False,
+    as_of_ms: int | None = None,
 ) -> LagViews:
-    """Return the views of all groups under the log directories and in ZooKeeper's. Raises
-    LogDirError if the former lack the topic with the commits and the latter are not given."""
+    """Return the views of all groups under the log directories and in ZooKeeper's; with `latest`
+    only the rows that decide what counts now, or as of a past time. Raises LogDirError if the
+    former lack the topic with the commits and the latter are not given."""
     logs = find_partitions(log_dirs, strict=False)
     topics = {log.topic for log in logs}
     if zookeeper is None:
         refuse_without_commits(log_dirs, logs)
 
-    def view(name: str, topic: str) -> DataFrame:
-        return topic_view(spark, name, topic, logs, log_dirs, mode)
+    def view(name: str, topic: str, options: Mapping[str, str] = MappingProxyType({})) -> DataFrame:
+        return topic_view(spark, name, topic, logs, log_dirs, {"mode": mode, **options})
+
+    decisive = {"latest": str(latest).lower()}
+    if as_of_ms is not None:
+        decisive["asOf"] = str(as_of_ms)
 
     schema = "cluster_id string, topic string, topic_id string, is_deleted boolean"
     of_directories = spark.createDataFrame(sorted(set(topic_directories(logs)), key=str), schema)
     has_metadata = CLUSTER_METADATA in topics
     views = LagViews(
-        view("offset_commits", CONSUMER_OFFSETS),
-        view("group_metadata", CONSUMER_OFFSETS),
+        view("offset_commits", CONSUMER_OFFSETS, decisive),
+        view("group_metadata", CONSUMER_OFFSETS, decisive),
         log_places(spark, logs),
         of_directories.withColumn("created_ms", F.lit(None).cast("long")),
         commits_complete_from(spark, logs),

@@ -9,12 +9,7 @@ from itertools import islice
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.coordination.zookeeper.cluster_ids import is_own
@@ -63,8 +58,9 @@ def with_logs(
     clusters: Sequence[EnsembleCluster],
     now_ms: int,
 ) -> DataFrame:
-    """Rows of partition_ownership with _LOG_FACTS from the logs of their own clusters, null where
-    a log is not there. Partitions of Kafka 0.7, whose offsets are positions, are not compared."""
+    """Return rows of partition_ownership with _LOG_FACTS from the logs of their own clusters, null
+    where a log is not there. Partitions of Kafka 0.7, whose offsets are positions, are not
+    compared."""
     is_counted = F.col("broker_id").isNull() & (F.col("committed_offset") >= 0)
     marked = ownerships.withColumn("is_counted", F.coalesce(is_counted, F.lit(False)))
     others, counted = marked, list[DataFrame]()
@@ -106,8 +102,8 @@ def members_words(clusters: Sequence[Sequence[EnsembleCluster]]) -> list[str]:
 def _places(
     spark: SparkSession, log_dirs: Sequence[LogDirNames], clusters: Sequence[EnsembleCluster]
 ) -> Iterator[tuple[str | None, DataFrame]]:
-    """The ids of the clusters that have log directories, and their logs. Where there is but one
-    cluster, it has those as well that name none."""
+    """Yield the ids of the clusters that have log directories, and their logs. Where there is but
+    one cluster, it has those as well that name none."""
     is_only = len(members_by_cluster(clusters)) == 1
     for cluster_id in sorted({each.cluster_id for each in clusters}, key=str):
         own = [

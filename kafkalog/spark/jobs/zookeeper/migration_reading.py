@@ -107,8 +107,8 @@ def offset_stores(
         allow_unknown=request.allow_unknown_cluster,
     )
     topics = zookeeper.view(TOPIC_REGISTRY).persist()
-    given_logs = (CONSUMER_OFFSETS, logs, job.paths, job.mode)
-    commits = topic_view(spark, "offset_commits", *given_logs)
+    of_offsets_topic = (*(CONSUMER_OFFSETS, logs, job.paths), {"mode": job.mode, "latest": "true"})
+    commits = topic_view(spark, "offset_commits", *of_offsets_topic)
     return OffsetStores(
         zookeeper.cluster._replace(cluster_id=zookeeper.cluster_id),
         given.inputs,
@@ -120,7 +120,7 @@ def offset_stores(
         topics,
         zookeeper.paths(),
         commits,
-        group_metadata=topic_view(spark, "group_metadata", *given_logs),
+        group_metadata=topic_view(spark, "group_metadata", *of_offsets_topic),
         log_ends=log_ends(spark, logs),
     )
 

@@ -13,11 +13,8 @@ from kafkalog.coordination.zookeeper.offset_migration import COMMIT_INTERVAL_MS,
 from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.jobs.lag.lag_options import chosen_name_options, zookeeper_options
-from kafkalog.views.options.click_options import (
-    GivenPath,
-    offsets_retention_option,
-    settings_options,
-)
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import GivenPath
 
 if TYPE_CHECKING:
     from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
@@ -81,7 +78,7 @@ class MigrationRequest:
 
 def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the job, received as `request`."""
-    return settings_options(
+    return shared.settings_options(
         MigrationRequest,
         "request",
         zookeeper_options("The data directories of ZooKeeper's servers", required=True),
@@ -97,7 +94,7 @@ def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="auto.commit.interval.ms of the old consumers: commits that are at most this far "
             "apart can belong to one round.",
         ),
-        offsets_retention_option,
+        shared.offsets_retention_option,
     )(function)
 
 

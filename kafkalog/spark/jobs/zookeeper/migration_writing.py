@@ -129,12 +129,7 @@ def write_zookeeper_commands(rows: DataFrame, znodes: DataFrame, path: str, shel
     moved = rows.where(F.col("to_zookeeper") == Move.MOVE.value).orderBy(*_ORDER)
     found = [
         OffsetZnode(
-            row.chroot,
-            row.group_id,
-            row.topic,
-            row.partition,
-            row.kafka_offset,
-            row.znode_version,
+            row.chroot, row.group_id, row.topic, row.partition, row.kafka_offset, row.znode_version
         )
         for row in moved.collect()
     ]

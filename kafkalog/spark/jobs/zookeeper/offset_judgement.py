@@ -45,8 +45,8 @@ class Judgement:
 
 
 def judged(pairs: DataFrame, cluster: EnsembleCluster, judgement: Judgement) -> DataFrame:
-    """The pairs with their members and log ends, each compared, and what can be moved; with the
-    verdict on the group in every row, and which cluster it is."""
+    """Return the pairs with their members and log ends, each compared, and what can be moved; with
+    the verdict on the group in every row, and which cluster it is."""
     constants = {
         "cluster_id": cluster.cluster_id,
         "input_path": cluster.input_path,

@@ -1,9 +1,6 @@
 """Reading from an offset to another: the rows of a full read between them, and faults likewise."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -18,6 +15,7 @@ from tests.support.golden.fixture_sets import unique_segments
 from tests.support.logs.both_readers import memory_window
 from tests.support.logs.samples import batch, consecutive, joined, segments
 from tests.support.logs.segment_tables import records_table
+from tests.support.repository import Unpack
 
 COLUMNS = ("offset", "timestampMs", "key", "value", "headers", "sequence", "position")
 
@@ -48,9 +46,7 @@ def test_the_last_batch_is_read_though_the_next_one_contradicts_its_leader_epoch
 
 
 @pytest.mark.parametrize("name", ["kafka39zk", "kafka010", "tiered43"])
-def test_bounds_cut_real_files_where_filtering_would(
-    name: str, unpacked: Callable[[str], Path]
-) -> None:
+def test_bounds_cut_real_files_where_filtering_would(name: str, unpacked: Unpack) -> None:
     cut = 0
     for segment in unique_segments(unpacked(f"{name}.logs")):
         data = segment.path.read_bytes()
@@ -66,7 +62,7 @@ def test_bounds_cut_real_files_where_filtering_would(
 
 
 def told(data: bytes, first: int, end: int) -> list[tuple[str, int]]:
-    """The damaged ranges that a read from one offset to another tells of."""
+    """The damaged ranges that a read from one offset to another reports."""
     faults: list[FaultyRange] = []
     records_table(
         data, ("offset",), faults=faults, base_offset=0, first_offset=first, end_offset=end
@@ -85,15 +81,15 @@ NO_BATCH = joined([*PARTS[:2], b"\x99" * SIZE, *PARTS[3:]])
     [(0, 18, True), (6, 9, True), (8, 9, True), (0, 7, True), (9, 18, False), (0, 6, False)],
 )
 @pytest.mark.parametrize(("data", "kind"), [(DAMAGED_BATCH, "checksum"), (NO_BATCH, "garbage")])
-def test_damage_is_told_if_asked_offsets_may_have_been_in_it(
+def test_damage_is_reported_if_asked_offsets_may_have_been_in_it(
     data: bytes, kind: str, first: int, end: int, is_told: bool
 ) -> None:
-    # What bytes that are no batch have held shows by the batches before and behind them: 6 to 8.
+    # The batches around bytes without a batch show which offsets are lost there: 6 to 8.
     assert told(data, first, end) == ([(kind, 2 * SIZE)] if is_told else [])
 
 
 @pytest.mark.parametrize("first", [0, 6, 1000])
-def test_nobody_knows_what_damage_at_the_end_has_held(first: int) -> None:
+def test_what_damage_at_the_end_has_held_is_unknown(first: int) -> None:
     assert told(joined(PARTS[:2]) + b"\x99" * 70, first, 2000) == [("garbage", 2 * SIZE)]
 
 
@@ -101,7 +97,7 @@ def test_damage_wholly_below_the_asked_offsets_is_not_told() -> None:
     assert told(DAMAGED_BATCH, 9, 18) == []
 
 
-def offsets_read(data: bytes, faults: list[FaultyRange], **bounds: int) -> list[int]:
+def offsets_read(data: bytes, faults: list[FaultyRange], **bounds: Any) -> list[int]:
     table = records_table(data, ("offset",), base_offset=0, faults=faults, **bounds)
     return [int(offset) for offset in table.column("offset").to_pylist()]
 
@@ -115,7 +111,7 @@ def test_a_wrong_length_below_the_asked_offsets_swallows_none_of_them() -> None:
 
 
 @pytest.mark.parametrize(("position", "bit"), [(1, 6), (7, 1), (0, 7), (23, 7), (26, 1)])
-def test_damage_is_told_whatever_its_header_says(position: int, bit: int) -> None:
+def test_damage_is_reported_whatever_its_header_says(position: int, bit: int) -> None:
     # F65, F70, F71: offsets of a batch that is not believed do not say what it held.
     batches = [batch(offset) for offset in (0, 3, 6, 9)]
     damaged = bytearray(batches[2])
@@ -127,7 +123,7 @@ def test_damage_is_told_whatever_its_header_says(position: int, bit: int) -> Non
 
 
 def test_reading_stops_soon_behind_the_asked_offsets() -> None:
-    # The last batch always waits for what comes next; that is no reason to read on.
+    # The last batch always waits for what comes next; the read does not continue for it.
     batches = [batch(100 * number, 100, value=bytes(10_000)) for number in range(20)]
     read = SegmentBatches(memory_window(joined(batches)), SegmentOptions(0, end_offset=1))
     assert sum(len(chunk.table) for chunk in read.chunks()) < 10
@@ -140,7 +136,7 @@ def test_reading_ends_before_the_end_offset(end: int, read: int) -> None:
 
 
 def test_the_log_ends_after_the_last_sound_batch() -> None:
-    # F13, F96: damage behind it does not count.
+    # F13, F96: damage after it does not count.
     data = joined([batch(0), batch(3), b"\x99" * 70])
     records = SegmentRecords(
         memory_window(data), SegmentOptions(0), ("offset",), {}, lambda fault: None

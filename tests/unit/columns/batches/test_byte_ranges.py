@@ -1,10 +1,6 @@
 """The account of a segment's bytes, as view `byte_ranges` and the checksum job give it."""
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +17,7 @@ from kafkalog.wire.compression import CompressionType
 from tests.support.golden.fixture_sets import CONSUMERS, unique_segments
 from tests.support.logs.samples import batch, consecutive, joined, segments
 from tests.support.logs.segment_tables import byte_ranges
+from tests.support.repository import Unpack
 
 SIZE = len(batch(0))
 
@@ -52,10 +49,8 @@ def test_rows_partition_the_file_whatever_is_in_it(
 
 
 @pytest.mark.parametrize("name", CONSUMERS)
-def test_a_sound_file_of_a_real_broker_is_one_row(
-    name: str, unpacked: Callable[[str], Path]
-) -> None:
-    # F62, F73: what compaction and deletion leave is no damage either.
+def test_a_sound_file_of_a_real_broker_is_one_row(name: str, unpacked: Unpack) -> None:
+    # F62, F73: what compaction and deletion leave does not count as damage either.
     for segment in unique_segments(unpacked(f"{name}.logs")):
         data = segment.path.read_bytes()
         rows = byte_ranges(data, base_offset=segment.base_offset)
@@ -89,7 +84,7 @@ def test_an_empty_file_is_one_empty_row() -> None:
     assert brief(byte_ranges(b"", base_offset=0)) == [(0, 0, "valid", 0, 0, None, None)]
 
 
-def test_damage_between_sound_batches_is_faulty_and_behind_them_trailing() -> None:
+def test_damage_between_sound_batches_is_faulty_and_after_them_trailing() -> None:
     # F62, F68, F69
     data = joined([batch(0), b"\x99" * 70, batch(3), b"\x99" * 80])
     assert brief(byte_ranges(data, base_offset=0)) == [
@@ -113,7 +108,7 @@ def test_a_short_tail_is_normal_in_the_last_segment_only(
 
 
 def test_a_damaged_batch_at_the_end_is_faulty_and_not_trailing() -> None:
-    # F69: trailing bytes are no batch.
+    # F69: trailing bytes hold no batch.
     data = batch(0) + batch(3)[:-1] + b"!"
     assert brief(byte_ranges(data, base_offset=0))[1] == (
         SIZE,
@@ -145,7 +140,7 @@ def test_a_batch_with_reserved_attribute_bits_is_sound_and_has_a_row_that_says_s
 
 
 @pytest.mark.parametrize("bit", [3, 4, 6])
-def test_attribute_bits_with_a_meaning_are_no_remark(bit: int) -> None:
+def test_attribute_bits_with_a_meaning_are_not_remarked(bit: int) -> None:
     # F12, F74
     data = with_attributes(batch(0), 1 << bit)
     assert brief(byte_ranges(data, base_offset=0)) == [(0, SIZE, "valid", 1, 3, None, None)]
@@ -221,7 +216,7 @@ def test_what_checkpoints_tell_beyond_the_last_batch_is_missing(
     ]
 
 
-def test_a_few_bytes_that_nothing_says_are_a_log_are_no_unfinished_one() -> None:
+def test_a_few_bytes_that_nothing_says_are_a_log_are_not_an_unfinished_log() -> None:
     # F69
     (row,) = byte_ranges(b"hello\n")
     assert (row["kind"], row["severity"]) == ("truncated", "error")
@@ -251,7 +246,7 @@ def test_rows_become_columns_with_the_segments_own_values_on_each() -> None:
     ]
 
 
-def test_a_wrong_checksum_is_told_with_both_numbers() -> None:
+def test_a_wrong_checksum_is_reported_with_both_numbers() -> None:
     # F11
     damaged = batch(3)[:-1] + b"!"
     row = byte_ranges(joined([batch(0), damaged, batch(6)]), base_offset=0)[1]

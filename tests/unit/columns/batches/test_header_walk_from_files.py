@@ -1,7 +1,5 @@
 """Headers alone, read from a file by jumping, are the headers of the whole file. F60 to F64."""
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -1,8 +1,7 @@
 """Columns that a batch's header tells: rows without a look at the records. F28."""
 
-from __future__ import annotations
-
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,12 +32,12 @@ def with_changes(batch: bytes, changes: dict[int, bytes]) -> bytes:
 
 
 def unreadable(batch: bytes) -> bytes:
-    """The batch with a payload that nobody can make anything of, whose checksum is right."""
+    """The batch with an unreadable payload, whose checksum is right."""
     return with_changes(batch, {V2_HEADER_BYTES: b"\xff" * (len(batch) - V2_HEADER_BYTES)})
 
 
 def read(
-    data: bytes, *columns: str, **options: object
+    data: bytes, *columns: str, **options: Any
 ) -> tuple[list[tuple[object, ...]], list[Fault]]:
     faults: list[FaultyRange] = []
     table = records_table(data, columns, faults=faults, **options)
@@ -50,7 +49,7 @@ def read(
 def test_rows_are_those_of_a_read_of_everything(
     segment: tuple[list[bytes], list[Record]], first: int, end: int, checks: bool
 ) -> None:
-    bounds = {"first_offset": first, "end_offset": end, "check_crcs": checks}
+    bounds: dict[str, Any] = {"first_offset": first, "end_offset": end, "check_crcs": checks}
     data = joined(segment[0])
     full = records_table(data, (*TOLD, *TIMED, "key", "value"), **bounds)
     for columns in (TOLD, TIMED):

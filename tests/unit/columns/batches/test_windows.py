@@ -1,7 +1,5 @@
 """The part of a file that is in memory: what it holds, where, and how much at most."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,7 +30,7 @@ loads = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 120)), max_size=8
 
 
 @given(st.binary(min_size=300, max_size=300), loads)
-def test_a_file_window_holds_the_bytes_that_were_asked_for(
+def test_a_file_window_holds_the_bytes_that_were_requested(
     data: bytes, loads: list[tuple[int, int]]
 ) -> None:
     window = FileWindow(BytesSource(data))
@@ -130,7 +128,7 @@ def test_a_batch_at_the_very_end_of_the_file_is_found() -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 16, 17, 30])
-def test_what_would_reach_beyond_the_file_is_no_candidate(cut: int) -> None:
+def test_what_would_reach_beyond_the_file_is_not_a_candidate(cut: int) -> None:
     # F61
     data = b"\xff" * 50 + batch(0)[:-cut]
     assert WindowBytes(memory_window(data)).next_candidate(0, len(data)) is None

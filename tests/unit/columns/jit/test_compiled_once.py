@@ -1,19 +1,15 @@
 """Each kernel is compiled for one combination of types, whatever is read."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from kafkalog.columns.jit.compiled import COMPILED
 from tests.support.golden.fixture_sets import CONSUMERS
-from tests.support.repository import ROOT
+from tests.support.repository import ROOT, Unpack
 
 # What Python code calls; other kernels are part of these.
 CALLED = {
@@ -34,9 +30,7 @@ CALLED = {
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled here")
-def test_no_kernel_is_compiled_for_another_type_while_files_are_read(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_no_kernel_is_compiled_for_another_type_while_files_are_read(unpacked: Unpack) -> None:
     # A kernel called with, say, a Python int once and a numpy one later is compiled twice: the
     # second time within somebody's first read, for seconds.
     folders = [str(unpacked(f"{name}.logs")) for name in (*CONSUMERS, "unclean")]

@@ -1,7 +1,5 @@
 """Kernels that read numbers, against the plain functions and Python's own. F10, F20; T11."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Where machine code is kept: installations that nothing can be written to, homes of no user, and
 directories that others can write to."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle
@@ -113,7 +111,7 @@ def test_links_and_named_pipes_are_not_loaded(folder: Path) -> None:
 
 
 @compiled
-def test_kernels_are_kept_in_a_directory_of_their_own_or_compiled_anew(tmp_path: Path) -> None:
+def test_kernels_are_kept_in_a_directory_of_their_own_or_compiled_again(tmp_path: Path) -> None:
     place = installed(tmp_path, zipped=False)
     assert run(USES_NUMBA, place, tmp_path / "t") == ["2", "0"]
     assert run(USES_NUMBA, place, tmp_path / "t") == ["2", "1"]
@@ -214,9 +212,6 @@ def test_the_cache_of_numba_itself_is_not_read(tmp_path: Path) -> None:
             index = tmp_path / folder / subpath / f"{name}-{number}.{version}.nbi"
             index.parent.mkdir(parents=True, exist_ok=True)
             index.write_bytes(pickle.dumps(Planted(mark)))
-    cache = {
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "NUMBA_CACHE_DIR": str(tmp_path / "numba"),
-    }
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
     assert run(USES_NUMBA, place, tmp_path / "t", **cache) == ["2", "0"]
     assert not mark.exists()

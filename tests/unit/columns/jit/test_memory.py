@@ -1,8 +1,6 @@
 """What hostile files cost: the largest process of a command stays under 500 MiB, counted as
 tests/support/process_peak.py says. F56, F57"""
 
-from __future__ import annotations
-
 import struct
 import sys
 from collections.abc import Callable, Iterator

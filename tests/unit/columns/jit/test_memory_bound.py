@@ -1,7 +1,5 @@
 """A segment is read in memory that does not grow with it."""
 
-from __future__ import annotations
-
 import json
 import random
 import struct

@@ -1,7 +1,5 @@
 """Kernels that are loaded without numba: the same results, found again, and never stale."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from collections.abc import Callable
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kafkalog.columns.batches import batch_table
 from kafkalog.columns.jit import kernel_files
 from kafkalog.columns.jit.compiled import COMPILED
 from kafkalog.columns.jit.numba_kernels import kernel as numba_kernel
@@ -65,6 +64,19 @@ def test_code_is_found_again_until_a_constant_of_a_callee_changes(cache: Path) -
     assert len(list(cache.iterdir())) == 2
 
 
+def test_code_that_reads_a_constant_of_a_module_is_other_code_once_that_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def crc_of(row: Any) -> int:
+        return row[batch_table.CRC]
+
+    before = kernel_files.fingerprint(crc_of)
+    monkeypatch.setattr(batch_table, "MAGIC", 99)
+    assert kernel_files.fingerprint(crc_of) == before
+    monkeypatch.setattr(batch_table, "CRC", 99)
+    assert kernel_files.fingerprint(crc_of) != before
+
+
 @compiled
 def test_arrays_of_other_types_and_strides_are_other_code(cache: Path) -> None:
     kernel = StoredKernel(_sum_of_tripled)
@@ -76,7 +88,7 @@ def test_arrays_of_other_types_and_strides_are_other_code(cache: Path) -> None:
 
 
 @compiled
-def test_a_damaged_file_is_made_anew(cache: Path) -> None:
+def test_a_damaged_file_is_made_again(cache: Path) -> None:
     numbers = np.arange(5, dtype=np.int64)
     StoredKernel(_sum_of_tripled)(numbers, True)
     (kept,) = cache.iterdir()
@@ -114,13 +126,14 @@ def test_another_version_of_numba_or_llvmlite_or_another_processor_is_other_code
 
 
 @compiled
-def test_another_version_of_numba_compiles_what_it_keeps_itself_anew(
+def test_another_version_of_numba_compiles_what_it_keeps_itself_again(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert sum(numba_kernel(_tripled).stats.cache_hits.values()) == 0
+    kernel: Any = numba_kernel(_tripled)
+    assert sum(kernel.stats.cache_hits.values()) == 0
     for version, hits in (("first", 0), ("first", 1), ("second", 0)):
         monkeypatch.setattr(kernel_files, "numba_version", lambda version=version: version)
-        kernel: Any = numba_kernel(_tripled)
+        kernel = numba_kernel(_tripled)
         assert kernel(np.int64(2)) == 6
         assert sum(kernel.stats.cache_hits.values()) == hits
 

@@ -1,7 +1,5 @@
 """The kernel that takes checksums of messages inside a compressed one, against zlib. F40, F48."""
 
-from __future__ import annotations
-
 import random
 import zlib
 

@@ -1,6 +1,4 @@
-"""Which marker ends a batch's transaction, where replicas differ or parts of a log are gone."""
-
-from __future__ import annotations
+"""Which marker ends a batch's transaction, where replicas differ or parts of a log are missing."""
 
 from pathlib import Path
 
@@ -54,7 +52,7 @@ def test_a_transaction_index_knows_nothing_of_a_lost_segment(tmp_path: Path) -> 
     assert read == offsets_of(before, committed)
 
 
-def test_an_empty_transaction_index_tells_nothing(tmp_path: Path) -> None:
+def test_an_empty_transaction_index_shows_nothing(tmp_path: Path) -> None:
     # F212
     log = SampleLog(START_MS)
     log.add(3, 7, in_transaction=True)

@@ -1,7 +1,5 @@
 """What became of transactions, where logs are damaged or only part of one is there."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 from pathlib import Path
@@ -113,10 +111,10 @@ def test_a_transaction_index_tells_what_damage_hides(
     assert offsets(place / log_name(0)) == []
 
 
-def test_failfast_names_damage_behind_what_is_asked(
+def test_failfast_names_damage_after_what_is_asked(
     hidden: tuple[Path, SampleBatch, SampleBatch],
 ) -> None:
-    # F212: what is asked is sound, and nobody can tell whether it was aborted.
+    # F212: the range is sound, and whether it was aborted is unknown.
     place, aborted, _ = hidden
     for index in place.glob("*.txnindex"):
         index.unlink()
@@ -129,7 +127,7 @@ def test_failfast_names_damage_behind_what_is_asked(
 
 
 def test_a_lost_segment_hides_markers(tmp_path: Path) -> None:
-    # F212: the abort is gone with its segment, and the commit is of another transaction.
+    # F212: the abort is missing with its segment, and the commit is of another transaction.
     log = SampleLog(START_MS)
     before = log.add(2)
     log.add(3, 7, in_transaction=True)
@@ -149,14 +147,14 @@ def test_a_lost_segment_hides_markers(tmp_path: Path) -> None:
 def test_an_open_transaction_whose_marker_is_lost_stays_open(
     made: Transactions, partition: Path
 ) -> None:
-    # F214: as a broker has it; the segment with the abort of producer 4712 is gone.
+    # F214: as a broker has it; without the segment with the abort of producer 4712.
     for path in {*partition.glob(log_name(31, ".*")), *partition.glob("*.snapshot")}:
         path.unlink()
     assert offsets(partition) == offsets_of(made.loose, made.first)
 
 
 def test_a_damaged_index_is_not_asked(made: Transactions, partition: Path) -> None:
-    # F212: an index without an abort that the log shows tells nothing.
+    # F212: an index without an abort that the log shows proves nothing.
     flip(partition, made.abort)
     index = partition / log_name(31, ".txnindex")
     index.write_bytes(index.read_bytes()[34:68])
@@ -164,7 +162,7 @@ def test_a_damaged_index_is_not_asked(made: Transactions, partition: Path) -> No
     assert not set(read) & set(offsets_of(made.other, made.aborted))
 
 
-def test_an_open_transaction_keeps_back_what_is_behind_it(
+def test_an_open_transaction_keeps_back_what_is_after_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # F214, T17
@@ -231,7 +229,7 @@ def test_plain_batches_of_a_producer_are_never_aborted(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_from_before_the_log_begins_holds_nothing_back(tmp_path: Path) -> None:
-    # F214: the marker of what was open then is gone with its segment, as a copy of a log has it.
+    # F214: the marker of what was open then is missing with its segment, as a copy of a log has it.
     log = SampleLog(START_MS)
     log.add(3, 7, in_transaction=True)
     log.roll()

@@ -1,6 +1,4 @@
-"""`kafkalog dump` as its users call it: formats, filters, damage at its place, exit codes."""
-
-from __future__ import annotations
+"""What `kafkalog dump` prints and writes, by format; damage at its place."""
 
 import base64
 import csv
@@ -11,54 +9,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
 
-from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
-from kafkalog.format.record_batch import BatchFields, write_batch
-from kafkalog.format.records import Record
+from kafkalog.format.record_batch import write_batch
 from kafkalog.format.side_files.indexes import OffsetEntry, write_offset_index
 from kafkalog.messages.record_writer import write_record_value
+from tests.support.logs.dumped_records import FIRST_MS, RECORDS, dump, json_lines, record
 from tests.support.repository import ROOT
 
 EXAMPLES = ROOT / "examples/log-dirs"
-SHOP = ROOT / "examples/shop-week"
-SEGMENT = EXAMPLES / f"kafka-4.4/shop.codec-zstd-0/{0:020d}.log"
-FIRST_MS = 1_700_000_000_000
-
-
-def dump(*arguments: object) -> Result:
-    given = ["dump", "--processes", "1", *map(str, arguments)]
-    return CliRunner().invoke(kafkalog, given, catch_exceptions=False)
-
-
-def json_lines(*arguments: object) -> list[dict[str, Any]]:
-    result = dump("--format", "json", *arguments)
-    assert result.exit_code == ExitCode.DONE, result.stderr
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
-def record(offset: int, key: bytes | None, value: bytes | None, *headers: Any) -> Record:
-    return Record(offset, FIRST_MS + offset, 0, key, value, tuple(headers))
-
-
-# A key that is no UTF-8, an escape sequence, quotes and a line break, nulls and emptiness.
-RECORDS = [
-    record(0, b"\xff\x00", b"red \x1b[31m", (b"h".decode(), b"v"), ("none", None)),
-    record(1, None, b""),
-    record(2, b"", None),
-    record(3, b'k"3', 'a,"b"\nc\\ é'.encode()),
-]
-
-
-@pytest.fixture
-def orders(tmp_path: Path) -> Path:
-    """A partition of two batches."""
-    directory = tmp_path / "orders-0"
-    directory.mkdir()
-    batches = write_batch(RECORDS[:2]) + write_batch(RECORDS[2:], BatchFields(base_sequence=5))
-    (directory / f"{0:020d}.log").write_bytes(batches)
-    return directory
 
 
 def test_text_has_a_line_for_every_batch_and_every_record(orders: Path) -> None:
@@ -115,40 +74,7 @@ def test_parquet_has_the_columns_of_view_records(orders: Path, tmp_path: Path) -
     assert pq.read_table(batches).column("base_offset").to_pylist() == [0, 2]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "offsets"),
-    [
-        (["--offsets", "1:3"], [1, 2]),
-        (["--offsets", "3"], [3]),
-        (["--offsets", "2:"], [2, 3]),
-        (["--offsets", ":1"], [0]),
-        (["--from-time", str(FIRST_MS + 1), "--until-time", "2023-11-14T22:13:20.003Z"], [1, 2]),
-        (["--key", "hex:ff00"], [0]),
-        (["--key", "base64:/wA="], [0]),
-        (["--key", 'k"3'], [3]),
-        (["--key", ""], [2]),
-        (["--limit", "3"], [0, 1, 2]),
-    ],
-)
-def test_filters_keep_what_they_say(arguments: list[str], offsets: list[int], orders: Path) -> None:
-    # F585.
-    lines = json_lines("--deep", *arguments, orders)
-    assert [line["offset"] for line in lines if line["type"] == "record"] == offsets
-
-
-def test_batches_without_a_kept_record_are_left_out(orders: Path) -> None:
-    lines = json_lines("--key", 'k"3', orders)
-    assert [(line["type"], line.get("baseOffset")) for line in lines] == [
-        ("batch", 2),
-        ("record", None),
-    ]
-
-
-def test_a_limit_counts_batches_where_records_are_not_shown(orders: Path) -> None:
-    assert [line["baseOffset"] for line in json_lines("--limit", "1", orders)] == [0]
-
-
-def test_damage_is_told_at_its_place_and_reading_goes_on(orders: Path) -> None:
+def test_damage_is_reported_at_its_place_and_reading_goes_on(orders: Path) -> None:
     # F584.
     path = orders / f"{0:020d}.log"
     whole = path.read_bytes()
@@ -162,7 +88,7 @@ def test_damage_is_told_at_its_place_and_reading_goes_on(orders: Path) -> None:
         f"Found {size} invalid bytes at {path.name}, position: 0 checksum: stored 0x"
     )
     assert [line[:12] for line in lines[4:7]] == ["baseOffset: ", "| offset: 2 ", "| offset: 3 "]
-    # What a broker leaves that is killed while it writes is told, and is no finding.
+    # What a broker leaves that is killed while it writes is printed, without a finding.
     assert lines[-1].startswith(f"Found 30 invalid bytes at the end of {path.name}, position: ")
     assert result.stderr == "1 damaged range skipped\n"
     faults = [line for line in json_lines(path) if line["type"] == "fault"]
@@ -203,11 +129,7 @@ def test_records_of_internal_topics_are_decoded_unless_raw() -> None:
     # F583.
     path = EXAMPLES / "kafka-4.4/__consumer_offsets-4"
     shown = next(line for line in json_lines("--deep", path) if line["type"] == "record")
-    assert shown["key"]["data"] == {
-        "group": "shop.g-deleted",
-        "topic": "shop.idem",
-        "partition": 0,
-    }
+    assert shown["key"]["data"] == {"group": "shop.g-deleted", "topic": "shop.idem", "partition": 0}
     raw = next(line for line in json_lines("--deep", "--raw", path) if line["type"] == "record")
     assert raw["key"].startswith("\x00\x01\x00\x0eshop.g-deleted")
 
@@ -243,36 +165,6 @@ def test_keys_of_tiered_storages_records_stand_as_they_are(tmp_path: Path) -> No
     ]
 
 
-def test_a_file_that_is_asked_for_twice_is_told_once() -> None:
-    log_dir = EXAMPLES / "kafka-4.4"
-    partition = log_dir / "shop.tx-0"
-    once = dump("--deep", log_dir).stdout
-    assert dump("--deep", log_dir, log_dir, partition).stdout == once
-    told = dump("--deep", partition, log_dir).stdout
-    assert told.startswith(dump("--deep", partition).stdout)
-    assert sorted(told.splitlines()) == sorted(once.splitlines())
-
-
-def test_a_log_directory_dumps_what_is_in_it() -> None:
-    result = dump(EXAMPLES / "kafka-4.4")
-    names = [
-        line.rpartition("/")[2]
-        for line in result.stdout.splitlines()
-        if line.startswith("Dumping ") and ("shop.tx" in line or "-checkpoint" in line)
-    ]
-    logs = sum(name.endswith(".log") for name in names)
-    assert logs == len(list((EXAMPLES / "kafka-4.4").glob("shop.tx-0/*.log")))
-    assert all(name.endswith(".log") for name in names[:logs])
-    assert names[logs : logs + 4] == [
-        "cleaner-offset-checkpoint",
-        "log-start-offset-checkpoint",
-        "recovery-point-offset-checkpoint",
-        "replication-offset-checkpoint",
-    ]
-    assert f"{2:020d}.txnindex" in names
-    assert names[-1] == "partition.metadata"
-
-
 @pytest.mark.parametrize("output", ["rows.csv", "rows.parquet"])
 def test_records_of_snapshots_do_not_come_among_those_of_a_log(output: str, tmp_path: Path) -> None:
     # Their offsets count from 0 again, in a file of their own.
@@ -284,7 +176,7 @@ def test_records_of_snapshots_do_not_come_among_those_of_a_log(output: str, tmp_
     (partition.parent / "bootstrap.checkpoint").write_bytes(write_batch([record(0, None, b"boot")]))
     for path in (partition.parent, partition, f"{partition}/*"):
         assert written_values(tmp_path / output, path) == [b"log"]
-    # By its own path it is what is asked for.
+    # By its own path it is read.
     assert written_values(tmp_path / output, snapshot) == [b"snapshot"]
     assert dump("--topic", "orders", snapshot).exit_code == ExitCode.WRONG_ARGUMENTS
 
@@ -297,12 +189,6 @@ def written_values(output: Path, path: object) -> list[bytes]:
         return [bytes(value) for value in pq.read_table(output).column("value").to_pylist()]
     with output.open(newline="") as lines:
         return [row["payload"].encode() for row in csv.DictReader(lines)]
-
-
-def test_a_limit_is_of_records_and_logs_come_first() -> None:
-    found = json_lines("--deep", "--limit", "3", EXAMPLES / "kafka-4.4")
-    assert {line["type"] for line in found} == {"batch", "record"}
-    assert sum(line["type"] == "record" for line in found) == 3
 
 
 @pytest.mark.parametrize(
@@ -343,63 +229,3 @@ def test_how_many_records_an_old_compressed_batch_has_is_known_with_deep_only() 
     counts = [line["count"] for line in lines if line["type"] == "batch"]
     assert sum(counts) == sum(line["type"] == "record" for line in lines)
     assert dump("--format", "csv", path).stdout.splitlines()[1].split(",")[3:6:2] == ["", ""]
-
-
-def test_a_topic_of_a_log_directory_is_dumped_alone() -> None:
-    found = json_lines("--topic", "shop.tx", EXAMPLES / "kafka-4.4")
-    assert {line["topic"] for line in found if line["type"] == "batch"} == {"shop.tx"}
-
-
-def test_a_topic_is_chosen_among_files_too() -> None:
-    files = EXAMPLES / "kafka-4.4" / "*" / "*"
-    log_dir = json_lines("--topic", "shop.tx", EXAMPLES / "kafka-4.4")
-    globbed = json_lines("--topic", "shop.tx", files)
-    assert sorted(map(str, globbed)) == sorted(map(str, log_dir))
-    assert len({line["file"] for line in globbed}) > 4
-    zero = ("--topic", "shop.codec-zstd", "--partition", "0")
-    assert json_lines(*zero, SEGMENT) == json_lines(SEGMENT)
-    assert "directories hold: shop.codec-zstd" in dump("--topic", "shop.tx", SEGMENT).stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["--topic", "nowhere", EXAMPLES / "kafka-4.4"], 2, "option --topic: got 'nowhere'"),
-        (["--offsets", "orders-7=5:9", SHOP], 2, "--offsets: got 'orders-7', allowed: partitions"),
-        (["--offsets", "1", "--offsets", "2", SHOP], 2, "--offsets: got 'several ranges'"),
-        (["--from-time", "5", "--until-time", "4", EXAMPLES / "kafka-4.4"], 2, "not before"),
-        (["--key", "hex:zz", EXAMPLES / "kafka-4.4"], 2, "hex: followed by hex"),
-        (["--format", "parquet", EXAMPLES / "kafka-4.4"], 2, "with --output FILE"),
-        (["--output", EXAMPLES / "kafka-4.4/x", EXAMPLES / "kafka-4.4"], 2, "a file outside of"),
-        (
-            ["--output", SEGMENT.parent / "x", SEGMENT],
-            2,
-            "a file outside of",
-        ),
-        (["--output", "/no/dir/x", SEGMENT], 2, "which /no/dir is not"),
-        (["/nowhere"], 3, "no such file or directory"),
-        ([ROOT / "pyproject.toml"], 3, "dump does not know a file of this name"),
-    ],
-)
-def test_what_cannot_be_done_is_said_in_a_line(
-    arguments: list[object], code: int, said: str
-) -> None:
-    result = dump(*arguments)
-    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (code, "", 1)
-    assert said in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("offsets", "said"),
-    [("5:1", "FROM is not below UNTIL"), ("x", "FROM:UNTIL"), ("orders=1:2", "TOPIC-PARTITION=")],
-)
-def test_offsets_that_are_no_range_are_an_error_with_the_usage(offsets: str, said: str) -> None:
-    result = dump("--offsets", offsets, SHOP)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
-
-
-def test_offsets_of_a_partition_leave_the_others_out() -> None:
-    rows = json_lines("--offsets", "orders-0=3:5", "--offsets", "orders-2=7", "--deep", SHOP)
-    found = [(row["partition"], row["offset"]) for row in rows if row["type"] == "record"]
-    assert found == [(0, 3), (0, 4), (2, 7)]

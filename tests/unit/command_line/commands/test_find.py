@@ -1,9 +1,6 @@
 """`kafkalog find`: where a record is, and what was searched without finding it."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from tests.support.golden.fixture_sets import consumed
-from tests.support.repository import ROOT
+from tests.support.repository import ROOT, Unpack
 
 DAMAGED = ROOT / "examples/log-dirs/damaged"
 
@@ -33,7 +30,8 @@ def rows(result: Result, kind: str) -> list[dict[str, Any]]:
 @pytest.fixture
 def log_dir(tmp_path: Path) -> Path:
     """Two partitions of a topic; the log start checkpoint is 1 in the first."""
-    for partition, keys in enumerate(([b"a", b"b", b"a"], [b"b", b"\xff", None])):
+    keys_of: tuple[list[bytes | None], ...] = ([b"a", b"b", b"a"], [b"b", b"\xff", None])
+    for partition, keys in enumerate(keys_of):
         directory = tmp_path / f"orders-{partition}"
         directory.mkdir()
         records = [
@@ -114,20 +112,18 @@ def test_what_no_consumer_has_yet_is_not_visible(log_dir: Path) -> None:
     ]
 
 
-def test_records_that_are_gone_from_the_end_may_have_had_the_key(log_dir: Path) -> None:
+def test_records_that_are_missing_from_the_end_may_have_had_the_key(log_dir: Path) -> None:
     # F76, F588: nothing that is left is damaged.
     (log_dir / "replication-offset-checkpoint").write_text("0\n2\norders 0 9\norders 1 3\n")
-    result = find(log_dir, "--topic", "orders", "--key", "nobody")
+    result = find(log_dir, "--topic", "orders", "--key", "absent")
     assert "missing_end, which may hide records from offset 3 on" in result.stderr
     assert result.stderr.endswith("not found, and damage may hide it\n")
 
 
-def test_records_of_a_segment_that_is_gone_may_have_had_the_key(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_records_of_a_segment_that_is_missing_may_have_had_the_key(unpacked: Unpack) -> None:
     # F73, F587: segment 463 of a broker's log was deleted, and all that is left is sound.
     variant = unpacked("unclean.logs") / "variants" / "middle-segment-missing" / "log-dirs"
-    result = find(variant, "--topic", "e.w", "--key", "nobody")
+    result = find(variant, "--topic", "e.w", "--key", "absent")
     assert (
         "00000000000000000000.log: position 59335, 0 bytes: segment_hole, which may hide records "
         "from offset 463 on\n" in result.stderr
@@ -135,17 +131,17 @@ def test_records_of_a_segment_that_is_gone_may_have_had_the_key(
     assert result.stderr.endswith("not found, and damage may hide it\n")
     # From a log that is cleaned, whole segments may be gone.
     cleaned = unpacked("kafka44.logs") / "log-dirs"
-    result = find(cleaned, "--topic", "shop.compact-drop", "--key", "nobody")
+    result = find(cleaned, "--topic", "shop.compact-drop", "--key", "absent")
     assert "segment_hole" not in result.stderr
 
 
-def test_logs_and_partitions_that_are_gone_may_have_had_the_key(log_dir: Path) -> None:
+def test_logs_and_partitions_that_are_missing_may_have_had_the_key(log_dir: Path) -> None:
     # F76, F588: by the checkpoint, of which orders-2 is no more than a name.
     text = "0\n4\norders 0 9\norders 1 3\norders 2 7\nother 0 1\n"
     (log_dir / "replication-offset-checkpoint").write_text(text)
     (log_dir / "orders-0" / f"{0:020d}.log").unlink()
-    result = find(log_dir, "--topic", "orders", "--key", "nobody")
-    named = f"not there: 1 partition that the checkpoints of {log_dir} name: orders-2\n"
+    result = find(log_dir, "--topic", "orders", "--key", "absent")
+    named = f"missing: 1 partition that the checkpoints of {log_dir} name: orders-2\n"
     assert named in result.stderr
     lost = f"  {log_dir / 'orders-0'}: position 0, 0 bytes: missing_end, which may hide records "
     assert f"{lost}from offset 1 on\n" in result.stderr
@@ -171,7 +167,7 @@ def test_records_are_found_by_key_and_value(
 
 
 def test_what_is_not_found_is_accounted_for_with_what_could_hide_it() -> None:
-    result = find(DAMAGED, "--topic", "e.w", "--key", "nobody")
+    result = find(DAMAGED, "--topic", "e.w", "--key", "absent")
     assert (result.exit_code, result.stdout) == (ExitCode.FINDINGS, "")
     said = result.stderr.splitlines()
     assert said[0].endswith("e.w-0: offsets 0 to 2799, 2,730 records in 7 segments, 358 KiB")
@@ -217,9 +213,7 @@ def test_without_a_key_or_bytes_it_is_said_what_is_missing(log_dir: Path) -> Non
     assert "Missing option '--key' or '--value-contains'." in result.stderr
 
 
-def test_visible_are_those_that_a_consumer_of_committed_records_received(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_visible_are_those_that_a_consumer_of_committed_records_received(unpacked: Unpack) -> None:
     logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
     result = find(logs, "--topic", "shop.tx", "--value-contains", "", "--format", "json")
     visible = {

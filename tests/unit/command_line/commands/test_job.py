@@ -1,7 +1,5 @@
 """`kafkalog job`: which jobs there are, and that each is run as itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

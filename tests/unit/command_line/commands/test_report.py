@@ -1,7 +1,5 @@
 """`kafkalog report`, as far as it comes without Java."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -61,7 +59,7 @@ def test_java_is_looked_for_where_spark_does(
     assert started == [["report", *given]]
 
 
-def test_an_argument_that_is_none_is_told_with_the_usage_of_what_was_typed(
+def test_an_argument_that_is_none_is_reported_with_the_usage_of_what_was_typed(
     started: list[list[str]],
 ) -> None:
     result = CliRunner().invoke(kafkalog, ["report", "/logs", "--as-of", "nonsense"])
@@ -83,7 +81,7 @@ def test_an_output_that_is_a_file_is_refused_before_spark_starts(
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
 
 
-def test_an_output_where_nobody_may_write_is_refused(
+def test_an_output_without_write_permission_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Root may write anywhere but on a disk that is mounted for reading.

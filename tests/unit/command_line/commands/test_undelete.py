@@ -1,8 +1,6 @@
 """`kafkalog undelete`: what brokers have marked as deleted or stray comes back under its own name.
 F92, F94, F197."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -141,7 +139,7 @@ def test_segments_that_retention_deleted_come_back(tmp_path: Path) -> None:
 
 
 def test_segments_whose_offsets_are_there_again_stay_away(tmp_path: Path) -> None:
-    # A follower cut its log at 3, and appended other records; or the cleaner wrote 3 anew.
+    # A follower cut its log at 3, and appended other records; or the cleaner wrote 3 again.
     source, target = tmp_path / "logs", tmp_path / "new"
     partition = write_log(source, "orders-0", {base: [batch(base)] for base in (0, 4, 9)})
     delete_segments(partition, 0, 4)
@@ -171,9 +169,7 @@ def test_of_two_snapshots_at_an_offset_the_one_that_is_not_deleted_comes_along(
     assert (target / "orders-0" / snapshot).read_bytes() == b"live"
 
 
-def test_a_deleted_segment_without_a_batch_is_called_empty_only_where_it_is(
-    tmp_path: Path,
-) -> None:
+def test_a_deleted_segment_without_a_batch_is_called_empty_only_where_it_is(tmp_path: Path) -> None:
     source = tmp_path / "logs"
     partition = write_log(source, "orders-0", {base: [batch(base)] for base in (0, 3, 6)})
     delete_segments(partition, 3, 6)
@@ -195,7 +191,7 @@ def test_one_partition_can_be_asked_for(log_dir: Path, tmp_path: Path) -> None:
     assert len([path for path in (tmp_path / "new").iterdir() if path.is_dir()]) == 1
 
 
-def test_the_id_of_a_topic_that_was_made_anew_can_be_given(log_dir: Path, tmp_path: Path) -> None:
+def test_the_id_of_a_topic_that_was_made_again_can_be_given(log_dir: Path, tmp_path: Path) -> None:
     # F109: a broker of KRaft sets aside what has another id than its topic.
     mark(log_dir / "shop.tx-0")
     asked = ("undelete", log_dir, "--topic", "shop.tx", "--to", tmp_path / "new")
@@ -213,7 +209,7 @@ def test_nothing_is_written_into_the_log_directory(log_dir: Path) -> None:
     assert state(log_dir) == before
 
 
-def test_a_topic_of_which_nothing_is_left_is_told_with_those_that_are(
+def test_a_topic_of_which_nothing_is_left_is_reported_with_those_that_are(
     log_dir: Path, tmp_path: Path
 ) -> None:
     mark(log_dir / "shop.tx-0")

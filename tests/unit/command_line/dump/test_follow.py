@@ -1,7 +1,5 @@
 """`kafkalog dump --follow`: a log that grows and is rolled while it is shown. F586."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Files beside logs line by line: names and values in them can be anything."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ core/internal/storage/fixtures.go at commit ced55ba90f6b833a45a124d411fd5eef63a7
 and the status that is expected of it.
 """
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 
@@ -24,7 +22,7 @@ from tests.support.lag.burrow_oracle import (
 
 
 def commits(*rows: tuple[int, int, int | None], step: int = 1) -> list[HeldCommit]:
-    """Of offset, timestamp and lag; the orders do not count here."""
+    """Commits by offset, timestamp and lag; their order does not count here."""
     return [HeldCommit(step * place, *row) for place, row in enumerate(rows, 1)]
 
 

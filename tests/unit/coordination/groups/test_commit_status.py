@@ -4,8 +4,6 @@ The expectations follow ClassicGroup, ConsumerGroup and StreamsGroup (offsetExpi
 isSubscribedToTopic) and OffsetMetadataManager.cleanupExpiredOffsets of Kafka 4.x.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from tests.support.messages.group_records import commit, group_record
 RETENTION_MS = 100_000
 # Later than the first commit, by ZooKeeper's clock; brokers have their own.
 CREATED_MS = 1500
-# All lie in 7; g0 is one that belongs there, of the others nobody knows where, but one.
+# All lie in 7; g0 is one that belongs there, the place of the others is unknown, except one.
 BELONGS = {"g0": 7, "moved": 8}
 KNOWN = ("c", "t", "id-1", False)
 
@@ -79,7 +77,7 @@ def judged(cases: Sequence[Case], at_ms: int) -> dict[str, tuple[int | None, str
         group, topic = {"group_id": case.name(number)}, f"t{number}"
         commits += [{**row, **group, "topic": topic} for row in (case.row, *case.waiting)]
         records += [{**_renamed(record, topic), **group} for record in case.records]
-        topics += [KnownTopic(row[0], topic, *row[2:], CREATED_MS) for row in case.topics]
+        topics += [KnownTopic(row[0], topic, row[2], row[3], CREATED_MS) for row in case.topics]
     in_effect = plain_commits(tuple(commits))
     groups, members = plain_groups(tuple(records), in_effect)
     found = {}
@@ -162,7 +160,7 @@ def test_a_commit_that_only_waits_has_no_offset_yet() -> None:
 
 
 def test_status_of_a_commit() -> None:
-    # F327, F303, T38: a commit for an earlier topic of the name, or above the log, is no lag.
+    # F327, F303, T38: a commit for an earlier topic of the name, or above the log, has no lag.
     earlier = ("c", "t", "id-0", True)
     check(
         Case(commit(10, 5), 110_000, "current"),

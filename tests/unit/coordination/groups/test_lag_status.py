@@ -1,7 +1,5 @@
 """The exact status, each rule on facts that are written out here. Rules: F333 to F338."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.coordination.groups.lag_status import LagRule, LagSettings, LagStatus

@@ -1,7 +1,5 @@
 """Which commits take effect, by the rules of a group coordinator's loading."""
 
-from __future__ import annotations
-
 from kafkalog.coordination.groups.offset_commits import (
     CommitKey,
     Decision,

@@ -1,7 +1,5 @@
 """Whether the input has all replicas of the partition that a group commits to."""
 
-from __future__ import annotations
-
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
 
 NAMED = {0: frozenset({1, 2}), 1: frozenset({2, 3}), 2: frozenset({1})}

@@ -1,7 +1,5 @@
 """Cluster ids. Rule: F469."""
 
-from __future__ import annotations
-
 from kafkalog.coordination.zookeeper.cluster_ids import is_own
 
 REAL = "9HNcCqYpTZmkPoFfSKvi0A"  # of the fixture kafka010

@@ -1,8 +1,6 @@
 """What an audit of old consumers finds, each finding in a tree made for it. Rules: F438, F444 to
 F449, F457, F462, F464, F466, F469."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import pytest
@@ -57,14 +55,14 @@ def test_nothing_is_found_where_all_is_as_it_should_be() -> None:
     assert found(SOUND) == []
 
 
-def test_a_partition_that_nobody_owns() -> None:
+def test_a_partition_without_an_owner() -> None:
     # F449
     assert found(without(f"{G}/owners/t/1")) == [
         ("partition_without_owner", "no consumer has claimed what b-0 is assigned")
     ]
 
 
-def test_an_owner_whose_session_is_gone() -> None:
+def test_an_owner_whose_session_has_ended() -> None:
     # F449
     assert ("owner_without_session", "session 0x1000 of a-0 has ended") in found(SOUND, ())
     assert found(SOUND, None) == []
@@ -143,7 +141,7 @@ def test_what_cannot_be_assigned_is_not_judged() -> None:
     ]
 
 
-def test_an_owner_whose_data_says_nobody() -> None:
+def test_an_owner_whose_data_names_no_consumer() -> None:
     # F449
     assert [kind for kind, _ in found({**SOUND, f"{G}/owners/t/0": "?"})] == ["owner_unreadable"]
 
@@ -204,7 +202,7 @@ def test_a_topic_that_is_to_be_deleted() -> None:
     assert on_disks(gone) == [("topic_being_deleted", "to be deleted, still in neither place")]
 
 
-def test_directories_of_topics_that_nobody_knows() -> None:
+def test_directories_of_unknown_topics() -> None:
     # F466
     assert on_disks(CLUSTER, disk(directory("Topic-0", "Topic"), directory("old-0", "old"))) == [
         ("topic_not_registered", "in the log directories alone")

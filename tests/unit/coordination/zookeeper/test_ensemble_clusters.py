@@ -1,7 +1,5 @@
 """Clusters are not mixed: which one of an ensemble the log directories belong to."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import (

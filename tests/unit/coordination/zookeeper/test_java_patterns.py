@@ -1,7 +1,5 @@
 """Java's expressions as filters use them, and what no pattern may do. Rule: F456."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
-"""Kafka's directories as the documents of each generation write them, and what is no such data.
+"""Kafka's directories as the documents of each generation write them, and what is not such data.
 Rules: F430, F431, F434 to F449, F465."""
-
-from __future__ import annotations
 
 import json
 from typing import Any
@@ -62,10 +60,7 @@ def test_clusters_are_found_by_what_is_at_their_root() -> None:
     ("data", "expected"),
     [
         ("localhost:9092", {"host": "localhost", "port": 9092}),  # F434
-        (
-            "host-1303:host:9092",
-            {"creator": "host-1303", "host": "host", "port": 9092},
-        ),
+        ("host-1303:host:9092", {"creator": "host-1303", "host": "host", "port": 9092}),
         (  # F435: the first JSON, of 0.8
             '{"jmx_port":-1,"timestamp":"17","host":"h","version":1,"port":1}',
             {"host": "h", "port": 1, "jmx_port": -1, "version": 1, "timestamp_ms": 17},
@@ -111,10 +106,7 @@ def test_a_topic_of_later_versions_has_partitions_with_replicas() -> None:
     facts = {"topic": "t", "topic_id": "x", "version": 3}
     assert rows("/brokers/topics/t", json.dumps(data)) == [
         ("topic_registry", {**facts, "partition": 2, "replicas": (2,)}),
-        (
-            "topic_registry",
-            {**facts, "partition": 10, "replicas": (1, 2), "adding_replicas": (3,)},
-        ),
+        ("topic_registry", {**facts, "partition": 10, "replicas": (1, 2), "adding_replicas": (3,)}),
     ]
     assert rows("/brokers/topics/t", '{"version":1,"partitions":{}}') == [
         ("topic_registry", {"topic": "t", "version": 1})
@@ -267,7 +259,7 @@ def test_tasks_and_notifications_have_a_row_for_each_partition() -> None:
         ("/consumers/g/offsets/t/0", "9" * 19, None),
         ("/consumers/g/offsets/t/0", "٣", None),
         ("/consumers/g/offsets/t/x", "1", "the name is not a partition: 'x'"),
-        ("/consumers/g/owners/t/0", "nobody", None),
+        ("/consumers/g/owners/t/0", "unknown", None),
         ("/controller_epoch", "2147483648", None),
         ("/brokers/ids/0", '{"port":1,"rack":"\\ud800"}', None),
         ("/cluster/id", '{"version":"1"}', "no field id"),
@@ -283,7 +275,7 @@ def test_what_cannot_be_read_is_a_row_that_says_why(
 
 
 def test_a_cluster_may_have_any_id() -> None:
-    # F442: a UUID as Java prints it is no base64 of 22 characters.
+    # F442: a UUID as Java prints it is not base64 of 22 characters.
     found = row("/cluster/id", '{"version":"1","id":"f5b6a1f0-77b9-4d1e-9e0c-1ad56c7e2d11"}')
     assert (found.get("reason"), found["kind"]) == (None, "cluster_id")
 

@@ -1,7 +1,5 @@
 """How both stores of a group's offsets compare, how far its migration is, what may be moved."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
@@ -21,7 +19,7 @@ from kafkalog.coordination.zookeeper.offset_migration import (
 
 NOON_MS = 1_700_000_040_000
 MINUTE_MS = 60_000
-NOBODY = Members()
+NO_MEMBERS = Members()
 ONLY_ZOOKEEPER = OffsetPair(zookeeper_offset=5, zookeeper_ms=NOON_MS)
 ONLY_KAFKA = OffsetPair(kafka_offset=5, kafka_ms=NOON_MS)
 EQUAL = OffsetPair(5, NOON_MS + 2, 5, NOON_MS)
@@ -35,11 +33,11 @@ def pair(zookeeper: int, at: float, kafka: int, committed_at: float) -> OffsetPa
     return OffsetPair(zookeeper, zookeeper_ms, kafka, kafka_ms)
 
 
-def phase(*pairs: OffsetPair, members: Members = NOBODY) -> Phase:
+def phase(*pairs: OffsetPair, members: Members = NO_MEMBERS) -> Phase:
     return group_verdict(pairs, members).phase
 
 
-def objections(*pairs: OffsetPair, members: Members = NOBODY) -> tuple[str, ...]:
+def objections(*pairs: OffsetPair, members: Members = NO_MEMBERS) -> tuple[str, ...]:
     return group_verdict(pairs, members).objections
 
 
@@ -84,7 +82,7 @@ def test_the_later_store_counts_whichever_is_ahead() -> None:
     assert phase(pair(5, 2, 7, 0)) is Phase.ROLL_BACK
 
 
-def test_a_partition_of_one_store_is_held_against_the_end_of_the_other() -> None:
+def test_a_partition_of_one_store_is_compared_with_the_end_of_the_other() -> None:
     # F473
     late = OffsetPair(zookeeper_offset=5, zookeeper_ms=NOON_MS + 5 * MINUTE_MS)
     assert phase(EQUAL, ONLY_ZOOKEEPER) is Phase.DUAL_COMMIT
@@ -146,22 +144,22 @@ def test_two_storages_at_once_and_znodes_without_offsets_speak_against_any_step(
 
 def test_an_offset_is_moved_where_the_other_store_has_none_or_is_behind() -> None:
     # F475
-    assert move_to_kafka(ONLY_ZOOKEEPER, NOBODY) is Move.MOVE
-    assert move_to_kafka(pair(7, 0, 5, 9), NOBODY) is Move.MOVE
-    assert move_to_kafka(EQUAL, NOBODY) is Move.SAME
-    assert move_to_kafka(ONLY_KAFKA, NOBODY) is Move.ABSENT
-    assert move_to_kafka(GARBLED, NOBODY) is Move.UNREADABLE
-    assert move_to_zookeeper(ONLY_KAFKA, NOBODY) is Move.MOVE
-    assert move_to_zookeeper(ONLY_ZOOKEEPER, NOBODY) is Move.ABSENT
-    assert move_to_zookeeper(pair(5, 9, 7, 0), NOBODY) is Move.MOVE
+    assert move_to_kafka(ONLY_ZOOKEEPER, NO_MEMBERS) is Move.MOVE
+    assert move_to_kafka(pair(7, 0, 5, 9), NO_MEMBERS) is Move.MOVE
+    assert move_to_kafka(EQUAL, NO_MEMBERS) is Move.SAME
+    assert move_to_kafka(ONLY_KAFKA, NO_MEMBERS) is Move.ABSENT
+    assert move_to_kafka(GARBLED, NO_MEMBERS) is Move.UNREADABLE
+    assert move_to_zookeeper(ONLY_KAFKA, NO_MEMBERS) is Move.MOVE
+    assert move_to_zookeeper(ONLY_ZOOKEEPER, NO_MEMBERS) is Move.ABSENT
+    assert move_to_zookeeper(pair(5, 9, 7, 0), NO_MEMBERS) is Move.MOVE
 
 
 def test_what_a_znode_without_an_offset_says_is_not_written_over() -> None:
     # F475
     over_kafka = GARBLED._replace(kafka_offset=5, kafka_ms=NOON_MS)
     allowed = set(REFUSALS)
-    assert move_to_zookeeper(over_kafka, NOBODY, allowed) is Move.UNREADABLE
-    assert move_to_zookeeper(GARBLED, NOBODY, allowed) is Move.ABSENT
+    assert move_to_zookeeper(over_kafka, NO_MEMBERS, allowed) is Move.UNREADABLE
+    assert move_to_zookeeper(GARBLED, NO_MEMBERS, allowed) is Move.ABSENT
 
 
 @pytest.mark.parametrize("offset", [-1, -7])
@@ -169,22 +167,22 @@ def test_a_negative_offset_is_not_moved(offset: int) -> None:
     # F475: PartitionTopicInfo.isOffsetInvalid
     allowed = set(REFUSALS)
     negative = ONLY_ZOOKEEPER._replace(zookeeper_offset=offset)
-    assert move_to_kafka(negative, NOBODY, allowed) is Move.UNREADABLE
-    assert move_to_kafka(pair(offset, 0, 5, 0), NOBODY, allowed) is Move.UNREADABLE
-    assert move_to_zookeeper(pair(offset, 0, 5, 0), NOBODY) is Move.MOVE
+    assert move_to_kafka(negative, NO_MEMBERS, allowed) is Move.UNREADABLE
+    assert move_to_kafka(pair(offset, 0, 5, 0), NO_MEMBERS, allowed) is Move.UNREADABLE
+    assert move_to_zookeeper(pair(offset, 0, 5, 0), NO_MEMBERS) is Move.MOVE
 
 
-def test_no_group_goes_back_unless_it_is_told_to() -> None:
+def test_no_group_goes_back_unless_allowed() -> None:
     # F475
     behind = pair(5, 9, 7, 0)
-    assert move_to_kafka(behind, NOBODY) is Move.REWIND
-    assert move_to_kafka(behind, NOBODY, {Move.REWIND}) is Move.MOVE
-    assert move_to_zookeeper(pair(7, 0, 5, 9), NOBODY) is Move.REWIND
-    assert move_to_zookeeper(pair(7, 0, 5, 9), NOBODY, {Move.REWIND}) is Move.MOVE
+    assert move_to_kafka(behind, NO_MEMBERS) is Move.REWIND
+    assert move_to_kafka(behind, NO_MEMBERS, {Move.REWIND}) is Move.MOVE
+    assert move_to_zookeeper(pair(7, 0, 5, 9), NO_MEMBERS) is Move.REWIND
+    assert move_to_zookeeper(pair(7, 0, 5, 9), NO_MEMBERS, {Move.REWIND}) is Move.MOVE
 
 
 @pytest.mark.parametrize("members", [Members(in_zookeeper=1), Members(in_kafka=1)])
-def test_offsets_of_a_group_at_work_are_not_moved_unless_told_to(members: Members) -> None:
+def test_offsets_of_a_group_at_work_are_not_moved_unless_allowed(members: Members) -> None:
     # F475
     assert move_to_kafka(ONLY_ZOOKEEPER, members) is Move.ACTIVE
     assert move_to_kafka(ONLY_ZOOKEEPER, members, {Move.ACTIVE}) is Move.MOVE
@@ -213,18 +211,19 @@ def test_where_commits_in_kafka_can_be_missing_nothing_is_said_of_them_nor_moved
     assert phase(*pairs) is Phase.KAFKA_UNKNOWN
     assert objections(*pairs) == (lost,)
     everything = frozenset(Move)
-    assert move_to_kafka(unseen, NOBODY, everything) is Move.KAFKA_UNKNOWN
-    assert move_to_kafka(behind, NOBODY, everything) is Move.KAFKA_UNKNOWN
-    assert move_to_kafka(only_kafka, NOBODY, everything) is Move.ABSENT
-    assert {move_to_zookeeper(each, NOBODY, everything) for each in pairs} == {Move.KAFKA_UNKNOWN}
+    assert move_to_kafka(unseen, NO_MEMBERS, everything) is Move.KAFKA_UNKNOWN
+    assert move_to_kafka(behind, NO_MEMBERS, everything) is Move.KAFKA_UNKNOWN
+    assert move_to_kafka(only_kafka, NO_MEMBERS, everything) is Move.ABSENT
+    moves = {move_to_zookeeper(each, NO_MEMBERS, everything) for each in pairs}
+    assert moves == {Move.KAFKA_UNKNOWN}
 
 
-def test_an_offset_for_a_topic_that_is_nowhere_is_not_moved_unless_told_to() -> None:
+def test_an_offset_for_a_topic_that_is_nowhere_is_not_moved_unless_allowed() -> None:
     # F475
-    assert move_to_kafka(ONLY_ZOOKEEPER, NOBODY, has_topic=False) is Move.UNKNOWN_TOPIC
+    assert move_to_kafka(ONLY_ZOOKEEPER, NO_MEMBERS, has_topic=False) is Move.UNKNOWN_TOPIC
     allowed = {Move.UNKNOWN_TOPIC}
-    assert move_to_kafka(ONLY_ZOOKEEPER, NOBODY, allowed, has_topic=False) is Move.MOVE
-    assert move_to_kafka(EQUAL, NOBODY, has_topic=False) is Move.SAME
+    assert move_to_kafka(ONLY_ZOOKEEPER, NO_MEMBERS, allowed, has_topic=False) is Move.MOVE
+    assert move_to_kafka(EQUAL, NO_MEMBERS, has_topic=False) is Move.SAME
 
 
 def test_a_group_belongs_to_the_partition_that_brokers_keep_it_in() -> None:

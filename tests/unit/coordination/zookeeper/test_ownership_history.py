@@ -1,7 +1,5 @@
 """Who owned what when, and what set it off. Rules: F449, F451 to F455, F461, F468."""
 
-from __future__ import annotations
-
 from kafkalog.coordination.zookeeper.ownership_history import (
     CREATE,
     DELETE,
@@ -73,7 +71,7 @@ def test_a_consumer_that_joins_sets_the_others_off() -> None:
     assert second.released is None and second.session_id == 7
 
 
-def test_a_session_that_ends_leaves_the_partition_to_nobody() -> None:
+def test_a_session_that_ends_leaves_the_partition_without_an_owner() -> None:
     # F436, F449
     ended, _ = played(
         JOIN_A,
@@ -134,10 +132,7 @@ def test_brokers_that_were_in_several_places() -> None:
     ]
     _, replay = played(*changes)
     assert moved_brokers(replay.broker_places) == {
-        "0": [
-            BrokerPlace("0", "a:1", Moment(1, 1000)),
-            BrokerPlace("0", "c:1", Moment(4, 4000)),
-        ]
+        "0": [BrokerPlace("0", "a:1", Moment(1, 1000)), BrokerPlace("0", "c:1", Moment(4, 4000))]
     }
 
 

@@ -1,11 +1,6 @@
 """Who gets which partitions: what old consumers owned on live brokers, what assignors of new ones
 gave their members, and examples in Kafka's own documentation. Rules: F457 to F464."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from kafkalog.coordination.zookeeper.partition_assignment import (
@@ -20,6 +15,7 @@ from kafkalog.coordination.zookeeper.partition_assignment import (
     sorted_threads,
 )
 from kafkalog.wire.java_strings import java_string_hash
+from tests.support.repository import Unpack
 
 
 def numbered(count: int) -> list[BrokerPartition]:
@@ -161,7 +157,7 @@ def test_round_robin_passes_over_who_does_not_consume_the_topic() -> None:
 
 
 @pytest.mark.parametrize("name", ["kafka08", "kafka010"])
-def test_old_consumers_owned_what_is_assigned(unpacked: Callable[[str], Path], name: str) -> None:
+def test_old_consumers_owned_what_is_assigned(unpacked: Unpack, name: str) -> None:
     # F457, F460: owners as ConsumerOffsetChecker printed them; of the groups with live members the
     # consumers are those that own anything, and their topics those that they own anything of.
     golden = unpacked(f"{name}.golden")

@@ -1,7 +1,5 @@
 """The nine steps of a rebalance, from registries to registries. Rules: F457, F458, F461, F462."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 from kafkalog.coordination.zookeeper.partition_assignment import (
@@ -59,7 +57,7 @@ def test_all_come_to_the_same_owners_in_whatever_order() -> None:
         assert rebalanced_owners(registry, order) == expected
 
 
-def test_who_is_gone_keeps_its_partitions_until_its_session_ends() -> None:
+def test_a_consumer_that_is_missing_keeps_its_partitions_until_its_session_ends() -> None:
     # F461, F449
     registry = GroupRegistry({"a": {"t": 1}, "b": {"t": 1}}, PARTITIONS, {place(0): GONE})
     assert rebalanced_owners(registry) == {place(0): GONE, place(2): B, place(3): B}

@@ -1,8 +1,6 @@
 """What a consumer registers and watches, and whom a change sets off. Rules: F436, F438, F447,
 F450 to F456."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.coordination.zookeeper.registration import (

@@ -1,7 +1,5 @@
 """Offsets as commands of ZooKeeper's shell. That the shell takes them is in tests/broker."""
 
-from __future__ import annotations
-
 from kafkalog.coordination.zookeeper.zookeeper_commands import OffsetZnode, Shell, offset_commands
 
 HELD = OffsetZnode("", "reader", "orders", 0, 42, version=7)

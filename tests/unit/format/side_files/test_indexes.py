@@ -1,7 +1,5 @@
 """Entries of index files, in the bytes that brokers write. F100, F101."""
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.format.side_files.indexes import (

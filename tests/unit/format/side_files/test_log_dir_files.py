@@ -1,16 +1,11 @@
 """Cluster ids and the mark of a clean stop. F82, F83."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.log_dir_files import (
-    read_clean_shutdown,
-    write_clean_shutdown,
-)
+from kafkalog.format.side_files.log_dir_files import read_clean_shutdown, write_clean_shutdown
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.logs.log_dirs import add_partition
 

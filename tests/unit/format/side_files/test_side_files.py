@@ -1,7 +1,5 @@
 """Files beside the logs: what is refused, and the rules of leader epochs. F103 to F109."""
 
-from __future__ import annotations
-
 import struct
 
 import crc32c
@@ -37,7 +35,7 @@ from kafkalog.format.side_files.properties import read_properties, write_propert
 SNAPSHOT = write_producer_snapshot([ProducerEntry(7, 1, 9, 19, 4, 1000, -1, -1)])
 
 
-def test_zeros_behind_the_entries_are_no_entries() -> None:
+def test_zeros_behind_the_entries_are_not_entries() -> None:
     # F103: as a broker leaves them that was killed.
     data = struct.pack(">iiii", 9, 4200, 19, 8500) + bytes(800)
     index = read_offset_index(data, 100)

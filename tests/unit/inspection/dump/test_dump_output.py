@@ -1,7 +1,5 @@
 """`kafkalog dump --output`: a file that is complete or absent, and never one that is read."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource
@@ -87,7 +85,7 @@ def test_an_input_is_not_what_a_shell_appends_to(copied: Path) -> None:
     before = copied.read_bytes()
     program = "from kafkalog.command_line.main import main; main()"
     with open(copied, "ab") as appended:
-        given = [sys.executable, "-c", program, "dump", str(copied)]
+        given: list[str | Path] = [sys.executable, "-c", program, "dump", str(copied)]
         run = subprocess.run(given, stdout=appended, stderr=subprocess.PIPE, timeout=120)
     assert run.returncode == ExitCode.WRONG_ARGUMENTS
     assert b"a file that is not read" in run.stderr
@@ -157,19 +155,35 @@ def test_a_dump_that_a_signal_ends_leaves_the_older_file_alone(
     target = tmp_path / "dumped"
     target.write_text("older")
     program = _STOPPED.format(number=int(number))
-    given = [sys.executable, "-c", program, "dump", "--output", target, PARTITION / LOG]
+    given: list[str | Path] = [
+        sys.executable,
+        "-c",
+        program,
+        "dump",
+        "--output",
+        target,
+        PARTITION / LOG,
+    ]
     assert subprocess.run(given, timeout=120).returncode == 128 + number
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"dumped": "older"}
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
 @pytest.mark.parametrize("output_format", ["text", "parquet"])
-def test_a_full_disk_is_told_with_the_output_and_leaves_nothing(
+def test_a_full_disk_is_reported_with_the_output_and_leaves_nothing(
     output_format: str, processes: str, tmp_path: Path
 ) -> None:
     target = tmp_path / "dumped"
     program = "from kafkalog.command_line.main import main; main()"
-    given = [sys.executable, "-c", program, "dump", "--deep", "--format", output_format]
+    given: list[str | Path] = [
+        sys.executable,
+        "-c",
+        program,
+        "dump",
+        "--deep",
+        "--format",
+        output_format,
+    ]
     run = subprocess.run(
         [*given, "--processes", processes, "--output", target, PARTITION.parent],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000)),

@@ -1,7 +1,5 @@
 """Lines from templates: the same text whether numbers differ from row to row or not."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import numpy as np
@@ -48,7 +46,7 @@ def test_numbers_that_are_the_same_in_all_rows_give_the_same_text(
     names = ["", "", "", ""] if is_same[-1] else ["a", "", "bc", "é"]
     numbers = {name: np.array(values, dtype=np.int64) for name, values in given.items()}
     columns = {"name": of_texts([name.encode() for name in names])}
-    rows = [expected(*row, name) for *row, name in zip(*given.values(), names, strict=True)]
+    rows = [expected(*row) for row in zip(*given.values(), names, strict=True)]
     lines = template()
     assert texts(lines.lines(4, numbers, columns)) == rows
     assert texts(lines.lines(4, numbers, columns)) == rows
@@ -61,7 +59,7 @@ def test_a_number_can_be_given_once_for_all_rows() -> None:
     assert made == [expected(7, 8, 1, 1, 0, name) for name in "xy"]
 
 
-def test_no_rows_are_no_lines() -> None:
+def test_no_rows_make_no_lines() -> None:
     numbers = {name: np.zeros(0, dtype=np.int64) for name in ("number", "inner", "word", "shown")}
     numbers["deep"] = numbers["number"]
     assert texts(template().lines(0, numbers, {"name": of_texts([])})) == []

@@ -1,7 +1,5 @@
 """Large records as text: what is written piece by piece is what would be written at once. F57"""
 
-from __future__ import annotations
-
 from unittest.mock import patch
 
 import pytest

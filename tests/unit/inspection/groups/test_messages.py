@@ -1,12 +1,11 @@
 """The rows of view `messages`, from record batches with control records in them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.records.segment_reader import SegmentRecords
 from kafkalog.format.record_batch import BatchFields, write_batch
@@ -18,7 +17,12 @@ from tests.support.logs.both_readers import memory_window
 
 TOPIC = "__consumer_offsets"
 COLUMNS = tuple(arrow_schema("messages").names)
-CONSTANTS = {"cluster_id": "c", "input_path": "/data", "topic": TOPIC, "partition": 3}
+CONSTANTS: dict[str, str | int | None] = {
+    "cluster_id": "c",
+    "input_path": "/data",
+    "topic": TOPIC,
+    "partition": 3,
+}
 
 
 def commit(offset: int) -> Record:
@@ -36,6 +40,10 @@ def segment() -> bytes:
     )
 
 
+def _fail(fault: FaultyRange) -> None:
+    pytest.fail(str(fault))
+
+
 def read(columns: tuple[str, ...] = COLUMNS) -> list[list[dict[str, Any]]]:
     """The rows of each batch that comes out."""
     messages = MessageColumns(TOPIC, columns, CONSTANTS, show_secrets=False)
@@ -44,7 +52,7 @@ def read(columns: tuple[str, ...] = COLUMNS) -> list[list[dict[str, Any]]]:
         SegmentOptions(0, None),
         messages.record_columns,
         {"file": "f.log", "brokerId": 1},
-        lambda fault: pytest.fail(str(fault)),
+        _fail,
         with_control_records=True,
     ).rows()
     made = [batch for record_batch in records for batch in messages.batches(record_batch)]
@@ -92,7 +100,7 @@ def test_a_key_of_no_known_form_is_there_as_bytes() -> None:
     messages = MessageColumns("__remote_log_metadata", columns, CONSTANTS, show_secrets=False)
     data = write_batch([Record(0, 5, 0, b"id:t:3", None)])
     records = SegmentRecords(
-        memory_window(data), SegmentOptions(0, None), messages.record_columns, {}, pytest.fail
+        memory_window(data), SegmentOptions(0, None), messages.record_columns, {}, _fail
     ).rows()
     rows = [
         row for each in records for batch in messages.batches(each) for row in batch.to_pylist()

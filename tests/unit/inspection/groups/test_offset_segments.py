@@ -1,10 +1,7 @@
 """Segments of our own that go on where a real broker's log of `__consumer_offsets` ends."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +21,7 @@ from kafkalog.storage.files.whole_directory import whole_directory
 from kafkalog.storage.log_dir.log_dir import CLEAN_SHUTDOWN, find_partitions
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.recovery import RecoverySettings, plan_recovery
+from tests.support.repository import Unpack
 
 NOW_MS = 1_800_000_000_000
 COMMITS = [GroupCommit("reader", "orders", number, 40 + number, 6) for number in range(3)]
@@ -36,7 +34,7 @@ def offsets_log(log_dir: Path, partition: int) -> PartitionLog:
 
 
 @pytest.fixture
-def log_dir(unpacked: Callable[[str], Path], tmp_path: Path) -> Path:
+def log_dir(unpacked: Unpack, tmp_path: Path) -> Path:
     """A copy of the log directory of a broker 0.10.2.2 that was stopped cleanly."""
     (offsets,) = unpacked("kafka010.logs").rglob("__consumer_offsets-1")
     shutil.copytree(offsets.parent, tmp_path / "copy")
@@ -51,7 +49,7 @@ def test_the_next_segment_begins_where_the_broker_said_that_the_log_ends(log_dir
 
 
 def test_the_format_of_the_last_messages_is_that_which_the_broker_wrote(
-    log_dir: Path, tmp_path: Path, unpacked: Callable[[str], Path]
+    log_dir: Path, tmp_path: Path, unpacked: Unpack
 ) -> None:
     # F480
     assert end_to_go_on_from([offsets_log(log_dir, 1)]).magic == 1

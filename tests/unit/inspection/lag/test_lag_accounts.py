@@ -1,7 +1,5 @@
 """Lag where the log is damaged, and what is read to count it. F310 to F317."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
@@ -136,10 +134,7 @@ def test_a_missing_segment_is_damage_unless_the_log_was_cleaned(
     # F314, F313
     checkpoints = {CLEANED: 30} if is_cleaned else {}
     log = written(
-        tmp_path,
-        (0, b"".join(batches[:2])),
-        (30, b"".join(batches[3:])),
-        checkpoints=checkpoints,
+        tmp_path, (0, b"".join(batches[:2])), (30, b"".join(batches[3:])), checkpoints=checkpoints
     )
     found = asked(log, 0, 25)
     hidden, gaps = ([0, 0], [10, 5]) if is_cleaned else ([10, 5], [0, 0])
@@ -196,7 +191,7 @@ def test_a_timestamp_from_the_future_does_not_end_a_log_for_ever(
     assert asked(log, 0, at_ms=START_MS + 9_000).high_watermark.tolist() == [20]
 
 
-def test_what_was_committed_of_an_earlier_log_of_the_name_tells_nothing(
+def test_what_was_committed_of_an_earlier_log_of_the_name_shows_nothing(
     batches: list[bytes], tmp_path: Path
 ) -> None:
     # F312: 9,000 is above the end of today; the commit of 30 counts from its own time on.

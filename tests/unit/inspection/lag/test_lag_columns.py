@@ -1,7 +1,5 @@
 """Lag in logs of a running broker, which deletes segments and topics meanwhile. F94."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from pathlib import Path

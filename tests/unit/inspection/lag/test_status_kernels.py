@@ -3,8 +3,6 @@
 Rules: docs/format.md F330, F331, F333 to F337.
 """
 
-from __future__ import annotations
-
 import random
 
 import numpy as np
@@ -27,7 +25,7 @@ START_MS = 1_700_000_000_000
 
 def burrow_events(draw: random.Random) -> list[tuple[bool, int, int, int, int, int]]:
     """Some partitions, each with commits, now and then deleted, and questions in between."""
-    events = []
+    events: list[tuple[bool, int, int, int, int, int]] = []
     for _ in range(3):
         at_ms, offset, end, is_first = START_MS, 20, draw.randint(0, 40), True
         for _ in range(draw.randint(1, 30)):
@@ -49,7 +47,8 @@ def burrow_events(draw: random.Random) -> list[tuple[bool, int, int, int, int, i
 def plainly(
     events: list[tuple[bool, int, int, int, int, int]], settings: BurrowSettings
 ) -> list[tuple[BurrowRule | None, tuple[int, ...], int, int]]:
-    window, found, sample = CommitWindow(settings), [], NOTHING
+    window, sample = CommitWindow(settings), NOTHING
+    found: list[tuple[BurrowRule | None, tuple[int, ...], int, int]] = []
     for order, (is_first, kind, offset, timestamp_ms, end, at_ms) in enumerate(events):
         if is_first or kind == DELETION:
             window, sample = CommitWindow(settings), NOTHING
@@ -95,7 +94,7 @@ def test_burrows_status_by_kernel_is_the_plain_one(seed: int) -> None:
 
 
 def lag_events(draw: random.Random) -> list[tuple[int, ...]]:
-    events = []
+    events: list[tuple[int, ...]] = []
     for _ in range(3):
         at_ms, offset, is_first, has_commit = START_MS, 20, True, False
         has_log = draw.random() < 0.9

@@ -1,7 +1,5 @@
 """Which logs are replicas, and what is looked at to order them. Rules: F171 and F172."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -29,7 +27,7 @@ def test_replicas_are_ordered_and_other_logs_are_alone(tmp_path: Path) -> None:
     paths = [str(tmp_path / "b1"), str(tmp_path / "b2")]
     (found,) = replica_sets(find_partitions(paths))
     assert [log.log_dir.broker_id for log in found.logs] == [2, 1]
-    # Files by their own paths, live and deleted ones of one directory, are no replicas.
+    # Files by their own paths, live and deleted ones of one directory, do not count as replicas.
     deleted = longer.with_name(log_name(0, ".deleted"))
     deleted.write_bytes(longer.read_bytes())
     files = find_partitions([str(longer), str(deleted)])

@@ -1,7 +1,5 @@
 """The offset for a time, where real brokers' files do not lead. F99."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

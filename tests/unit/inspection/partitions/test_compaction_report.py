@@ -1,7 +1,5 @@
 """What the report finds in logs that no cleaner can have left. Rules: F255 to F261."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -100,7 +98,7 @@ def test_a_record_without_a_key_below_the_checkpoint_is_found(tmp_path: Path) ->
     assert found(report(log)) == [("null_key", "error", 0)]
 
 
-def test_keys_of_control_records_are_no_keys(tmp_path: Path) -> None:
+def test_keys_of_control_records_are_not_keys(tmp_path: Path) -> None:
     # T14: two commits, and a record with the key that a commit has.
     batches = [
         of_producer(0, record(0, key=b"a"), transactional=True),
@@ -130,7 +128,7 @@ def test_a_transaction_without_an_end_below_the_checkpoint_is_found(tmp_path: Pa
     assert row["last_stable_offset"] == 0
 
 
-def test_an_empty_batch_where_nobody_needs_it_is_found(tmp_path: Path) -> None:
+def test_an_empty_batch_without_a_need_is_found(tmp_path: Path) -> None:
     # F257; T5: legal as the last of its producer, or at the end of a round.
     last = write_batch((), BatchFields(base_offset=5, last_offset=5))
     stray = write_batch((), BatchFields(base_offset=3, last_offset=3))
@@ -170,7 +168,7 @@ def test_damage_is_counted_and_the_rest_is_checked(tmp_path: Path) -> None:
     assert (found(row), row["unread_bytes"]) == ([("duplicate_key", "error", 0)], len(broken))
 
 
-def test_a_log_with_which_no_broker_would_start_is_told(tmp_path: Path) -> None:
+def test_a_log_with_which_no_broker_would_start_is_reported(tmp_path: Path) -> None:
     batches = [of_producer(0, record(0), transactional=True), of_producer(1, record(1))]
     row = report(users(tmp_path, {0: batches}, 2))
     assert found(row, "kind", "severity") == [("transaction", "error")]
@@ -200,24 +198,21 @@ BEFORE = {0: [plain(0, b"a"), plain(1, b"b", b"1"), plain(2, b"a"), plain(3, b"c
     [
         # What a cleaner can do: drop what is old, and tombstones.
         ([plain(1, b"b", b"1"), plain(2, b"a")], []),
-        # A key is gone, or went back.
+        # A key is missing, or went back.
         ([plain(2, b"a")], [("lost_key", "error", 1, b"b", None)]),
         ([plain(0, b"a"), plain(1, b"b", b"1")], [("lost_key", "error", 2, b"a", 0)]),
-        # A tombstone is gone, and what it deleted is back.
+        # A tombstone is missing, and what it deleted is back.
         (
             [plain(0, b"c"), plain(1, b"b", b"1"), plain(2, b"a")],
             [("lost_key", "error", 3, b"c", 0)],
         ),
         # Another value under the same offset; a record under an offset that was another's.
-        (
-            [plain(1, b"b", b"2"), plain(2, b"a")],
-            [("changed_record", "error", 1, b"b", None)],
-        ),
+        ([plain(1, b"b", b"2"), plain(2, b"a")], [("changed_record", "error", 1, b"b", None)]),
         (
             [plain(1, b"b", b"1"), plain(2, b"a"), plain(3, b"d")],
             [("unknown_record", "error", 3, b"d", None)],
         ),
-        # Records that came since explain what is gone.
+        # Records that came since explain what is missing.
         ([plain(2, b"a"), plain(7, b"b")], []),
     ],
 )

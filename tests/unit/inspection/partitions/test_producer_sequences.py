@@ -1,8 +1,5 @@
 """Sequence numbers as a broker's duplicate check sees them. F125 to F127."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +9,7 @@ from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.inspection.partitions.producer_sequences import sequence_rows
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from tests.support.logs.samples import record
+from tests.support.repository import Unpack
 
 
 def produced(first: int, sequence: int, *, epoch: int = 0, count: int = 2) -> bytes:
@@ -30,7 +28,7 @@ def kinds(tmp_path: Path, *batches: bytes, is_compacted: bool = False) -> list[t
     return [(str(row["kind"]), int(str(row["base_offset"]))) for row in sequence_rows(log)]
 
 
-def test_numbers_that_follow_on_are_no_finding(tmp_path: Path) -> None:
+def test_numbers_that_follow_on_are_not_a_finding(tmp_path: Path) -> None:
     # F125.
     assert kinds(tmp_path, produced(0, 0), produced(2, 2), produced(4, 4)) == []
 
@@ -79,7 +77,7 @@ def test_in_a_cleaned_partition_numbers_may_be_missing_but_not_go_back(tmp_path:
 
 
 @pytest.mark.parametrize("name", ["kafka44", "kafka39zk", "tiered43"])
-def test_real_brokers_let_nothing_irregular_in(name: str, unpacked: Callable[[str], Path]) -> None:
+def test_real_brokers_let_nothing_irregular_in(name: str, unpacked: Unpack) -> None:
     # F125 to F127.
     log_dirs = [path.parent for path in unpacked(f"{name}.logs").rglob("meta.properties")]
     logs = [log for log_dir in log_dirs for log in find_partitions([str(log_dir)])]

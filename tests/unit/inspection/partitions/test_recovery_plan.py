@@ -1,7 +1,5 @@
 """What a recovery costs, of logs that claim anything."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What retention goes by, taken from files. Rules: F162 and F164."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

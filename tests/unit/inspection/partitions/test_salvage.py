@@ -1,6 +1,4 @@
-"""What salvage tells of lost offsets, and what it keeps where it compacts. F182, F183, F253."""
-
-from __future__ import annotations
+"""What salvage reports of lost offsets, and what it keeps where it compacts. F182, F183, F253."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +17,7 @@ LONGEST = "o" * 249  # as long as a topic's name can be
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_the_offset_of_a_damaged_old_message_is_told(magic: int, tmp_path: Path) -> None:
+def test_the_offset_of_a_damaged_old_message_is_reported(magic: int, tmp_path: Path) -> None:
     # F40, F182: not compressed, each message says its own offset, the one behind the damage too.
     messages = [bytearray(write_old_message(offset, magic, b"k", b"value")) for offset in range(5)]
     messages[2][-1] ^= 1
@@ -33,7 +31,7 @@ def test_the_offset_of_a_damaged_old_message_is_told(magic: int, tmp_path: Path)
     assert (lost["kind"], lost["first_offset"], lost["last_offset"]) == ("checksum", 2, 2)
 
 
-def test_an_end_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_an_end_that_is_missing_is_reported(tmp_path: Path) -> None:
     # F76, F182
     write_log(tmp_path / "source", "orders-0", {0: [write_batch([record(0)], BatchFields())]})
     (tmp_path / "source" / "replication-offset-checkpoint").write_text("0\n1\norders 0 4\n")

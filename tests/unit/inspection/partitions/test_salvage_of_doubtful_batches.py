@@ -1,8 +1,6 @@
-"""Batches with a right checksum that salvage doubts, and keeps where it is told to. F182, F196."""
+"""Batches with a right checksum that salvage doubts, and keeps on request. F182, F196."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,7 @@ def counted(data: bytes, count: int) -> bytes:
 
 
 def salvaged(
-    tmp_path: Path, segments: dict[int, Sequence[bytes]], settings: SalvageSettings
+    tmp_path: Path, segments: Mapping[int, Sequence[bytes]], settings: SalvageSettings
 ) -> tuple[dict[str, Any], bytes]:
     """The row, and all that was written."""
     source = tmp_path / "source" / "orders-0"
@@ -55,7 +53,7 @@ JUMPS = {
 
 @pytest.mark.parametrize("segments", JUMPS.values(), ids=JUMPS)
 def test_a_batch_whose_offset_jumped_is_kept_under_the_offset_of_its_place(
-    segments: dict[int, Sequence[bytes]], tmp_path: Path
+    segments: Mapping[int, Sequence[bytes]], tmp_path: Path
 ) -> None:
     row, written = salvaged(tmp_path, segments, KEPT)
     assert written == batch(0) + batch(3) + batch(6)

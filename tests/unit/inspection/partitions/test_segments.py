@@ -1,7 +1,5 @@
 """Rows of view `segments` of log directories made by hand. F136, F137."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,13 @@ from kafkalog.format.records import Record
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.inspection.partitions.segments import segment_rows
+from kafkalog.schemas import table_fields
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.wire.compression import CompressionType
 from tests.support.logs.log_dirs import add_partition, log_name
 from tests.support.logs.samples import batch, consecutive, record
 
+COLUMNS = {field["name"] for field in table_fields("segments")}
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
@@ -32,7 +32,10 @@ def written(tmp_path: Path, **segments: list[bytes]) -> Path:
 
 def rows(path: Path) -> list[dict[str, Any]]:
     (log,) = find_partitions([str(path)])
-    return [dict(row) for row in segment_rows(log)]
+    found = [dict(row) for row in segment_rows(log)]
+    unknown = {name for row in found for name in row} - COLUMNS
+    assert not unknown, f"{unknown}: a column that schemas/tables/segments.json does not have"
+    return found
 
 
 def kinds(row: dict[str, Any]) -> list[tuple[str, str]]:
@@ -93,7 +96,7 @@ def test_what_old_headers_do_not_tell_is_null(tmp_path: Path) -> None:
     assert (row["base_offset"], row["last_offset"], row["records"]) == (None, 4, None)
 
 
-def test_a_delete_horizon_is_no_first_timestamp(tmp_path: Path) -> None:
+def test_a_delete_horizon_is_not_a_first_timestamp(tmp_path: Path) -> None:
     # F16.
     cleaned = write_batch([Record(0, 500, 0, None, b"")], BatchFields(delete_horizon_ms=9999))
     (row,) = rows(written(tmp_path, s0=[cleaned, batch(1)]))
@@ -129,7 +132,7 @@ def test_an_index_without_its_log_has_a_row(tmp_path: Path) -> None:
     assert orphan["index_verdict"] == "findings"
 
 
-def test_snapshots_are_told_of_with_the_segment_they_lie_in(tmp_path: Path) -> None:
+def test_snapshots_are_reported_with_the_segment_they_lie_in(tmp_path: Path) -> None:
     # F105, F106, F135; snapshots that are cut, of another version, of a wrong checksum, zeros.
     partition = written(tmp_path, s0=consecutive(2), s6=consecutive(2, start=6))
     sound = write_producer_snapshot([ProducerEntry(7, 0, 0, 11, 0, 1000, -1, -1)])
@@ -154,7 +157,7 @@ def test_snapshots_are_told_of_with_the_segment_they_lie_in(tmp_path: Path) -> N
     ]
 
 
-def test_the_partitions_own_files_are_told_of_with_the_active_segment(tmp_path: Path) -> None:
+def test_the_partitions_own_files_are_reported_with_the_active_segment(tmp_path: Path) -> None:
     # F107, F109, F135.
     partition = written(tmp_path, s0=consecutive(2), s6=[])
     (partition / "leader-epoch-checkpoint").write_text("0\n2\n3 5\n2 9\n")

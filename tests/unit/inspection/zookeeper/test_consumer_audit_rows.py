@@ -1,8 +1,6 @@
 """The audit's rows from snapshots and logs that were made for them. Rules: F431, F436, F449, F461,
 F468."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -140,7 +138,7 @@ def test_what_a_gap_hides_at_the_end_the_tree_tells(tmp_path: Path) -> None:
     assert held(tmp_path) == [("b-0", 2, None, "not_logged"), ("a-0", None, None, None)]
 
 
-def test_a_claim_that_the_same_consumer_made_anew_is_another(tmp_path: Path) -> None:
+def test_a_claim_that_the_same_consumer_made_again_is_another(tmp_path: Path) -> None:
     # F412, F449: the znode of snapshot.20 is not the one of zxid 2
     write_ensemble(tmp_path, TREE, zxid=0x20)
     begin = [transaction(1, create("/consumers", 1)), claim(2, "a-0")]
@@ -166,7 +164,7 @@ def test_what_a_fuzzy_snapshot_has_too_early_the_logs_tell(tmp_path: Path, is_ea
     assert told == [(1, "create"), (9, "delete"), (10, "create")]
 
 
-def test_logs_that_begin_before_the_oldest_snapshot_are_told(tmp_path: Path) -> None:
+def test_logs_that_begin_before_the_oldest_snapshot_are_reported(tmp_path: Path) -> None:
     # F449: claimed at 0x10, released at 0x11, and snapshot.12 follows
     write_ensemble(tmp_path, UNOWNED, zxid=0x12)
     story = [claim(0x10, "a-0"), transaction(0x11, Delete(OWNER.encode()))]
@@ -180,10 +178,7 @@ def test_logs_that_begin_with_a_leader_follow_the_snapshot_before(tmp_path: Path
     write_ensemble(tmp_path, TREE, zxid=epoch - 100)
     story = [transaction(epoch + 1, Delete(OWNER.encode())), claim(epoch + 2, "b-0", OTHER)]
     write_data_dir(tmp_path, logs={epoch + 1: log_bytes(story)})
-    assert held(tmp_path) == [
-        ("a-0", None, epoch + 1, "released"),
-        ("b-0", epoch + 2, None, None),
-    ]
+    assert held(tmp_path) == [("a-0", None, epoch + 1, "released"), ("b-0", epoch + 2, None, None)]
 
 
 def test_a_damaged_oldest_snapshot_gives_way_to_the_next(tmp_path: Path) -> None:
@@ -196,7 +191,7 @@ def test_a_damaged_oldest_snapshot_gives_way_to_the_next(tmp_path: Path) -> None
     assert held(tmp_path) == [("a-0", None, 0x31, "released")]
 
 
-def test_an_id_in_two_places_is_told_from_one_that_moved(tmp_path: Path) -> None:
+def test_an_id_in_two_places_is_told_apart_from_one_that_moved(tmp_path: Path) -> None:
     # F436, F468
     leave, come = Delete(b"/brokers/ids/0"), create("/brokers/ids/0", 2, b"two:9092", OTHER)
     moved = with_log(tmp_path / "moved", transaction(0x101, leave), transaction(0x102, come))

@@ -1,7 +1,5 @@
 """View `clusters`: which clusters a data directory has, and how far it goes. Rule: F485."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,7 @@ from tests.support.zookeeper.ensembles import CTIME_MS, SESSION, write_ensemble
 from tests.support.zookeeper.zookeeper_files import log_bytes, transaction, write_data_dir
 
 G = "/consumers/g"
-TREE = {
-    "/brokers/topics/t": topic(1),
-    f"{G}/ids/a": consumer("t"),
-    f"{G}/offsets/t/0": "7",
-}
+TREE = {"/brokers/topics/t": topic(1), f"{G}/ids/a": consumer("t"), f"{G}/offsets/t/0": "7"}
 
 
 def refuse(finding: ZooKeeperFinding) -> None:

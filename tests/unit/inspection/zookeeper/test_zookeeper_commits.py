@@ -1,7 +1,5 @@
 """Commits to ZooKeeper from files that are damaged or incomplete. Rules: F411, F412, F490, F491."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The arguments that all jobs have, and what they refuse before Spark starts."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -11,10 +9,7 @@ import pytest
 
 from jobs.consumer_lag import main as consumer_lag
 from jobs.lag_history import main as lag_history
-from kafkalog.errors import (
-    LogDirError,
-    OptionError,
-)
+from kafkalog.errors import LogDirError, OptionError
 from kafkalog.exit_codes import INTERRUPTED, OUTPUT_CLOSED
 from kafkalog.spark.jobs.inputs import announced_inputs
 from kafkalog.spark.jobs.job import ExitCode, JobCommand, JobSettings, job_command, run_job
@@ -92,7 +87,7 @@ def test_all_arguments_can_be_given() -> None:
         ("logs --output-dir out --colour", "--colour"),
     ],
 )
-def test_wrong_arguments_are_told_and_exit_with_2(
+def test_wrong_arguments_are_reported_and_exit_with_2(
     arguments: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert counting([])(arguments.split()) == ExitCode.WRONG_ARGUMENTS
@@ -138,9 +133,7 @@ for name in sys.argv[1:]:
     subprocess.run([sys.executable, "-c", program, *jobs], check=True, stdout=subprocess.PIPE)
 
 
-def test_help_tells_what_a_path_is_and_gives_an_example(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_help_tells_what_a_path_is_and_gives_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     told = help_text(capsys)
     for said in (
         "Count what is there.",
@@ -161,20 +154,14 @@ def test_inputs_are_announced_and_globs_resolved(
     add_partition(tmp_path / "disk2", f"orders-2.{UNIQUE}-delete", 0, size=7)
     args = parsed(str(tmp_path / "disk*"), "--output-dir", "tables")
     assert announced_inputs(args) == [str(tmp_path / "disk1"), str(tmp_path / "disk2")]
-    assert capsys.readouterr() == (
-        "",
-        "found 4 segments of 3 partitions, 2,510 bytes\n",
-    )
+    assert capsys.readouterr() == ("", "found 4 segments of 3 partitions, 2,510 bytes\n")
 
 
 def test_a_single_file_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     partition = add_partition(tmp_path, "orders-0", 0, 100, size=1)
     args = parsed(str(partition / log_name(0)), "--output-dir", "tables")
     assert announced_inputs(args) == [str(partition / log_name(0))]
-    assert capsys.readouterr() == (
-        "",
-        "found 1 segment of 1 partition, 1 byte\n",
-    )
+    assert capsys.readouterr() == ("", "found 1 segment of 1 partition, 1 byte\n")
 
 
 def test_inputs_that_are_not_there_are_an_error_before_a_session_starts(tmp_path: Path) -> None:
@@ -183,12 +170,7 @@ def test_inputs_that_are_not_there_are_an_error_before_a_session_starts(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("mode", "is_error"),
-    [
-        ("FAILFAST", True),
-        ("PERMISSIVE", False),
-        ("DROPMALFORMED", False),
-    ],
+    ("mode", "is_error"), [("FAILFAST", True), ("PERMISSIVE", False), ("DROPMALFORMED", False)]
 )
 def test_a_bad_checkpoint_stops_a_job_that_stops_at_damage(
     mode: str, is_error: bool, tmp_path: Path
@@ -269,7 +251,7 @@ def test_an_output_beside_what_is_read_is_taken(read: str, output: str, tmp_path
     assert announced_inputs(args) == [str(tmp_path / read)]
 
 
-def test_a_job_whose_output_nobody_reads_any_more_ends_as_shells_have_it() -> None:
+def test_a_job_whose_output_has_lost_its_reader_ends_as_shells_have_it() -> None:
     program = """
 import sys
 from kafkalog.spark.jobs.job import ExitCode, run_job

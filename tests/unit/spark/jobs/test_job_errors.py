@@ -76,7 +76,7 @@ def worker_error(last_line: str) -> PySparkException:
     )
 
 
-def test_of_an_error_in_a_worker_only_its_own_words_are_told(
+def test_of_an_error_in_a_worker_only_its_own_words_are_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = "logs/a-0/00000000000000000000.log: position 17: checksum: 0x1 is not 0x2"
@@ -85,7 +85,9 @@ def test_of_an_error_in_a_worker_only_its_own_words_are_told(
     assert capsys.readouterr().err == f"error: {words}\n"
 
 
-def test_of_several_errors_in_workers_the_last_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_several_errors_in_workers_the_last_is_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     error = worker_error(
         "kafkalog.errors.CorruptDataError: position 17: checksum\n\n"
         "The above exception was the direct cause of the following exception:\n\n"
@@ -112,7 +114,7 @@ def test_a_job_that_runs_out_of_memory_says_what_to_do(
     assert capsys.readouterr().err == f"error: {OutOfMemoryError()}\n"
 
 
-def test_what_spark_itself_says_is_told_whole(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_spark_itself_says_is_reported_whole(capsys: pytest.CaptureFixture[str]) -> None:
     error = PySparkException("[PATH_NOT_FOUND] Path does not exist: tables")
     assert run_job(running(error)) == 3
     assert capsys.readouterr().err == "error: [PATH_NOT_FOUND] Path does not exist: tables\n"
@@ -128,10 +130,10 @@ class JavaException:
         return "org.apache.spark.SparkException: [TASK_WRITE_FAILED] disk full\n\tat A.b(A.java:7)"
 
 
-def test_of_an_error_in_the_jvm_only_its_first_line_is_told(
+def test_of_an_error_in_the_jvm_only_its_first_line_is_reported(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # It is no finding either: a traceback ends with 1, as jobs with findings do.
+    # It does not count as a finding either: a traceback ends with 1, as jobs with findings do.
     monkeypatch.setattr(Py4JJavaError, "__str__", lambda error: f"called o7: {JavaException()}")
     error = Py4JJavaError("An error occurred while calling o1.collect.", JavaException())
     assert run_job(running(error)) == ExitCode.UNREADABLE_INPUT
@@ -162,7 +164,7 @@ class Thrown(JavaException):
     ],
     ids=["another", "the same", "without words", "none"],
 )
-def test_the_first_cause_of_an_error_in_the_jvm_is_told(
+def test_the_first_cause_of_an_error_in_the_jvm_is_reported(
     cause: Thrown | None,
     told: str,
     capsys: pytest.CaptureFixture[str],
@@ -177,7 +179,7 @@ def test_the_first_cause_of_an_error_in_the_jvm_is_told(
     assert capsys.readouterr().err == f"{said}{told}\n"
 
 
-def test_of_what_else_a_worker_raises_the_last_line_is_told(
+def test_of_what_else_a_worker_raises_the_last_line_is_reported(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     error = worker_error("PermissionError: [Errno 13] Permission denied: 'logs/a-0'")

@@ -1,7 +1,5 @@
-"""What can be told without Spark is: `kafkalog.read` raises the error itself, jobs end before a
+"""What can be checked without Spark is: `kafkalog.read` raises the error itself, jobs end before a
 session is started."""
-
-from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
@@ -75,7 +73,7 @@ def test_jobs_look_for_settings_files_before_spark_starts(
     assert ended(job, tmp_path / "out", given, monkeypatch) == ExitCode.WRONG_ARGUMENTS
     said = capsys.readouterr().err.splitlines()[-1]
     allowed = "a file on the machine of the driver"
-    assert said == f"error: option {option}: got '/nowhere', allowed: {allowed}"
+    assert said == f"error: option {argument}: got '/nowhere', allowed: {allowed}"
 
 
 def test_an_earlier_copy_is_looked_for_before_spark_starts(

@@ -1,8 +1,7 @@
-"""Planning opens no more than it needs, and a task is told no more than it needs, however many
+"""Planning opens no more than it needs, and a task receives no more than it needs, however many
 segments there are."""
 
-from __future__ import annotations
-
+import os
 import pickle
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 
 from kafkalog.format.segment_writer import write_segment
 from kafkalog.spark.source.batch_reader import KafkaLogReader, ReadGroup
-from kafkalog.storage.files import local_files
 from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.views.options.options import read_options
 from kafkalog.views.planning.planning import planned_groups
@@ -58,7 +56,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             id="whoever reads from an offset looks into the index",
         ),
         pytest.param({"maxPartitionBytes": "1000"}, 2 * 20, id="a log and its index to cut it"),
-        pytest.param({"fromTimestamp": "1270"}, 3 * 20, id="indexes and the header they tell of"),
+        pytest.param({"fromTimestamp": "1270"}, 3 * 20, id="indexes and the header they lead to"),
         pytest.param({"fromTimestamp": "1000"}, 20, id="time indexes"),
     ],
 )
@@ -70,13 +68,13 @@ def test_no_more_files_are_opened_than_needed(
 
 def test_each_directory_is_listed_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[str] = []
-    scandir = local_files.os.scandir
+    scandir = os.scandir
 
     def noted(path: str) -> object:
         listed.append(str(path))
         return scandir(path)
 
-    monkeypatch.setattr(local_files.os, "scandir", noted)
+    monkeypatch.setattr(os, "scandir", noted)
     planned_groups(read_options({"path": str(place)}))
     assert sorted(listed) == sorted([str(place), *map(str, place.glob("orders-*"))])
 
@@ -89,7 +87,7 @@ def largest_task(paths: list[Path], **given: str) -> int:
 
 
 @pytest.mark.parametrize("given", [{}, {"isolationLevel": "read_committed"}])
-def test_what_a_task_is_told_does_not_grow_with_the_log(
+def test_what_a_task_receives_does_not_grow_with_the_log(
     given: dict[str, str], tmp_path: Path
 ) -> None:
     sizes = []

@@ -1,7 +1,5 @@
 """Which columns a read gives: those of Spark's Kafka source, more where asked, or the user's."""
 
-from __future__ import annotations
-
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -18,7 +16,7 @@ from pyspark.sql.types import (
 from kafkalog.errors import OptionError, SchemaError
 from kafkalog.schemas import table_fields
 from kafkalog.spark.source.projection import (
-    HEADERS,
+    HEADERS_COLUMN,
     KAFKA_COLUMNS,
     projected_columns,
     view_schema,
@@ -41,7 +39,7 @@ KAFKA_NAMES = [name for name, _ in KAFKA]
 METADATA = [
     field["name"]
     for field in table_fields("records")
-    if field["name"] not in {*KAFKA_NAMES, HEADERS}
+    if field["name"] not in {*KAFKA_NAMES, HEADERS_COLUMN}
 ]
 
 

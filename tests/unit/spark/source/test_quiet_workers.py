@@ -1,7 +1,5 @@
 """A worker whose connection Spark has closed ends without a word, and jobs use that daemon."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys
@@ -13,9 +11,7 @@ import pytest
 from kafkalog.spark.source import quiet_workers
 
 
-def test_a_broken_pipe_ends_a_worker_and_nothing_else_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_broken_pipe_ends_a_worker_and_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     raised: list[type[OSError]] = [BrokenPipeError, ConnectionResetError]
 
     def worker(sock: socket.socket, authenticated: bool) -> int:

@@ -1,7 +1,5 @@
 """Which part of a log would be cleaned. Rules: F240, F241; T42."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

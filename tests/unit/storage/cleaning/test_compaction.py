@@ -1,7 +1,5 @@
 """What the cleaner leaves of single batches. Rules: docs/format.md F242 to F251."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 from collections.abc import Iterator, Sequence
@@ -171,7 +169,7 @@ def test_a_transaction_that_ends_behind_the_cleaned_part_is_known() -> None:
 
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
 def test_a_marker_without_its_records_gets_a_horizon_and_then_goes(kind: int) -> None:
-    # F245, F249; T18: the records are gone while the marker remains.
+    # F245, F249; T18: the marker remains without the records.
     (left,) = cleaned(marker(0, 9, kind))
     assert left is not None
     assert read_header(left, 0).delete_horizon_ms == NOW_MS + RETENTION_MS

@@ -1,7 +1,5 @@
 """A sound log written again, compacted. Rules: docs/format.md F252, F253."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kafkalog.format.batch_header import read_header

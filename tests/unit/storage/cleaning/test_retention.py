@@ -3,8 +3,6 @@
 Expected by hand from the order and the conditions of Kafka's `UnifiedLog.deleteOldSegments`.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from kafkalog.storage.cleaning.retention import (
@@ -97,7 +95,7 @@ def test_time_stops_at_the_first_survivor() -> None:
     ]
 
 
-def test_a_timestamp_in_the_future_blocks_all_behind_it() -> None:
+def test_a_timestamp_in_the_future_blocks_all_after_it() -> None:
     # F163
     found = segments(1, 1, 1, times=(NOW + 1, NOW - 500, NOW - 500))
     assert planned(found, limits(ms=100)) == [

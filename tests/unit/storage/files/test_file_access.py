@@ -1,7 +1,5 @@
 """How fast files are read, and what is left of them in the page cache."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os
@@ -51,7 +49,7 @@ def test_time_without_a_read_is_not_saved_up() -> None:
     assert clock.now == 1001.0
 
 
-def test_without_a_limit_nobody_waits() -> None:
+def test_without_a_limit_no_read_waits() -> None:
     clock = Clock()
     RateLimit(None, clock.time, clock.sleep).take(10**12)
     assert clock.now == 0.0

@@ -1,15 +1,13 @@
 """Listing directories and reading files that others write to at the same time."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 import pytest
 
 from kafkalog.errors import FileCutError
+from kafkalog.storage.files.entries import Entry
 from kafkalog.storage.files.files import (
-    Entry,
     InputFile,
     list_directory,
     matching_paths,
@@ -72,7 +70,7 @@ def test_what_is_not_there_matches_nothing(pattern: str, tmp_path: Path) -> None
     assert matching_paths(str(tmp_path / pattern)) == []
 
 
-def test_a_path_that_exists_is_no_glob(tmp_path: Path) -> None:
+def test_a_path_that_exists_is_not_a_glob(tmp_path: Path) -> None:
     for name in ("data[1]", "data1"):
         (tmp_path / name).mkdir()
     assert matching_paths(str(tmp_path / "data[1]")) == [str(tmp_path / "data[1]")]
@@ -91,7 +89,7 @@ def test_a_text_that_is_not_there_is_none(tmp_path: Path) -> None:
     assert read_text(str(tmp_path / "nowhere")) is None
 
 
-def test_bytes_that_are_no_utf_8_are_replaced(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"a\xffz")
     assert read_text(str(tmp_path / "text")) == "a\ufffdz"
 

@@ -1,7 +1,5 @@
 """Where memory runs out, a command says so in one line with the file, whatever ran out of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Remote files are read around parts that a store does not give. Rule: docs/remote.md F546."""
 
-from __future__ import annotations
-
 import pytest
 from pyarrow import fs
 

@@ -1,6 +1,4 @@
-"""Which bytes of a remote file are asked for, and when."""
-
-from __future__ import annotations
+"""Which bytes of a remote file are requested, and when."""
 
 import random
 
@@ -17,7 +15,7 @@ _NOISE = random.Random(1).randbytes(MIB + 13)
 
 
 class Asked:
-    """A file of some size, and what was asked of it."""
+    """A file of some size, and what was read of it."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -71,7 +69,7 @@ def test_who_reads_on_gets_more_with_each_request() -> None:
     assert sum(sizes) == 64 * MIB
 
 
-def test_nothing_is_asked_for_ahead_of_a_reader_that_jumps_back() -> None:
+def test_nothing_is_requested_ahead_of_a_reader_that_jumps_back() -> None:
     asked = Asked(10 * MIB)
     asked.read(5 * MIB, 10)
     asked.read(0, 10)

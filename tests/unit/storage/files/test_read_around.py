@@ -1,7 +1,5 @@
 """Files are read around the pages that a disk does not give. Rule: docs/format.md F77."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path
@@ -86,7 +84,7 @@ def test_who_needs_the_very_bytes_gets_an_error_with_their_place(denied: Path) -
     assert raised.value.detail == "bytes 0 to 24999 cannot be read: Permission denied"
 
 
-def test_a_file_that_is_not_there_is_no_unreadable_one(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_not_an_unreadable_one(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         InputFile(str(tmp_path / "absent"))
     with pytest.raises(FileNotFoundError):

@@ -1,9 +1,7 @@
-"""What is no regular file, or has no end, costs itself only: nothing waits for it or reads it.
+"""What is not a regular file, or has no end, costs itself only: nothing waits for it or reads it.
 
 Rule: docs/format.md F88.
 """
-
-from __future__ import annotations
 
 import os
 import resource
@@ -101,7 +99,7 @@ def test_a_link_into_a_directory_without_permission_is_unreadable() -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_check_finds_what_is_no_regular_file_and_checks_the_rest(
+def test_check_finds_what_is_not_a_regular_file_and_checks_the_rest(
     name: str, kind: str, log_dir: Path
 ) -> None:
     whole = run("check", log_dir, "--format", "json").stdout
@@ -153,7 +151,7 @@ def test_a_pipe_that_is_given_is_refused(command: str, log_dir: Path) -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("kind", ["a pipe", "a device", "a socket"])
-def test_what_is_no_regular_file_is_not_opened(
+def test_what_is_not_a_regular_file_is_not_opened(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -189,8 +187,7 @@ def test_a_file_without_end_is_not_read_as_a_whole(log_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [f"{0:020d}.index", f"{0:020d}.txnindex", f"{0:020d}.snapshot", "partition.metadata"],
+    "name", [f"{0:020d}.index", f"{0:020d}.txnindex", f"{0:020d}.snapshot", "partition.metadata"]
 )
 @pytest.mark.usefixtures("little_memory")
 def test_check_finds_a_file_that_is_too_large_to_be_one_of_kafkas(name: str, log_dir: Path) -> None:

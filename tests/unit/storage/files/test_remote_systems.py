@@ -1,6 +1,4 @@
-"""Which file system reads a URI, and with which settings; none is asked for anything here."""
-
-from __future__ import annotations
+"""Which file system reads a URI, and with which settings; none receives a request here."""
 
 import re
 from pathlib import Path

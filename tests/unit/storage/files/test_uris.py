@@ -1,7 +1,5 @@
 """What paths are URIs, and what they name."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

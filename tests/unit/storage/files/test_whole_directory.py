@@ -1,7 +1,5 @@
 """A directory that is written as a whole or not at all, however the writing ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -96,7 +94,7 @@ def test_a_target_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
-def test_a_uri_is_no_directory_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uri_is_not_a_directory_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(LogDirError, match="of this machine"), whole_directory("s3://a/b", os.fsync):
         pass

@@ -1,7 +1,5 @@
 """Small files that are written as a whole: what a disk does not take is named."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path
@@ -11,7 +9,7 @@ import pytest
 from kafkalog.storage.files.output_files import write_file
 
 
-def test_a_full_disk_is_told_with_the_file_and_leaves_the_one_that_was_there(
+def test_a_full_disk_is_reported_with_the_file_and_leaves_the_one_that_was_there(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "report.html"

@@ -1,17 +1,12 @@
 """Checkpoints and meta.properties, and what a log directory makes of them. F80 to F83."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 
 import pytest
 
 from kafkalog.errors import CorruptDataError, LogDirError
-from kafkalog.format.side_files.checkpoints import (
-    read_offset_checkpoint,
-    write_offset_checkpoint,
-)
+from kafkalog.format.side_files.checkpoints import read_offset_checkpoint, write_offset_checkpoint
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import LogDir
@@ -184,7 +179,7 @@ def test_an_empty_file_is_enough_for_a_clean_shutdown(log_dir: Path) -> None:
 
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("name", [LOG_STARTS, HIGH_WATERMARKS, CLEANED])
-def test_an_empty_checkpoint_file_is_no_error(name: str, strict: bool, log_dir: Path) -> None:
+def test_an_empty_checkpoint_file_is_not_an_error(name: str, strict: bool, log_dir: Path) -> None:
     # F80.
     (log_dir / name).touch()
     assert log_dir_of(log_dir, strict=strict) == LogDir(str(log_dir))

@@ -3,8 +3,6 @@
 Single files are in test_log_files_by_path.py.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -93,7 +91,7 @@ def test_segments_are_sorted_by_their_offsets(tmp_path: Path) -> None:
     assert find_partitions([str(tmp_path)]) == [found_log(partition, "t", 0, 0, 9, 10, 2**40)]
 
 
-def test_all_that_is_no_partition_is_left_out(tmp_path: Path) -> None:
+def test_all_that_is_not_a_partition_is_left_out(tmp_path: Path) -> None:
     # F90, F92, T32.
     live = add_partition(tmp_path, "orders-0", 0)
     for name in (
@@ -109,7 +107,7 @@ def test_all_that_is_no_partition_is_left_out(tmp_path: Path) -> None:
     assert find_partitions([str(tmp_path)]) == [found_log(live, "orders", 0, 0)]
 
 
-def test_marked_files_are_no_segments(tmp_path: Path) -> None:
+def test_marked_files_are_not_segments(tmp_path: Path) -> None:
     # F92, T32.
     partition = add_partition(tmp_path, "orders-0", 100, 200)
     for base_offset, mark in ((0, ".deleted"), (100, ".cleaned"), (150, ".swap"), (300, ".tmp")):
@@ -296,7 +294,7 @@ def test_a_path_that_leads_nowhere_is_an_error_naming_it(pattern: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", [f"{0:020d}.index", f"{0:020d}.snapshot", "meta.properties"])
-def test_what_is_beside_logs_is_no_log_by_its_own_path(name: str, tmp_path: Path) -> None:
+def test_what_is_beside_logs_is_not_a_log_by_its_own_path(name: str, tmp_path: Path) -> None:
     # As in `orders-0/*`, which the shell makes all files of.
     add_partition(tmp_path, "orders-0", 0)
     (tmp_path / "orders-0" / name).write_bytes(bytes(100))
@@ -324,7 +322,7 @@ def test_a_parent_of_log_dirs_is_an_error_that_names_them(place: str, tmp_path: 
     assert f"did you mean {tmp_path / place} below it?" in refusal(tmp_path)
 
 
-def test_what_is_no_log_dir_beside_some_is_an_error_that_names_them(tmp_path: Path) -> None:
+def test_what_is_not_a_log_dir_beside_some_is_an_error_that_names_them(tmp_path: Path) -> None:
     add_partition(tmp_path / "disk1", "orders-0", 0)
     (tmp_path / "photos" / "2026").mkdir(parents=True)
     said = refusal(tmp_path / "*")
@@ -332,7 +330,7 @@ def test_what_is_no_log_dir_beside_some_is_an_error_that_names_them(tmp_path: Pa
         f"{tmp_path / 'photos'}: not a log directory, and there is none below it; "
     )
     assert f"did you mean {tmp_path / 'disk1'} beside it?" in said
-    # Of a path alone nobody knows that it has to do with its neighbours.
+    # A path alone does not show that it has to do with its neighbours.
     assert "disk1" not in refusal(tmp_path / "photos")
 
 
@@ -348,7 +346,7 @@ def test_a_directory_that_is_named_like_a_segment_is_none(tmp_path: Path) -> Non
     assert log.segments == segments_in(partition, 0, found_under=tmp_path)
 
 
-def test_a_number_of_more_than_64_bits_is_no_offset(tmp_path: Path) -> None:
+def test_a_number_of_more_than_64_bits_is_not_an_offset(tmp_path: Path) -> None:
     # F91 and F154
     partition = add_partition(tmp_path, "orders-0")
     for name in ("9" * 20 + ".log", "9" * 20 + ".kafka"):

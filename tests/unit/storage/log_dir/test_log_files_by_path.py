@@ -1,7 +1,5 @@
 """Single log files given by their own paths: live ones, marked ones, copies. F91, F92."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

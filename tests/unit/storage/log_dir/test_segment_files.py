@@ -1,7 +1,5 @@
 """What a broker makes of the segment files in a partition's directory. F92, F117, F137; T32."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -129,14 +127,14 @@ def test_segments_below_the_log_start_wait_for_retention(tmp_path: Path) -> None
     assert [segment.reason.startswith("all of it") for segment in found] == [True, False, False]
 
 
-def test_of_files_given_by_path_those_are_told_only(tmp_path: Path) -> None:
+def test_of_files_given_by_path_those_are_reported_only(tmp_path: Path) -> None:
     partition = add_partition(tmp_path, "orders-0", 0, 10)
     (partition / log_name(5, ".deleted")).touch()
     assert statuses(partition, log_name(5, ".deleted")) == {log_name(5, ".deleted"): "dropped"}
     assert statuses(partition, log_name(0)) == {log_name(0): "live"}
 
 
-def test_names_that_are_no_segments_are_no_swaps_either() -> None:
+def test_names_that_are_not_segments_are_not_swaps_either() -> None:
     # F117.
     names = ["a.swap", "b.cleaned", "x.deleted", "00000000000000000003-0.checkpoint.deleted"]
     assert finished_swaps(names) == []

@@ -1,11 +1,8 @@
 """Which partitions are in tiered storage, and which of their segments count."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,7 @@ from kafkalog.storage.log_dir.tiered_storage import TieredSegment, counting_segm
 from kafkalog.storage.partition_log import topic_id
 from tests.support.logs.log_dirs import add_partition
 from tests.support.logs.tiered_objects import TOPIC_ID, chunk_sizes, segment_id, store_segment
-from tests.support.repository import EXAMPLES
+from tests.support.repository import EXAMPLES, Unpack
 
 STORE = "kafka-tiered-storage"
 NAMES = ["tier.tiered-0", "tier.tiered-1", "tier.tiered.tx-0"]
@@ -32,7 +29,7 @@ def segments_of(*paths: Path) -> dict[str, list[tuple[int | None, int | None]]]:
     }
 
 
-def test_kafkas_own_layout_is_read(unpacked: Callable[[str], Path]) -> None:
+def test_kafkas_own_layout_is_read(unpacked: Unpack) -> None:
     """F555."""
     assert segments_of(unpacked("tiered43.tiered") / STORE) == {
         "tier.tiered-0": [(0, 20), (20, 134), (134, None)],
@@ -41,9 +38,7 @@ def test_kafkas_own_layout_is_read(unpacked: Callable[[str], Path]) -> None:
     }
 
 
-def test_a_partition_in_tiered_storage_goes_on_on_the_disk(
-    unpacked: Callable[[str], Path],
-) -> None:
+def test_a_partition_in_tiered_storage_goes_on_on_the_disk(unpacked: Unpack) -> None:
     """F558: the segments on the disk are those behind what the broker has uploaded and deleted."""
     tiered, disk = unpacked("tiered43.tiered") / STORE, unpacked("tiered43.logs") / "log-dirs"
     found = segments_of(tiered, disk)
@@ -56,7 +51,7 @@ def test_a_partition_in_tiered_storage_goes_on_on_the_disk(
 
 
 @pytest.mark.parametrize("below", ["", "tier.tiered-0-5wRXdQPWQii1gNevKFi4Ow"])
-def test_the_topics_id_is_in_the_name(unpacked: Callable[[str], Path], below: str) -> None:
+def test_the_topics_id_is_in_the_name(unpacked: Unpack, below: str) -> None:
     """F555."""
     log = find_partitions([str(unpacked("tiered43.tiered") / STORE / below)])[0]
     assert (log.name, topic_id(log)) == ("tier.tiered-0", "5wRXdQPWQii1gNevKFi4Ow")
@@ -76,10 +71,7 @@ def test_a_directory_can_have_both(tmp_path: Path) -> None:
     """F556: a name as long as one with an id in it is a partition's if it ends in a number."""
     store_segment(tmp_path, "t-0", 0, b"one")
     add_partition(tmp_path, "a-topic-with-a-long-name-12", 5)
-    assert segments_of(tmp_path) == {
-        "a-topic-with-a-long-name-12": [(5, None)],
-        "t-0": [(0, None)],
-    }
+    assert segments_of(tmp_path) == {"a-topic-with-a-long-name-12": [(5, None)], "t-0": [(0, None)]}
 
 
 @pytest.mark.parametrize("missing", [".rsm-manifest", ".log"])
@@ -92,7 +84,7 @@ def test_an_upload_that_is_not_complete_is_left_out(tmp_path: Path, missing: str
 
 
 def kept(*segments: tuple[int, int, int]) -> list[tuple[int, int]]:
-    """Of segments given by base offset, last epoch and size: base offsets and last epochs."""
+    """Base offsets and last epochs of segments given by base offset, last epoch and size."""
     given = [TieredSegment(f"/{number}", *each) for number, each in enumerate(_shaped(segments))]
     random.Random(len(given)).shuffle(given)
     return [(each.base_offset, each.last_epoch) for each in counting_segments(given)]

@@ -1,7 +1,5 @@
 """Where a topic's limits come from. Rules: F167, F168 and F254."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a log begins and ends. F95 to F97, T31."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

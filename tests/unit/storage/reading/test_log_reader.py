@@ -1,7 +1,5 @@
 """Reading a log from an offset up to a number of bytes, whatever its indexes say. F140 to F145."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -212,7 +210,7 @@ def test_no_batch_is_taken_from_where_framing_or_offsets_are_wrong(
     ids=["one byte", "17 zeros", "5000 zeros", "part of a header", "part of a batch"],
 )
 def test_a_batch_that_was_not_finished_ends_the_log(tail: bytes, log: PartitionLog) -> None:
-    # F69, F143, T3: a partial message is told by its length and never handed out.
+    # F69, F143, T3: the length shows a partial message and never handed out.
     with Path(log.segments[-1].path).open("ab") as file:
         file.write(tail)
     reader = LogReader(log)
@@ -252,7 +250,7 @@ def test_what_is_deleted_after_the_listing_is_read_under_its_new_name(log: Parti
     assert reader.read(18, 1).data == BATCHES[6]
 
 
-def test_files_without_an_order_are_no_log(tmp_path: Path) -> None:
+def test_files_without_an_order_are_not_a_log(tmp_path: Path) -> None:
     # F140
     (tmp_path / "segment.bin").write_bytes(BATCHES[0])
     (log,) = find_partitions([str(tmp_path / "segment.bin")])
@@ -279,5 +277,5 @@ def test_who_goes_on_reads_no_batch_twice_even_without_an_index(
     monkeypatch.setattr(log_reader, "checked_frames", counted)
     chunks = list(LogReader(log).chunks(0, 1))
     assert [chunk.next_offset for chunk in chunks] == list(range(3, 153, 3))
-    # Each read looks at the batch behind it, to see that it does not fit.
+    # Each read looks at the next batch, to see that it does not fit.
     assert walked < 3 * 50

@@ -1,7 +1,5 @@
 """Indexes save a reader its way, and never change what it reads. F100, F103, F141, F142."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from itertools import pairwise
@@ -43,7 +41,7 @@ def shifted(log: PartitionLog, number: int) -> bytes:
 
 
 def too_high(log: PartitionLog, number: int) -> bytes:
-    """Every entry stands beside the position of the next one's batch."""
+    """Every entry has the position of the next one's batch."""
     entries = list(OFFSET_ENTRY.iter_unpack(index_path(log, number).read_bytes()))
     return b"".join(
         OFFSET_ENTRY.pack(low, position) for (low, _), (_, position) in pairwise(entries)

@@ -3,8 +3,6 @@
 Rules: F95 to F98.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 
@@ -52,7 +50,7 @@ def timestamps(timestamp_ms: int) -> SpecificTimestamps:
 
 
 def no_lookup(log: PartitionLog, start_offset: int, timestamp_ms: int) -> int | None:
-    raise AssertionError("no time was asked for")
+    raise AssertionError("no time was requested")
 
 
 def times(known: dict[int, int]) -> Callable[[PartitionLog, int, int], int | None]:
@@ -152,7 +150,7 @@ def test_an_end_above_the_high_watermark_is_clamped_and_logged_where_that_is_ask
 def test_the_high_watermark_itself_is_a_valid_end() -> None:
     # F97, F98.
     request = OffsetRequest(ending=offsets(50), end_rule=EndRule.HIGH_WATERMARK)
-    assert offset_range(LOG, request, no_lookup) == OffsetRange(10, 50, 10, asked_end=50)
+    assert offset_range(LOG, request, no_lookup) == OffsetRange(10, 50, 10, requested_end=50)
 
 
 def test_a_log_that_starts_at_its_first_segment_says_so_in_the_error() -> None:
@@ -262,17 +260,17 @@ def test_a_log_of_no_topic_is_read_to_its_end_where_offsets_go_by_partition() ->
 
 def test_data_loss_is_an_error_that_tells_how_to_read_on() -> None:
     # F98.
-    with pytest.raises(DataLossError, match=r"^5 is gone \(failOnDataLoss=false "):
-        report_data_loss("5 is gone", fail=True)
+    with pytest.raises(DataLossError, match=r"^5 is lost \(failOnDataLoss=false "):
+        report_data_loss("5 is lost", fail=True)
 
 
 def test_data_loss_is_one_line_in_the_log_where_that_is_asked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # F98.
-    report_data_loss("5 is gone", fail=False)
+    report_data_loss("5 is lost", fail=False)
     (record,) = caplog.records
     assert (record.levelno, record.getMessage()) == (
         logging.WARNING,
-        "5 is gone; reading what is there",
+        "5 is lost; reading what is there",
     )

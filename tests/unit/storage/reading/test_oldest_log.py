@@ -1,7 +1,5 @@
 """Directories of Kafka 0.7's layout, made by hand from the documents. F154 to F157, F159."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,7 +103,7 @@ def test_such_files_can_be_given_by_path_and_by_glob(tmp_path: Path) -> None:
     assert [record.value for record in read_oldest_log(log)] == [b"two"]
 
 
-def test_a_directory_called_like_one_is_no_log_by_its_name_alone(tmp_path: Path) -> None:
+def test_a_directory_called_like_one_is_not_a_log_by_its_name_alone(tmp_path: Path) -> None:
     # F154
     (tmp_path / "my_topic_0").mkdir()
     with pytest.raises(LogDirError):
@@ -151,7 +149,7 @@ def ranges(path: Path, content: bytes, **options: Any) -> list[OldestRange]:
         (126, 10**9, []),
     ],
 )
-def test_entries_are_read_whose_offset_is_asked_for(
+def test_entries_are_read_whose_offset_is_requested(
     first: int, end: int, values: list[bytes], tmp_path: Path
 ) -> None:
     # F141, F156
@@ -217,7 +215,7 @@ def test_columns_of_view_records(tmp_path: Path) -> None:
     )  # fmt: skip
     faults: list[Any] = []
     with InputFile(str(path)) as file:
-        constants = {"topic": "t", "partition": 3}
+        constants: dict[str, str | int | None] = {"topic": "t", "partition": 3}
         options = SegmentOptions(base_offset=100)
         batches = list(OldestRecords(file, options, columns, constants, faults.append).rows())
     common = {

@@ -1,7 +1,5 @@
 """Which segments are read for which offsets, and how they are packed into tasks."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 
@@ -53,11 +51,11 @@ def test_a_read_carries_all_that_a_task_needs() -> None:
         path="logs/orders-3/00000000000000000100.log",
         base_offset=100,
         next_base_offset=None,
-        asked_start=20,
-        asked_end=150,
+        requested_start=20,
+        requested_end=150,
         recorded_end=RecordedEnd(0, is_clean=False, last_log=log.segments[1].path),
     )
-    offsets = OffsetRange(20, 150, log_start=5, asked_start=20, asked_end=150)
+    offsets = OffsetRange(20, 150, log_start=5, requested_start=20, requested_end=150)
     assert list(segment_reads(log, offsets)) == [common, last]
 
 
@@ -135,7 +133,7 @@ def test_a_file_that_tells_no_offset_is_read_whole() -> None:
 
 
 def test_a_read_survives_the_way_to_a_task() -> None:
-    offsets = OffsetRange(20, 150, log_start=5, asked_start=20, asked_end=150)
+    offsets = OffsetRange(20, 150, log_start=5, requested_start=20, requested_end=150)
     reads = list(segment_reads(LOG, offsets))
     assert pickle.loads(pickle.dumps(reads)) == reads
 

@@ -1,7 +1,5 @@
 """Files that a broker renames between the listing and the reading. F94, T32."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -24,7 +22,7 @@ def test_a_file_that_is_still_there_keeps_its_path(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_under_its_own_name_while_there_is_one(tmp_path: Path) -> None:
-    # F94: the cleaner writes a new file of the name before the old one is gone.
+    # F94: the cleaner writes a new file of the name before the old one is deleted.
     partition = add_partition(tmp_path, "orders-0", 0)
     (partition / f"{FIRST}.deleted").touch()
     assert current_path(str(partition / FIRST)) == str(partition / FIRST)
@@ -61,13 +59,13 @@ def test_a_deleted_segment_of_a_deleted_partition_is_found(tmp_path: Path) -> No
     assert current_path(str(partition / FIRST)) == str(moved / f"{FIRST}.deleted")
 
 
-def test_a_file_that_is_gone_is_none(tmp_path: Path) -> None:
+def test_a_file_that_is_missing_is_none(tmp_path: Path) -> None:
     # F94.
     partition = add_partition(tmp_path, "orders-0", 0)
     assert current_path(str(partition / log_name(100))) is None
 
 
-def test_a_file_of_a_directory_that_is_gone_is_none(tmp_path: Path) -> None:
+def test_a_file_of_a_directory_that_is_missing_is_none(tmp_path: Path) -> None:
     # F94.
     assert current_path(str(tmp_path / "orders-0" / FIRST)) is None
     assert current_path(str(tmp_path / "data" / "orders-0" / FIRST)) is None
@@ -130,7 +128,7 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_looked_for_again(
         assert file.path == f"{path}.deleted"
 
 
-def test_opening_a_file_that_is_gone_is_an_error_naming_it(tmp_path: Path) -> None:
+def test_opening_a_file_that_is_missing_is_an_error_naming_it(tmp_path: Path) -> None:
     # F94.
     with pytest.raises(FileNotFoundError) as caught:
         opened(str(tmp_path / FIRST))

@@ -1,7 +1,5 @@
 """Which replica counts and what each lacks. Rules: F170 to F173 and F176."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -119,7 +117,7 @@ def test_a_damaged_base_offset_at_the_end_is_known_by_another_replica() -> None:
     assert believed_end(moved, [sound]) == 3
     assert believed_end(sound, [moved]) == 6
     assert by_lineage([moved, sound]) == [1, 0]
-    # Other bytes, and nobody to compare with.
+    # Other bytes, and no replica to compare with.
     other = ReplicaFacts(0, 1029, (), 0, (fact(0, 2, 1), fact(1026, 1028, 3)))
     assert believed_end(other, [sound]) == 1029
     assert believed_end(moved, []) == 1029

@@ -1,9 +1,6 @@
 """What a writer of logs leaves beside the segments: transactions, producers, leader epochs."""
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,7 +33,7 @@ def sent(offset: int, sequence: int, *, is_transactional: bool = True) -> bytes:
 
 
 @pytest.fixture
-def transactions(place: Path, machine: Machine) -> Iterator[Path]:
+def transactions(place: Path, machine: Machine) -> Path:
     """Offset 0 and its abort, offset 2 and its commit, offset 4 in a segment of its own."""
     with writer(place, machine, segment_bytes=4 * len(marker(0, 0)) + 40) as log:
         for each in (sent(0, 0), marker(1, 0), sent(2, 1), marker(3, 1), sent(5, 2)):

@@ -1,9 +1,7 @@
 """Recovery where the damaged copies of real logs have no case: by the rules of a broker's loader.
 
-F111, F114 to F124; tests/golden/test_recovery_equals_broker.py has what a broker really did.
+F111, F114 to F124. What real brokers did: tests/golden/partitions/test_recovery_equals_broker.py.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -125,7 +123,7 @@ def test_offsets_below_the_segment_keep_a_broker_from_starting(directory: Path) 
     assert found.log_end_offset is None
 
 
-def test_a_log_that_ends_below_its_start_begins_anew(directory: Path) -> None:
+def test_a_log_that_ends_below_its_start_begins_again(directory: Path) -> None:
     # F123.
     found = plan(directory, RecoverySettings(is_clean_shutdown=False, log_start_offset=50))
     assert (found.log_start_offset, found.log_end_offset) == (50, 50)
@@ -133,7 +131,7 @@ def test_a_log_that_ends_below_its_start_begins_anew(directory: Path) -> None:
     assert found.files[log_name(50)] == 0
 
 
-def test_the_snapshots_of_a_log_that_begins_anew_go_at_once(directory: Path) -> None:
+def test_the_snapshots_of_a_log_that_begins_again_go_at_once(directory: Path) -> None:
     # F123, as tests/broker/test_recovery_plan_on_broker.py has seen it; segments wait renamed.
     (directory / log_name(3, ".snapshot")).write_bytes(write_producer_snapshot([]))
     found = plan(directory, RecoverySettings(is_clean_shutdown=True, log_start_offset=50))
@@ -190,9 +188,7 @@ def control(offset: int, kind: int) -> bytes:
     return write_batch([Record(offset, 1, 0, key, value)], fields)
 
 
-def test_a_batch_outside_the_open_transaction_keeps_a_broker_from_starting(
-    directory: Path,
-) -> None:
+def test_a_batch_outside_the_open_transaction_keeps_a_broker_from_starting(directory: Path) -> None:
     # F111.
     add_segment(directory, 6, [transactional(6), transactional(7, in_transaction=False)])
     assert "transaction open since offset 6" in (plan(directory).start_error or "")
@@ -204,7 +200,7 @@ def test_a_control_record_of_unknown_type_keeps_a_broker_from_starting(directory
     assert "type 9" in (plan(directory).start_error or "")
 
 
-def test_a_transaction_that_was_ended_is_no_hindrance(directory: Path) -> None:
+def test_a_transaction_that_was_ended_is_not_a_hindrance(directory: Path) -> None:
     # F112.
     batches = [transactional(6), control(7, kind=1), transactional(8, in_transaction=False)]
     add_segment(directory, 6, batches)
@@ -230,9 +226,7 @@ def test_epochs_are_taken_up_only_if_they_rise(directory: Path) -> None:
     assert plan(directory).leader_epochs == [(5, 0), (7, 6)]
 
 
-def test_an_index_that_points_before_the_file_keeps_a_broker_from_starting(
-    directory: Path,
-) -> None:
+def test_an_index_that_points_before_the_file_keeps_a_broker_from_starting(directory: Path) -> None:
     # F118.
     (directory / log_name(6, ".index")).write_bytes((5).to_bytes(4, "big") + b"\xff" * 4)
     assert "position -1" in (plan(directory, CLEAN).start_error or "")
@@ -250,7 +244,7 @@ def test_a_marker_that_cannot_be_read_keeps_a_broker_from_starting_behind_a_snap
     assert error.startswith(f"{directory / log_name(6)}: position 0: ")
 
 
-def test_a_broker_does_not_start_with_a_segment_whose_name_is_no_offset(
+def test_a_broker_does_not_start_with_a_segment_whose_name_is_not_an_offset(
     directory: Path,
 ) -> None:
     # Java's Long.parseLong fails on twenty nines.
@@ -260,7 +254,7 @@ def test_a_broker_does_not_start_with_a_segment_whose_name_is_no_offset(
 
 
 @pytest.mark.parametrize("kind", [".log", ".index", ".snapshot"])
-def test_digits_of_other_scripts_are_no_offset(kind: str, directory: Path) -> None:
+def test_digits_of_other_scripts_are_not_an_offset(kind: str, directory: Path) -> None:
     # A superscript is a digit to str.isdigit, and no number to int.
     (directory / f"{0:019d}\u00b2{kind}").touch()
     assert plan(directory).log_end_offset == 9

@@ -3,8 +3,6 @@
 F102, F106, F149 to F151, F158.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -139,7 +137,7 @@ def test_an_offset_too_far_from_the_name_begins_a_segment(place: Path, machine: 
 def test_a_segment_is_named_by_its_first_offset_or_the_logs_end(
     place: Path, machine: Machine
 ) -> None:
-    # F158: gaps of a cleaned log lie before the name in format 2, behind it in the others.
+    # F158: gaps of a cleaned log lie before the name in format 2, after the name in the others.
     wrapper = write_message_set([record(50), record(60)], 1, CompressionType.GZIP)
     with writer(place, machine, segment_bytes=max(SIZE, len(wrapper))) as log:
         log.append(batch(0))
@@ -170,7 +168,7 @@ def damaged(good: bytes) -> bytes:
         pytest.param(batch(3, value=b"x" * 1000), "too_large", id="above the largest message"),
     ],
 )
-def test_what_is_no_sound_batch_at_the_end_is_refused(
+def test_what_is_not_a_sound_batch_at_the_end_is_refused(
     wrong: bytes, fault: str, place: Path, machine: Machine
 ) -> None:
     # F149: and nothing of it is in the file.

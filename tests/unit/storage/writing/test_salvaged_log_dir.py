@@ -1,7 +1,5 @@
 """Which logs salvage takes. Rule: F180."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ from tests.support.logs.log_dirs import add_meta_properties
 
 
 def test_the_oldest_layout_is_refused_rather_than_lost_as_garbage(tmp_path: Path) -> None:
-    # F154: its messages are no batches.
+    # F154: its messages are not batches.
     add_meta_properties(tmp_path)
     (tmp_path / "orders_0").mkdir()
     (tmp_path / "orders_0" / "00000000000.kafka").write_bytes(bytes(14))

@@ -1,14 +1,12 @@
 """`kafkalog.read`: Python values become the options of the source."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from kafkalog.errors import OptionError
-from kafkalog.views.options.call_options import source_options
+from kafkalog.views.options.call_options import options_of_call
 from kafkalog.views.options.options import read_options
 
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,16 +66,16 @@ NEW_YEAR_MS = 1_767_225_600_000
 def test_values_become_options_that_say_the_same(
     given: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    options = source_options(**given)
+    options = options_of_call(**given)
     assert options == expected
     read_options({"path": "data", **options})
 
 
 def test_offsets_of_all_partitions_need_the_partitions() -> None:
     with pytest.raises(OptionError, match=r"option topics: got 'orders', allowed: partitions"):
-        source_options(topics="orders", offsets=(1, 2))
+        options_of_call(topics="orders", offsets=(1, 2))
 
 
 def test_a_time_without_a_time_zone_is_refused() -> None:
     with pytest.raises(OptionError, match="a time with its time zone"):
-        source_options(timestamps=(datetime(2026, 1, 1), None))
+        options_of_call(timestamps=(datetime(2026, 1, 1), None))

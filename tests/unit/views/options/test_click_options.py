@@ -1,7 +1,5 @@
 """Values of the options that commands and jobs share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import click

@@ -1,10 +1,9 @@
 """What commands do for a segment does not depend on how many there are beside it."""
 
-from __future__ import annotations
-
 import cProfile
 import pstats
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,9 +46,7 @@ def calls(function: Callable[[], object]) -> int:
 def assert_linear(work: Callable[[str], object], log_dirs: Path) -> None:
     # What is imported and remembered once.
     work(str(log_dirs / "0"))
-    none, few, many = (
-        calls(lambda count=count: work(str(log_dirs / str(count)))) for count in (0, FEW, MANY)
-    )
+    none, few, many = (calls(partial(work, str(log_dirs / str(count)))) for count in (0, FEW, MANY))
     assert (many - none) / MANY <= TOLERANCE * (few - none) / FEW
 
 

@@ -1,6 +1,6 @@
 """Where to begin and to end: options in the forms of Spark's Kafka source. F98."""
 
-from __future__ import annotations
+from typing import Any
 
 import pytest
 
@@ -176,12 +176,7 @@ NO_JSON_BY_PARTITION = [
 @pytest.mark.parametrize("value", NO_JSON_BY_PARTITION)
 @pytest.mark.parametrize(
     "option",
-    [
-        "startingOffsets",
-        "endingOffsets",
-        "startingOffsetsByTimestamp",
-        "endingOffsetsByTimestamp",
-    ],
+    ["startingOffsets", "endingOffsets", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp"],
 )
 def test_what_is_not_by_partition_is_an_error_naming_option_and_form(
     option: str, value: str
@@ -194,7 +189,7 @@ def test_what_is_not_by_partition_is_an_error_naming_option_and_form(
 
 @pytest.mark.parametrize("option", ["startingTimestamp", "endingTimestamp"])
 @pytest.mark.parametrize("value", ["", "-1", "1.5", "2024-01-01", "1e12", "now", '{"t":{"0":5}}'])
-def test_what_is_no_time_is_an_error_naming_option_and_form(option: str, value: str) -> None:
+def test_what_is_not_a_time_is_an_error_naming_option_and_form(option: str, value: str) -> None:
     with pytest.raises(OptionError) as caught:
         request_of(**{option: value})
     assert (caught.value.name, caught.value.value) == (option, value)
@@ -224,19 +219,14 @@ def test_any_other_word_is_an_error_naming_the_option(option: str, value: str) -
         ("endingOffsetsByTimestamp", "latest"),
     ],
 )
-def test_a_word_for_an_offset_is_no_time(option: str, value: str) -> None:
+def test_a_word_for_an_offset_is_not_a_time(option: str, value: str) -> None:
     with pytest.raises(OptionError, match=option):
         request_of(**{option: value})
 
 
 @pytest.mark.parametrize(
     "option",
-    [
-        "startingOffsets",
-        "endingOffsets",
-        "startingOffsetsByTimestamp",
-        "endingOffsetsByTimestamp",
-    ],
+    ["startingOffsets", "endingOffsets", "startingOffsetsByTimestamp", "endingOffsetsByTimestamp"],
 )
 def test_a_number_beyond_64_bits_is_an_error_naming_the_option(option: str) -> None:
     with pytest.raises(OptionError, match=option):
@@ -272,12 +262,7 @@ def test_a_file_of_no_topic_cannot_be_named() -> None:
 
 @pytest.mark.parametrize(
     "named",
-    [
-        {("a-b", 0): 5, ("users", 0): 5},
-        ALL | {("a-b", 2): 5},
-        ALL | {("payments", 0): 5},
-        {},
-    ],
+    [{("a-b", 0): 5, ("users", 0): 5}, ALL | {("a-b", 2): 5}, ALL | {("payments", 0): 5}, {}],
 )
 @pytest.mark.parametrize("kind", [SpecificOffsets, SpecificTimestamps])
 @pytest.mark.parametrize("end", ["starting", "ending"])
@@ -287,9 +272,8 @@ def test_partitions_missing_or_too_many_are_an_error_naming_option_and_partition
     named: dict[tuple[str, int], int],
 ) -> None:
     # As in Spark's source, which asserts the same.
-    request = OffsetRequest(
-        **{end: kind(named)}, starting_option="theStart", ending_option="theEnd"
-    )  # type: ignore[arg-type]
+    limits: dict[str, Any] = {end: kind(named)}
+    request = OffsetRequest(**limits, starting_option="theStart", ending_option="theEnd")
     with pytest.raises(OptionError) as caught:
         check_partitions(request, LOGS)
     assert caught.value.name == {"starting": "theStart", "ending": "theEnd"}[end]

@@ -1,7 +1,5 @@
 """Typed access to options: names in any case, values that are named when they are wrong."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 import pytest

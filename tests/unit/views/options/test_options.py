@@ -1,7 +1,5 @@
 """All options of a read together: Spark's own, ours, and those that mean nothing to files."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
 
@@ -53,6 +51,7 @@ DEFAULTS = ReadOptions(
     as_of_ms=0,
     server_properties=None,
     topic_config=None,
+    latest=False,
     show_secrets=False,
     before=None,
     without_effect=(),
@@ -119,6 +118,10 @@ def test_only_a_path_is_needed() -> None:
             replace(DEFAULTS, offsets=OffsetRequest(end_rule=EndRule.HIGH_WATERMARK)),
         ),
         ({"view": "messages"}, replace(DEFAULTS, view=View.MESSAGES)),
+        (
+            {"view": "offset_commits", "latest": "true"},
+            replace(DEFAULTS, view=View.OFFSET_COMMITS, latest=True),
+        ),
         ({"showSecrets": "true"}, replace(DEFAULTS, show_secrets=True)),
         ({"mode": "PERMISSIVE"}, replace(DEFAULTS, mode=Mode.PERMISSIVE)),
         ({"mode": "dropMalformed"}, replace(DEFAULTS, mode=Mode.DROPMALFORMED)),
@@ -133,10 +136,7 @@ def test_only_a_path_is_needed() -> None:
             replace(DEFAULTS, timestamps=TimestampRange(5, 5)),
         ),
         ({"minPartitions": "10"}, replace(DEFAULTS, min_partitions=10)),
-        (
-            {"maxRecordsPerPartition": "1000"},
-            replace(DEFAULTS, max_records_per_partition=1000),
-        ),
+        ({"maxRecordsPerPartition": "1000"}, replace(DEFAULTS, max_records_per_partition=1000)),
         ({"isolationLevel": "read_uncommitted"}, DEFAULTS),
         ({"kafka.isolation.level": "READ_UNCOMMITTED"}, DEFAULTS),
     ],
@@ -176,7 +176,7 @@ def test_all_options_of_a_job_on_sparks_kafka_source_are_taken() -> None:
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_options_with_an_effect_are_not_told_to_have_none(name: str) -> None:
+def test_options_with_an_effect_are_not_reported_to_have_none(name: str) -> None:
     assert read_options({"path": "data", name: SHARED[name]}).without_effect == ()
 
 
@@ -193,7 +193,7 @@ def test_all_options_without_effect_are_named() -> None:
 
 @pytest.mark.parametrize("name", ["kafka.isolation.level", "isolationLevel"])
 @pytest.mark.parametrize("value", ["read_committed", "READ_COMMITTED"])
-def test_committed_records_are_asked_for_by_either_name(name: str, value: str) -> None:
+def test_committed_records_are_requested_by_either_name(name: str, value: str) -> None:
     options = read_options({"path": "data", name: value})
     assert options == replace(DEFAULTS, isolation=Isolation.READ_COMMITTED)
 
@@ -228,6 +228,7 @@ def test_an_unknown_option_is_an_error_naming_it_and_all_there_are(name: str) ->
         ("includeMetadata", "1", "true, false"),
         ("failOnDataLoss", "no", "true, false"),
         ("showSecrets", "all", "true, false"),
+        ("latest", "all", "true, false"),
         ("kafka.check.crcs", "off", "true, false"),
         ("kafka.isolation.level", "serializable", "read_uncommitted, read_committed"),
         ("isolationLevel", "", "read_uncommitted, read_committed"),
@@ -280,7 +281,7 @@ def test_no_path_is_an_error_naming_the_option(given: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("value", ["data", "a,b", "", '"data"', "5", "null", '{"a":1}', "[1]"])
-def test_paths_that_are_no_list_of_strings_are_an_error_naming_the_option(value: str) -> None:
+def test_paths_that_are_not_a_list_of_strings_are_an_error_naming_the_option(value: str) -> None:
     with pytest.raises(OptionError) as caught:
         read_options({"paths": value})
     assert (caught.value.name, caught.value.value) == ("paths", value)

@@ -3,11 +3,8 @@
 Rules: F94 to F98, T31, T32.
 """
 
-from __future__ import annotations
-
 import logging
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -29,6 +26,7 @@ from tests.support.logs.log_dirs import (
     checkpoint_text,
     log_name,
 )
+from tests.support.repository import Unpack
 
 ORDERS = ("orders", 0)
 # Two segments, ten records to a batch; the record at offset n has timestamp 1000 + n.
@@ -59,7 +57,7 @@ def data(tmp_path: Path) -> Path:
 
 def planned(path: Path, **given: str) -> list[SegmentRead]:
     options = read_options({"path": str(path), **given})
-    return [read for group in planned_groups(options) for read in group]
+    return [r for group in planned_groups(options) for r in group if isinstance(r, SegmentRead)]
 
 
 def rows(reads: list[SegmentRead], *columns: str, **given: str) -> list[tuple[Any, ...]]:
@@ -78,7 +76,7 @@ def offsets(path: Path, **given: str) -> list[int]:
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The warnings so far; what a read costs is told as information."""
+    """The warnings so far; what a read costs is logged as information."""
     return [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
 
 
@@ -87,7 +85,7 @@ def test_everything_is_read_by_default(data: Path) -> None:
     assert offsets(data) == list(range(END))
 
 
-def test_records_below_the_log_start_are_no_rows_though_their_batch_is_there(data: Path) -> None:
+def test_records_below_the_log_start_are_not_rows_though_their_batch_is_there(data: Path) -> None:
     # F95, T31.
     (data / LOG_STARTS).write_text(checkpoint_text({ORDERS: 15}))
     assert offsets(data) == list(range(15, END))
@@ -95,11 +93,7 @@ def test_records_below_the_log_start_are_no_rows_though_their_batch_is_there(dat
 
 @pytest.mark.parametrize(
     ("stop_at", "clean", "end"),
-    [
-        ("highWatermark", True, 42),
-        ("highWatermark", False, END),
-        ("logEnd", True, END),
-    ],
+    [("highWatermark", True, 42), ("highWatermark", False, END), ("logEnd", True, END)],
 )
 def test_a_read_stops_at_the_high_watermark_where_that_is_asked_and_known(
     stop_at: str, clean: bool, end: int, data: Path
@@ -112,7 +106,7 @@ def test_a_read_stops_at_the_high_watermark_where_that_is_asked_and_known(
 
 
 @pytest.mark.parametrize(("clean", "told"), [(True, []), (False, ["orders-0"])])
-def test_a_log_read_beyond_an_unknown_high_watermark_is_told(
+def test_a_log_read_beyond_an_unknown_high_watermark_is_reported(
     clean: bool, told: list[str], data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     # F97.
@@ -375,8 +369,8 @@ def test_a_file_gone_after_planning_is_logged_where_that_is_asked(
     assert str(data / "orders-0" / log_name(0)) in line
 
 
-def test_what_lies_in_tiered_storage_is_told(
-    unpacked: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+def test_what_lies_in_tiered_storage_is_reported(
+    unpacked: Unpack, caplog: pytest.LogCaptureFixture
 ) -> None:
     # As kafka-get-offsets answered: --time earliest 0, --time earliest-local what follows.
     log_dir = unpacked("tiered43.logs") / "log-dirs"

@@ -1,7 +1,5 @@
 """Which partitions are read: subscribe, subscribePattern, assign, or none of them. F93."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -155,7 +153,7 @@ def test_a_pattern_that_names_an_internal_topic_reads_it(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "*", r"\p{Alpha}"])
-def test_what_is_no_regular_expression_is_an_error_naming_the_option(pattern: str) -> None:
+def test_what_is_not_a_regular_expression_is_an_error_naming_the_option(pattern: str) -> None:
     with pytest.raises(OptionError) as caught:
         choice(subscribePattern=pattern)
     assert (caught.value.name, caught.value.value) == ("subscribePattern", pattern)
@@ -184,10 +182,7 @@ def test_assigned_partitions_are_read(value: str, expected: list[str]) -> None:
 def test_an_assigned_partition_that_is_not_there_is_an_error_naming_it_and_what_is() -> None:
     with pytest.raises(OptionError) as caught:
         chosen(assign='{"orders":[1,2],"payments":[0]}')
-    assert (caught.value.name, caught.value.value) == (
-        "assign",
-        "orders-2,payments-0",
-    )
+    assert (caught.value.name, caught.value.value) == ("assign", "orders-2,payments-0")
     for present in ("orders-0", "orders-12", "users-0"):
         assert present in str(caught.value)
 

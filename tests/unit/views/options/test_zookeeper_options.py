@@ -1,7 +1,5 @@
 """Options of `format("zookeeper")` that are wrong, and what is made of those that are right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What a run adds to a table of records, and what it must not. Rules: F530 to F534."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -53,6 +51,14 @@ def test_a_first_run_reads_all() -> None:
     assert (run.replaces, run.findings, run.positions.run) == (Replaces.NOTHING, (), 1)
 
 
+def test_the_commit_has_the_number_of_rows_of_each_range() -> None:
+    run = added(NOTHING, SOURCE).with_rows({KEY: 12})
+    read = ingest_positions_from_json(run.positions.to_json())
+    assert read == run.positions
+    assert [each.rows for each in run.ranges] == [12]
+    assert [each.rows for each in added(NOTHING, SOURCE, OTHER).with_rows({}).ranges] == [0, 0]
+
+
 def test_a_second_run_adds_what_is_new() -> None:
     run = added(READ, replace(SOURCE, end_offset=95), OTHER)
     assert (run.starts, run.ends, run.positions.run) == ({KEY: 90}, {KEY: 95}, 2)
@@ -79,7 +85,7 @@ def test_what_was_deleted_before_it_was_read_is_a_gap_and_the_run_goes_on() -> N
     assert "offsets 90 to 119 were deleted before they were read" in str(found.detail)
 
 
-def test_a_gap_is_found_once_also_where_nothing_is_behind_it() -> None:
+def test_a_gap_is_found_once_also_where_nothing_is_after_it() -> None:
     emptied = replace(SOURCE, log_start_offset=120, end_offset=120, log_end_offset=120)
     run = added(READ, emptied)
     assert (run.has_work, run.written, len(run.findings)) == (True, (), 1)
@@ -110,8 +116,8 @@ def test_a_log_that_is_not_the_one_that_was_read_is_found_and_not_read(
 
 
 def test_a_full_refresh_takes_whatever_is_there() -> None:
-    anew = replace(SOURCE, topic_id="second", end_offset=30, log_end_offset=30)
-    run = ingest_run(READ, [anew, replace(OTHER, topic_id="second")], is_bounded=False,
+    again = replace(SOURCE, topic_id="second", end_offset=30, log_end_offset=30)
+    run = ingest_run(READ, [again, replace(OTHER, topic_id="second")], is_bounded=False,
                      full_refresh=True)  # fmt: skip
     assert (run.findings, run.replaces) == ((), Replaces.PARTITIONS)
     assert run.starts == {KEY: 10, ("orders", 1): 0}
@@ -122,10 +128,10 @@ def test_a_full_refresh_takes_whatever_is_there() -> None:
 def test_a_full_refresh_takes_out_what_is_empty_now_and_what_a_new_topic_does_not_have() -> None:
     emptied = replace(SOURCE, log_start_offset=100, end_offset=100)
     run = ingest_run(READ, [emptied], is_bounded=False, full_refresh=True)
-    assert (run.ranges, run.replaced, run.has_work) == ((), {KEY}, True)
+    assert (run.ranges, run.replaced, run.has_work) == ((), frozenset({KEY}), True)
     assert run.positions.next_offsets == {KEY: 100, ("orders", 1): 7}
-    anew = replace(SOURCE, topic_id="second")
-    run = ingest_run(READ, [anew], is_bounded=False, full_refresh=True)
+    again = replace(SOURCE, topic_id="second")
+    run = ingest_run(READ, [again], is_bounded=False, full_refresh=True)
     assert run.replaced == {KEY, ("orders", 1)}
     assert run.positions.next_offsets == {KEY: 90}
 

@@ -1,7 +1,5 @@
 """Committed records of files that are no longer, or never were, part of the log that is there."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -83,7 +81,7 @@ def test_files_without_offsets_in_their_names_are_logs_of_their_own(tmp_path: Pa
     assert found == [("a.log", 4), *(("b.log", offset) for offset in (0, 1, 2, 4))]
 
 
-def test_a_later_segment_that_is_gone_when_it_is_looked_into_is_lost(
+def test_a_later_segment_that_is_missing_when_it_is_looked_into_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # F212: it was listed, and then deleted.
@@ -97,9 +95,9 @@ def test_a_later_segment_that_is_gone_when_it_is_looked_into_is_lost(
     options = committed_options([tmp_path / "orders-0"], mode="PERMISSIVE", failOnDataLoss="false")
     groups = planned_groups(options)
 
-    def listed_too_early(log: PartitionLog, path: str) -> PartitionLog:
-        found = with_segments_of_now(log, path)
-        for file in Path(path).glob(log_name(commit.segment, ".*")):
+    def listed_too_early(log: PartitionLog) -> PartitionLog:
+        found = with_segments_of_now(log)
+        for file in Path(log.path).glob(log_name(commit.segment, ".*")):
             file.unlink()
         return found
 

@@ -1,7 +1,5 @@
 """Where a table of state goes on, and where it must not. Rules: F274, F276, F278, F279."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -26,7 +24,7 @@ READ = StatePositions(SETTINGS).with_sources([SOURCE, OTHER])
 def test_a_first_run_reads_all() -> None:
     run = full_run(None, SETTINGS, [SOURCE, replace(OTHER, end_offset=0)])
     assert run.starts == {("orders", 0): 10}
-    assert run.replaced == {("orders", 0), ("orders", 1)}
+    assert run.replaced == frozenset({("orders", 0), ("orders", 1)})
     assert run.positions.next_offsets == {("orders", 0): 90, ("orders", 1): 0}
 
 
@@ -37,7 +35,7 @@ def test_a_second_run_reads_what_is_new_and_keeps_the_positions_of_what_is_not_t
     assert run.offsets_to_read == 5
 
 
-def test_nothing_new_is_no_work() -> None:
+def test_without_anything_new_there_is_no_work() -> None:
     assert not incremental_run(READ, SETTINGS, [SOURCE, OTHER]).has_work
 
 
@@ -73,7 +71,7 @@ def test_where_a_table_cannot_go_on_it_says_why(found: dict[str, object], said: 
         incremental_run(READ, SETTINGS, [replace(SOURCE, **found)])  # type: ignore[arg-type]
 
 
-def test_what_files_do_not_tell_is_no_contradiction() -> None:
+def test_what_files_do_not_tell_is_not_a_contradiction() -> None:
     found = replace(SOURCE, cluster_id=None, topic_id=None, leader_epochs=())
     run = incremental_run(READ, SETTINGS, [found])
     assert (run.positions.cluster_id, run.positions.topic_ids) == ("cluster", {"orders": "first"})
@@ -93,7 +91,7 @@ def test_a_table_keeps_to_its_settings(asked: StateSettings) -> None:
 def test_a_refresh_of_a_topic_that_was_created_again_drops_its_old_partitions() -> None:
     found = replace(SOURCE, topic_id="second", end_offset=20)
     run = full_run(READ, SETTINGS, [found])
-    assert run.replaced == {("orders", 0), ("orders", 1)}
+    assert run.replaced == frozenset({("orders", 0), ("orders", 1)})
     assert run.positions.next_offsets == {("orders", 0): 20}
     assert run.positions.topic_ids == {"orders": "second"}
 
@@ -115,7 +113,7 @@ def test_positions_are_read_as_they_were_written() -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "nightly", "[1]", '{"job": "another"}'])
-def test_what_others_write_into_commits_are_no_positions(text: str | None) -> None:
+def test_what_others_write_into_commits_are_not_positions(text: str | None) -> None:
     assert state_positions_from_json(text) is None
 
 

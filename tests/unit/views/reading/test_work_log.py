@@ -1,7 +1,5 @@
 """A read for part of a log reads that part, and says so. Rules: docs/options.md F500, F505."""
 
-from __future__ import annotations
-
 import logging
 import random
 from collections.abc import Iterator

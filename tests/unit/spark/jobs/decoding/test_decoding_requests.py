@@ -1,7 +1,5 @@
 """The arguments that say what keys and values are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -27,7 +25,7 @@ def requests(arguments: str, log_dir: str = "-") -> list[DecodingRequest]:
     return decoding_requests(found[0], JobSettings((log_dir,), "tables"))
 
 
-def test_nothing_is_asked_for_by_default() -> None:
+def test_nothing_is_requested_by_default() -> None:
     assert requests("") == []
 
 

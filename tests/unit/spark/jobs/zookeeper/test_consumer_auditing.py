@@ -1,8 +1,6 @@
 """What a task of the audit does about damage, and which logs are compared. Rules: F416, F417,
 F469."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, cast
 

@@ -1,10 +1,5 @@
 """The form of moved commits, without a session."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from kafkalog.errors import OptionError
@@ -13,12 +8,13 @@ from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.jobs.zookeeper.migration_writing import commit_forms
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.partition_log import PartitionLog
+from tests.support.repository import Unpack
 
 ENDS = {0: AppendPoint(33, 0, magic=1), 1: AppendPoint(0, 0)}
 
 
 @pytest.fixture
-def of_offsets(unpacked: Callable[[str], Path]) -> list[PartitionLog]:
+def of_offsets(unpacked: Unpack) -> list[PartitionLog]:
     """Those of a broker 0.10.2.2, in messages of format 1."""
     (offsets,) = unpacked("kafka010.logs").rglob("__consumer_offsets-1")
     return [
@@ -38,7 +34,7 @@ def test_commits_are_written_as_the_partitions_last_messages_are(
     }
 
 
-def test_the_release_that_is_asked_for_is_that(of_offsets: list[PartitionLog]) -> None:
+def test_the_release_that_is_requested_is_that(of_offsets: list[PartitionLog]) -> None:
     # F480
     assert commit_forms("2.1", ENDS, of_offsets) == dict.fromkeys((0, 1), COMMIT_FORMS["2.1"])
 

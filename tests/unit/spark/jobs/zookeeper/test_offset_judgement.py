@@ -1,7 +1,5 @@
 """What a task says of a group's rows, and what the job makes of the totals, without a session."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.sql import Row
@@ -53,13 +51,17 @@ def test_what_is_moved_and_would_expire_is_said() -> None:
 
 def test_the_warnings_are_about_the_offset_that_would_be_gone_on_from() -> None:
     # F476
-    both = {"kafka_offset": 900, "commit_timestamp_ms": NOON_MS}
+    both: dict[str, Any] = {"kafka_offset": 900, "commit_timestamp_ms": NOON_MS}
     assert warnings(Judgement(), **both) == []
     assert warnings(Judgement(), "to_zookeeper", **both) == ["beyond_log_end"]
     both = {"zookeeper_offset": 11, "kafka_offset": 5, "commit_timestamp_ms": NOON_MS}
     assert warnings(Judgement(), **both) == ["beyond_log_end"]
     assert warnings(Judgement(), "to_zookeeper", **both) == []
-    only_kafka = {"zookeeper_offset": None, "zookeeper_mtime_ms": None, "kafka_offset": 12}
+    only_kafka: dict[str, Any] = {
+        "zookeeper_offset": None,
+        "zookeeper_mtime_ms": None,
+        "kafka_offset": 12,
+    }
     assert warnings(Judgement(), **only_kafka, commit_timestamp_ms=NOON_MS) == []
     back = warnings(Judgement(), "to_zookeeper", **only_kafka, commit_timestamp_ms=NOON_MS)
     assert back == ["beyond_log_end"]
@@ -95,16 +97,14 @@ def test_a_group_whose_commits_can_be_missing_is_not_moved_and_the_brokers_are_n
     ]
 
 
-def test_the_refusals_of_the_direction_that_was_asked_for_are_findings() -> None:
+def test_the_refusals_of_the_direction_that_was_requested_are_findings() -> None:
     # F475
     found = totals(move_to_kafka=3, rewind_to_kafka=2, active_to_zookeeper=4, warned_to_kafka=1)
     assert migration_findings(NO_WRITING, found) == [
         "2 not moved to Kafka (would go back)",
         "offsets that no log has",
     ]
-    assert migration_findings(BACK, found) == [
-        "4 not moved to ZooKeeper (of groups with members)",
-    ]
+    assert migration_findings(BACK, found) == ["4 not moved to ZooKeeper (of groups with members)"]
     assert migration_findings(BACK, totals(warned_to_zookeeper=1)) == ["offsets that no log has"]
     assert list(move_words(NO_WRITING, found, set())) == [
         "to Kafka: 3 offsets to move; refused: 2 would go back (--allow-rewind)",

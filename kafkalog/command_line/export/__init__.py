@@ -1,0 +1,1 @@
+"""`kafkalog export`: records to tables, by processes of this machine."""

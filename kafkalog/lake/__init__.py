@@ -1,0 +1,1 @@
+"""Tables of records: tasks write their Parquet files, the driver commits them."""

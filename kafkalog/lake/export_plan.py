@@ -1,0 +1,250 @@
+"""What an export has to read, what its tasks do, and the commit of their files.
+
+Rules: docs/ingest.md F530 to F536.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from kafkalog.errors import KafkaLogError, StatePositionError
+from kafkalog.lake.export_task import ExportTask
+from kafkalog.lake.layout import RECORDS, TARGET_FILE_BYTES, TableOutput
+from kafkalog.lake.table_names import tables_of
+from kafkalog.lake.target import Target
+from kafkalog.lake.written_file import WrittenFile, rows_by_partition
+from kafkalog.log_lines import logger
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.log_bounds import EndRule
+from kafkalog.storage.reading.offset_ranges import SpecificOffsets
+from kafkalog.storage.reading.read_plan import (
+    LEAST_PART_BYTES,
+    OPEN_COST_BYTES,
+    SegmentRead,
+    TaskSize,
+    packed,
+)
+from kafkalog.views.options.ingest_request import IngestRequest
+from kafkalog.views.options.options import Mode, ReadOptions
+from kafkalog.views.options.topics import TopicChoice
+from kafkalog.views.planning.ingest_positions import (
+    IngestPositions,
+    IngestRange,
+    IngestRun,
+    ingest_run,
+    ingest_starting_offsets,
+)
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.planning.state_sources import found_sources
+
+_logger = logger(__name__)
+
+
+class PartlyCommittedError(KafkaLogError):
+    """An export to several tables whose commit failed after others were done."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """A table of an export, what the run adds to it, and where tasks write: `output` is None where
+    there is nothing to do."""
+
+    name: str
+    target: Target
+    run: IngestRun
+    output: TableOutput | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPlan:
+    """An export: each of the `groups` is what one call of `task.written_files` reads."""
+
+    task: ExportTask
+    groups: tuple[tuple[SegmentRead, ...], ...]
+    tables: tuple[ExportTable, ...]
+
+    def commit(self, files: Iterable[WrittenFile]) -> tuple[IngestRun, ...]:
+        """Commit the files of each table; return the runs, with the number of rows of each range.
+
+        Raises what a target's `commit` raises: then the tables that are not committed are as they
+        were, and PartlyCommittedError says which are.
+        """
+        of_table = _by_table(files)
+        runs: list[IngestRun] = []
+        committed: list[str] = []
+        for number, table in enumerate(self.tables):
+            own = of_table[table.name]
+            runs.append(table.run.with_rows(rows_by_partition(own)))
+            if table.output is None:
+                continue
+            try:
+                table.target.commit(own, runs[-1])
+            except BaseException as error:
+                is_unchanged = isinstance(error, StatePositionError)
+                # After any other error the table can have the files: `commit` alone knows.
+                for other in self.tables[number if is_unchanged else number + 1 :]:
+                    _discard(other, of_table[other.name])
+                if committed and isinstance(error, (KafkaLogError, OSError)):
+                    raise _partly(error, table.name, committed) from error
+                raise
+            committed.append(table.name)
+        return tuple(runs)
+
+    def discard(self, files: Iterable[WrittenFile]) -> None:
+        """Remove files that are not committed."""
+        of_table = _by_table(files)
+        for table in self.tables:
+            _discard(table, of_table[table.name])
+
+
+def plan_export(
+    options: ReadOptions,
+    request: IngestRequest,
+    target_of: Callable[[str], Target],
+    *,
+    table_per_topic: bool = False,
+    target_file_bytes: int = TARGET_FILE_BYTES,
+    processes: int = 1,
+    found: Sequence[StateSource] | None = None,
+) -> ExportPlan:
+    """Plan what is new to the tables, and create those that do not exist.
+
+    `target_of` gives the table of a name: `ingested_records`, or the names of `tables_of` with
+    `table_per_topic`. `processes` is how many tasks run at once, `found` what `found_sources` gives
+    where it has been called just now. Raises StatePositionError and OptionError where what is found
+    does not fit a table: then no table is changed.
+    """
+    sources = found_sources(options) if found is None else found
+    of_table: dict[str, list[StateSource]] = defaultdict(list)
+    tables = tables_of(source.topic for source in sources) if table_per_topic else {}
+    for source in sources:
+        of_table[tables.get(source.topic, RECORDS)].append(source)
+    targets = {name: target_of(name) for name in of_table}
+    runs = {
+        name: requested_run(targets[name].recorded(), own, request, name if tables else None)
+        for name, own in of_table.items()
+    }
+    written = [each for run in runs.values() for each in run.written]
+    tasks = _tasks(written, target_file_bytes, processes)
+    task_options = _task_options(options, written, tasks)
+    groups = _groups(task_options, tasks) if written else ()
+    planned = tuple(
+        ExportTable(name, targets[name], run, _prepared(name, targets[name], run))
+        for name, run in runs.items()
+    )
+    outputs = {
+        each.topic: table.output
+        for table in planned
+        for each in table.run.written
+        if table.output is not None
+    }
+    return ExportPlan(ExportTask(task_options, outputs), groups, planned)
+
+
+def requested_run(
+    recorded: IngestPositions | None,
+    sources: Sequence[StateSource],
+    request: IngestRequest,
+    table: str | None = None,
+) -> IngestRun:
+    """Return what a run has to read of the sources for a table that has `recorded`.
+
+    `table` is the name of a table that is one topic's. Raises StatePositionError and OptionError
+    where the sources do not fit the table.
+    """
+    recorded = recorded or IngestPositions(request.isolation_level)
+    if recorded.isolation_level != request.isolation_level:
+        raise StatePositionError(
+            f"the table was written with --isolation-level {recorded.isolation_level}, and this "
+            f"run has {request.isolation_level}: give the same, or another --output-dir"
+        )
+    others = {topic for topic, _ in recorded.next_offsets} - {each.topic for each in sources}
+    if table is not None and others:
+        raise StatePositionError(
+            f"table {table} holds topic {', '.join(sorted(others))}, and this run would add "
+            f"{sources[0].topic} to it: give another --output-dir"
+        )
+    return ingest_run(
+        recorded,
+        sources,
+        is_bounded=request.is_bounded,
+        full_refresh=request.full_refresh,
+        token=uuid.uuid4().hex,
+    )
+
+
+def starting_offsets(runs: Iterable[IngestRun]) -> str:
+    """Return where the tables end, as startingOffsets of Spark's Kafka source."""
+    topics: dict[str, dict[str, int]] = {}
+    for run in runs:
+        topics |= json.loads(ingest_starting_offsets(run.positions, run.ranges))
+    return json.dumps(dict(sorted(topics.items())))
+
+
+def _tasks(ranges: Sequence[IngestRange], target_file_bytes: int, processes: int) -> int:
+    """Return how many tasks read the ranges: each about a file, and as many for each process, but
+    none for a few MiB."""
+    size = sum(each.segment_bytes for each in ranges)
+    files = -(-size // target_file_bytes)
+    return max(min(-(-files // processes) * processes, size // LEAST_PART_BYTES), 1)
+
+
+def _task_options(options: ReadOptions, ranges: Sequence[IngestRange], tasks: int) -> ReadOptions:
+    """Return the options that read exactly these ranges, no part larger than a task."""
+    starts = {each.key: each.from_offset for each in ranges}
+    ends = {each.key: each.until_offset for each in ranges}
+    size = sum(each.segment_bytes for each in ranges)
+    return replace(
+        options,
+        topics=TopicChoice(None, None, frozenset(starts)),
+        offsets=replace(
+            options.offsets,
+            starting=SpecificOffsets(starts),
+            ending=SpecificOffsets(ends),
+            end_rule=EndRule.LOG_END,
+        ),
+        max_partition_bytes=max(-(-size // tasks), 1),
+    )
+
+
+def _groups(options: ReadOptions, tasks: int) -> tuple[tuple[SegmentRead, ...], ...]:
+    """Return the reads of each task, one topic after another: a task writes the files of few."""
+    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    found.sort(key=lambda log: log.topic_partition or ("", 0))
+    groups = cast("list[tuple[SegmentRead, ...]]", planned_groups(options, found))
+    reads = [read for group in groups for read in group]
+    cost = sum(read.size + OPEN_COST_BYTES for read in reads)
+    return tuple(packed(reads, TaskSize(-(-cost // tasks), cores=1)))
+
+
+def _prepared(name: str, target: Target, run: IngestRun) -> TableOutput | None:
+    return replace(target.prepare(run), table=name) if run.has_work else None
+
+
+def _by_table(files: Iterable[WrittenFile]) -> defaultdict[str, list[WrittenFile]]:
+    found: defaultdict[str, list[WrittenFile]] = defaultdict(list)
+    for file in files:
+        found[file.table].append(file)
+    return found
+
+
+def _discard(table: ExportTable, files: Sequence[WrittenFile]) -> None:
+    if not files:
+        return
+    try:
+        table.target.discard(files)
+    except (KafkaLogError, OSError) as error:
+        _logger.warning("table %s: files stay that no commit names: %s", table.name, error)
+
+
+def _partly(error: Exception, failed: str, committed: Sequence[str]) -> PartlyCommittedError:
+    return PartlyCommittedError(
+        f"table {failed}: {error}; committed before it: {', '.join(committed)}; "
+        "run it again to write the others"
+    )

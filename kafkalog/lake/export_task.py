@@ -1,0 +1,76 @@
+"""What one task of an export does: it reads segments and writes files, and reports the files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import pyarrow as pa
+
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.record_rows import RECORD_COLUMNS, RecordRows
+from kafkalog.lake.table_writer import TableWriter
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.storage.files.file_access import use_file_access
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.reading.reading import read_segment
+
+# Called with the rows and the bytes of memory of each Arrow batch.
+OnRows = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTask:
+    """What all tasks of an export have in common: how to read, and the table of each topic."""
+
+    options: ReadOptions
+    outputs: Mapping[str, TableOutput]
+
+    def written_files(
+        self, reads: Sequence[SegmentRead], on_rows: OnRows | None = None
+    ) -> list[WrittenFile]:
+        """Write the records of some segments and return the new files.
+
+        A failed attempt removes what it wrote; that of a killed one stays, and no commit names it.
+        Raises what reading raises, and OSError where a file cannot be written.
+        """
+        use_file_access(self.options.file_access)
+        files: list[WrittenFile] = []
+        writers: list[TableWriter] = []
+        try:
+            # One table after another, so that the rows of one only wait in memory.
+            for output, some in groupby(reads, lambda read: self.outputs[read.topic or ""]):
+                writers.append(TableWriter(output))
+                for read in some:
+                    for rows in self._rows(read):
+                        writers[-1].write(rows, (read.topic or "", read.partition or 0))
+                        if on_rows is not None:
+                            on_rows(len(rows), rows.nbytes)
+                files += writers[-1].close()
+        except BaseException:
+            for writer in writers:
+                writer.abort()
+            raise
+        return files
+
+    def rows(self, reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
+        """Yield the records of some segments as rows of table `ingested_records`."""
+        use_file_access(self.options.file_access)
+        for read in reads:
+            yield from self._rows(read)
+
+    def _rows(self, read: SegmentRead) -> Iterator[pa.RecordBatch]:
+        topic = read.topic or ""
+        rows = RecordRows(
+            {
+                "topic": topic,
+                "partition": read.partition or 0,
+                "cluster_id": read.cluster_id,
+                "input_path": read.input_path,
+                "ingest_run": self.outputs[topic].ingest_run,
+            }
+        )
+        for records in read_segment(read, self.options, RECORD_COLUMNS):
+            yield rows.of(records)

@@ -1,0 +1,1 @@
+"""Which table a command writes or maintains, by its format."""

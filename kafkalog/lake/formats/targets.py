@@ -1,0 +1,96 @@
+"""Which table an export writes where there is no JVM: Parquet or Iceberg."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkalog.errors import OptionError, UnsupportedFormatError
+from kafkalog.lake.layout import RECORDS, TableLayout
+
+if TYPE_CHECKING:  # pyarrow would make help slow
+    from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+    from kafkalog.lake.target import Target
+
+PARQUET, ICEBERG, DELTA = FORMATS = ("parquet", "iceberg", "delta")
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """The format of tables, and the directory or the catalog of pyiceberg's configuration where
+    they are; `table` is a name in the catalog, in place of ingested_records."""
+
+    table_format: str
+    output_dir: str | None = None
+    catalog: str | None = None
+    table: str | None = None
+
+    def check(self) -> None:
+        """Raise OptionError for a format that needs a JVM and for options that do not fit it,
+        click.UsageError without a place."""
+        if self.table_format == DELTA:
+            raise OptionError(
+                "--format",
+                DELTA,
+                f"{PARQUET} or {ICEBERG} here: Delta tables are committed by delta-spark, which "
+                "needs Java, as `kafkalog job ingest-topics` does",
+            )
+        if self.table_format == PARQUET:
+            for option, value in (("--catalog", self.catalog), ("--table", self.table)):
+                if value is not None:
+                    allowed = f"only with --format {ICEBERG}: Parquet has no catalog"
+                    raise OptionError(option, value, allowed)
+        if self.output_dir is None and self.catalog is None:
+            raise click.UsageError("give --output-dir, or --catalog for Iceberg tables")
+        if self.output_dir is not None and self.catalog is not None:
+            allowed = "no directory with --catalog: the catalog says where its tables are"
+            raise OptionError("--output-dir", self.output_dir, allowed)
+
+    def location(self, name: str) -> str:
+        """Return the directory of the table of that name, or its name in the catalog."""
+        if self.table_format == PARQUET:
+            return posixpath.join(self.output_dir or "", name)
+        full_name = iceberg_table(self, name).name
+        if self.output_dir is None:
+            return full_name
+        return posixpath.join(self.output_dir, *full_name.split("."))
+
+
+def table_target(place: TablePlace, layout: TableLayout) -> Callable[[str], Target]:
+    """Return what gives the tables of a place by their names."""
+    from kafkalog.lake.parquet.parquet_table import ParquetTable
+
+    def target(name: str) -> Target:
+        if place.table_format == PARQUET:
+            return ParquetTable(place.location(name), layout)
+        return iceberg_table(place, name, layout)
+
+    return target
+
+
+def iceberg_table(
+    place: TablePlace, name: str = RECORDS, layout: TableLayout | None = None
+) -> IcebergTable:
+    """Return the table of that name, `place.table` instead of ingested_records. Raises
+    UnsupportedFormatError without pyiceberg."""
+    for module in ("pyiceberg", "sqlalchemy"):
+        try:
+            import_module(module)
+        except ModuleNotFoundError:
+            raise UnsupportedFormatError(
+                f"Iceberg tables need {module}, which is not installed: "
+                "pip install 'kafkalog[iceberg]'"
+            ) from None
+    from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+
+    return IcebergTable(
+        place.table if place.table is not None and name == RECORDS else name,
+        catalog=place.catalog,
+        output_dir=place.output_dir,
+        layout=layout,
+    )

@@ -1,0 +1,1 @@
+"""Tables of records in Iceberg: catalogs, commits, and what old tables need."""

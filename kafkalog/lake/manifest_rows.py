@@ -1,0 +1,26 @@
+"""What a run read of each partition, as rows of table `ingest_manifest`, in Arrow.
+
+Columns: schemas/tables/ingest_manifest.json.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pyarrow as pa
+
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.views.planning.ingest_positions import IngestPositions
+
+TABLE = "ingest_manifest"
+
+
+def manifest_rows(positions: IngestPositions, now_ms: int) -> pa.RecordBatch:
+    """Return a row for each range of the newest run, whose rows are counted."""
+    of_run = {
+        "ingest_run": positions.run,
+        "isolation_level": positions.isolation_level,
+        "written_at": now_ms * 1000,
+    }
+    rows = [{**asdict(each), **of_run} for each in positions.ranges]
+    return pa.RecordBatch.from_pylist(rows, schema=arrow_schema(TABLE))

@@ -1,0 +1,1 @@
+"""Tables of records that Spark's tasks write and the driver commits."""

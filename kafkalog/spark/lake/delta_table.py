@@ -1,0 +1,321 @@
+"""The table of records in Delta's format: one commit has rows and the offsets that they cover.
+
+Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014 and 0027.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, StringType, StructField, StructType
+from pyspark.sql.utils import is_remote
+
+from kafkalog.errors import OptionError, SchemaError, StatePositionError
+from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
+from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.delta_history import (
+    History,
+    any_of,
+    last_written,
+    newest_positions,
+    user_metadata,
+)
+from kafkalog.spark.lake.delta_commit import append_files, written_meanwhile
+from kafkalog.spark.lake.delta_manifest import DeltaManifest
+from kafkalog.spark.tables import quoted, spark_schema, with_table_schema
+from kafkalog.views.planning.ingest_positions import (
+    WRITER,
+    IngestPositions,
+    IngestRun,
+    Replaces,
+    ingest_positions_from_json,
+)
+
+# A run's files hold few partitions and a stretch of offsets each; OPTIMIZE keeps it so.
+_CLUSTERED_BY = ("topic", "partition", "offset")
+# Commits among which a run looks for its own.
+_LATEST = 20
+_COMMENT = "comment"
+_TIME_COLUMNS = {
+    PartitionBy.DAY: StructField(
+        "day", DateType(), metadata={_COMMENT: "Day of the timestamp in UTC, null without one"}
+    ),
+    PartitionBy.HOUR: StructField(
+        "hour",
+        StringType(),
+        metadata={
+            _COMMENT: "Hour of the timestamp in UTC, such as 2026-11-23-14; null without one"
+        },
+    ),
+}
+_TIME_VALUES = {
+    PartitionBy.DAY: F.to_date,
+    PartitionBy.HOUR: lambda name: F.date_format(name, "yyyy-MM-dd-HH"),
+}
+# Of tables that others have made, properties that only Spark's writer heeds: files have other names
+# for columns, or rows are checked.
+_COLUMN_MAPPING = "delta.columnMapping.mode"
+_CONSTRAINT = "delta.constraints."
+_OTHER_TABLE = "the table has other columns than records; give another name or --output-dir"
+
+
+class DeltaTarget:
+    """A Delta table of records, at a path or with a name in a catalog."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        place: str,
+        manifest: DeltaManifest,
+        layout: TableLayout,
+        *,
+        is_name: bool = False,
+    ) -> None:
+        """`place` is the table's path, or its name with `is_name`."""
+        self._spark = spark
+        self._place = place
+        self._is_name = is_name
+        self._manifest = manifest
+        self._layout = layout
+
+    @property
+    def place(self) -> str:
+        """The table's path or name."""
+        return self._place
+
+    def recorded(self) -> IngestPositions | None:
+        """Return what the table holds, None without a table.
+
+        Writes the manifest of a run that was killed before it did. Raises StatePositionError where
+        neither the table's commits nor the manifest say what it holds.
+        """
+        if not self._exists():
+            return None
+        positions, history = newest_positions(self._table(), ingest_positions_from_json)
+        if positions is None:
+            return self._in_manifest(history)
+        # Numbers of runs are never used again, not even after a RESTORE: the guard goes by them.
+        last = last_written(history, ingest_positions_from_json) or positions
+        recorded = replace(positions, run=max(positions.run, last.run))
+        if recorded.ranges and not self._manifest.has(recorded):
+            self._manifest.write(self._counted(recorded))
+        return recorded
+
+    def prepare(self, run: IngestRun) -> TableOutput:
+        """Create the table if it does not exist, and return where tasks write for this run."""
+        self._create(run.positions)
+        self._layout = self._fitting_layout()
+        # Spark gives local paths as URIs, tasks need plain paths.
+        return TableOutput(OutputDirectory(self._path()).path, run.positions.run, self._layout)
+
+    def why_by_spark(self, run: IngestRun) -> str | None:
+        """Return why Spark's writer has to write the rows of a run, None where tasks can."""
+        if is_remote():
+            return "Spark Connect gives no access to Delta's transactions"
+        if run.replaces is not Replaces.NOTHING:
+            return "the run replaces rows"
+        properties = self._detail().properties if self._exists() else {}
+        if properties.get(_COLUMN_MAPPING, "none") != "none":
+            return f"the table has {_COLUMN_MAPPING}"
+        return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
+
+    def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:
+        """Make the files and the positions part of the table; then report the run.
+
+        Raises StatePositionError where another run has written since `recorded`: then the table is
+        unchanged.
+        """
+        append_files(
+            self._spark,
+            self._path(),
+            files,
+            writer=WRITER,
+            version=run.positions.run,
+            user_metadata=run.positions.to_json(),
+        )
+        self._manifest.write(run.positions)
+
+    def write(self, rows: DataFrame, run: IngestRun) -> IngestRun:
+        """Write rows by Spark's writer, in one commit with the positions, in place of those that
+        the run replaces; then report the run. Return the run with the number of rows of each range.
+
+        Raises StatePositionError as `commit` does.
+        """
+        writer = self._with_time_columns(with_table_schema(rows, RECORDS)).write.format("delta")
+        writer = writer.option("userMetadata", run.positions.to_json())
+        # Two runs that begin with the same positions have the same number, and one of them wins.
+        writer = writer.option("txnAppId", WRITER).option("txnVersion", run.positions.run)
+        if run.replaces is Replaces.NOTHING:
+            writer.mode("append").save(self._path())
+        else:
+            writer.mode("overwrite").option("replaceWhere", _replaced(run)).save(self._path())
+        if not self._is_written(run.positions):
+            raise written_meanwhile(self._place)
+        written = replace(run, positions=self._counted(run.positions))
+        self._manifest.write(written.positions)
+        return written
+
+    def discard(self, files: Sequence[WrittenFile]) -> None:
+        """Remove files that no commit will name."""
+        directory = OutputDirectory(self._path())
+        for file in files:
+            directory.delete(file.path)
+
+    def _exists(self) -> bool:
+        if self._is_name:
+            return self._spark.catalog.tableExists(self._place)
+        return DeltaTable.isDeltaTable(self._spark, self._place)
+
+    def _table(self) -> DeltaTable:
+        return DeltaTable.forPath(self._spark, self._path())
+
+    def _frame(self) -> DataFrame:
+        return self._table().toDF()
+
+    def _detail(self) -> Row:
+        (detail,) = self._table().detail().collect()
+        return detail
+
+    def _path(self) -> str:
+        if not self._is_name:
+            return self._place
+        (detail,) = self._spark.sql(f"DESCRIBE DETAIL {self._place}").collect()
+        return str(detail.location)
+
+    def _in_manifest(self, history: History) -> IngestPositions:
+        """Return the positions from the manifest, where Delta has removed the commits that had
+        them."""
+        rows = [] if history.was_restored else self._manifest.newest_ranges()
+        if not rows:
+            raise StatePositionError(
+                f"{self._place}: no commit has the offsets that the table holds; begin with "
+                "another --output-dir"
+            )
+        # Of a run that was killed before it wrote its manifest.
+        ends = {(row.topic, row.partition): row.end for row in rows}
+        by_partition = self._frame().groupBy("topic", "partition")
+        for row in by_partition.agg((F.max("offset") + 1).alias("end")).collect():
+            key = row.topic, row.partition
+            ends[key] = max(row.end, ends.get(key, 0))
+        return IngestPositions(
+            isolation_level=rows[0].isolation_level,
+            run=max(row.run for row in rows) + 1,
+            cluster_id=next((row.cluster_id for row in rows if row.cluster_id), None),
+            next_offsets=ends,
+            topic_ids={row.topic: row.topic_id for row in rows if row.topic_id},
+        )
+
+    def _counted(self, positions: IngestPositions) -> IngestPositions:
+        """Return the positions with the number of rows of each range of their run, counted in the
+        table where its commit does not have it."""
+        if all(each.rows is not None for each in positions.ranges):
+            return positions
+        own = self._frame().where(F.col("ingest_run") == positions.run)
+        rows = own.groupBy("topic", "partition").agg(F.count("*").alias("rows")).collect()
+        counts = {(row.topic, row.partition): row.rows for row in rows}
+        ranges = tuple(replace(each, rows=counts.get(each.key, 0)) for each in positions.ranges)
+        return replace(positions, ranges=ranges)
+
+    def _is_written(self, positions: IngestPositions) -> bool:
+        """Return whether the positions are in a commit: Delta skips what it takes for a
+        repetition."""
+        commits = self._table().history(_LATEST).collect()
+        found = (ingest_positions_from_json(commit.userMetadata) for commit in commits)
+        return any(each is not None and each.token == positions.token for each in found)
+
+    def _create(self, positions: IngestPositions) -> None:
+        """Create the table if it does not exist, with positions that say it holds nothing."""
+        if self._exists():
+            return
+        with user_metadata(self._spark, IngestPositions(positions.isolation_level).to_json()):
+            if self._is_name:
+                self._create_by_name()
+            else:
+                self._create_at_path()
+
+    def _create_by_name(self) -> None:
+        # Delta's builder takes no name with a catalog, and Spark's writer does not cluster.
+        columns = ", ".join(
+            f"`{each.name}` {each.dataType.simpleString()} "
+            f"COMMENT {quoted(each.metadata[_COMMENT])}"
+            for each in _schema(self._layout)
+        )
+        partition_by = self._partition_columns()
+        clause = "PARTITIONED BY" if partition_by else "CLUSTER BY"
+        names = ", ".join(partition_by or _CLUSTERED_BY)
+        sql = f"CREATE RECORDS {self._place} ({columns}) USING delta {clause} ({names})"
+        self._spark.sql(sql)
+
+    def _create_at_path(self) -> None:
+        table = DeltaTable.createIfNotExists(self._spark).addColumns(_schema(self._layout))
+        partition_by = self._partition_columns()
+        if partition_by:
+            table = table.partitionedBy(*partition_by)
+        else:
+            table = table.clusterBy(*_CLUSTERED_BY)
+        try:
+            table.location(self._place).execute()
+        except AnalysisException as error:
+            if error.getCondition() != "DELTA_TABLE_NOT_FOUND":
+                raise
+            self._create_over_log()
+
+    def _create_over_log(self) -> None:
+        """Make a table of a log without a commit, of a run that was killed."""
+        writer = self._spark.createDataFrame([], _schema(self._layout)).write.format("delta")
+        partition_by = self._partition_columns()
+        writer.partitionBy(*partition_by).save(self._place)
+        if not partition_by:
+            place, columns = self._place.replace("`", "``"), ", ".join(_CLUSTERED_BY)
+            self._spark.sql(f"ALTER RECORDS delta.`{place}` CLUSTER BY ({columns})")
+
+    def _partition_columns(self) -> list[str]:
+        return [each.value for each in self._layout.partition_by]
+
+    def _with_time_columns(self, rows: DataFrame) -> DataFrame:
+        times = [by for by in self._layout.partition_by if by in _TIME_COLUMNS]
+        return rows.withColumns({by.value: _TIME_VALUES[by]("timestamp") for by in times})
+
+    def _fitting_layout(self) -> TableLayout:
+        """Return how tasks write for the table, which keeps its partitioning.
+
+        Raises OptionError for another one than the table's, SchemaError for another table.
+        """
+        detail, types = self._detail(), {each.name: each.dataType for each in self._frame().schema}
+        found, given = list(detail.partitionColumns), self._partition_columns()
+        if given and found != given:
+            own = f"--partition-by {' --partition-by '.join(found)}" if found else "no partitions"
+            raise OptionError("--partition-by", ", ".join(given), f"{own}, as {self._place} has it")
+        known = {each.value for each in PartitionBy}
+        if not known.issuperset(found):
+            raise SchemaError(f"{self._place} is partitioned by {', '.join(found)}: {_OTHER_TABLE}")
+        layout = replace(self._layout, partition_by=tuple(PartitionBy(each) for each in found))
+        for field in _schema(layout):
+            if types.get(field.name) != field.dataType:
+                has = types[field.name].simpleString() if field.name in types else "missing"
+                wanted = field.dataType.simpleString()
+                raise SchemaError(
+                    f"{self._place}: column {field.name} is {has}, not {wanted}: {_OTHER_TABLE}"
+                )
+        return layout
+
+
+def _schema(layout: TableLayout) -> StructType:
+    times = [_TIME_COLUMNS[by] for by in layout.partition_by if by in _TIME_COLUMNS]
+    return StructType([*spark_schema(RECORDS), *times])
+
+
+def _replaced(run: IngestRun) -> str:
+    if run.replaces is Replaces.PARTITIONS:
+        return any_of(run.replaced)
+    return " OR ".join(
+        f"(topic = '{each.topic}' AND partition = {each.partition} "
+        f"AND offset >= {each.from_offset} AND offset < {each.until_offset})"
+        for each in run.written
+    )

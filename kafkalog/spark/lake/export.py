@@ -1,0 +1,90 @@
+"""`kafkalog.export`: topics into tables, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kafkalog.errors import OptionError
+from kafkalog.lake.export_report import TopicRow, topic_rows
+from kafkalog.lake.formats.targets import DELTA, FORMATS
+from kafkalog.lake.table_options import TableRequest
+from kafkalog.spark.frames import register_once
+from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
+from kafkalog.storage.files.uris import absolute_path, is_remote
+from kafkalog.storage.log_dir.log_dir import input_entries
+from kafkalog.storage.log_dir.read_directories import refuse_tables
+from kafkalog.views.options.call_options import Paths, milliseconds, path_texts
+from kafkalog.views.options.ingest_request import IngestRequest
+from kafkalog.views.options.options import Isolation, Mode
+from kafkalog.views.planning.state_sources import found_sources
+
+_TIMES = {"from_time": "from_ms", "until_time": "until_ms"}
+# Options that are keywords of other names here, or that only the job has.
+_NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
+_DEFAULTS: dict[str, Any] = {
+    "topics": (),
+    "topic_pattern": None,
+    "isolation_level": Isolation.READ_COMMITTED.value,
+    "stop_at": "highWatermark",
+    "from_ms": None,
+    "until_ms": None,
+    "offsets": (),
+    "full_refresh": False,
+    "starting_offsets_out": None,
+}
+
+
+def export(
+    spark: SparkSession,
+    log_dirs: Paths,
+    output: str,
+    *,
+    format: str = DELTA,  # noqa: A002
+    topics: str | Sequence[str] | None = None,
+    mode: str = Mode.FAILFAST.value,
+    **options: Any,
+) -> list[TopicRow]:
+    """Write the records of topics to tables below the directory `output`, each exactly once, as job
+    ingest-topics does (docs/ingest.md); a run adds what is new. Return a row for each topic: the
+    partitions, rows and offsets that the run wrote, and its findings.
+
+    `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
+    several, all but internal ones by default. `options` are those of the job, as Python values:
+    `topic_pattern`, `isolation_level`, `from_time` and `until_time` (datetimes with a time zone, or
+    milliseconds since 1970), `full_refresh`, `table`, `table_per_topic`, `partition_by`
+    (`["topic", "day"]`), `target_file_bytes`, `compression` and `compression_level`.
+
+    Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
+    the logs do not continue the table, or another run has written meanwhile.
+    """
+    if format not in FORMATS:
+        raise OptionError("format", format, FORMATS)
+    given = {**options}
+    for name, field in _TIMES.items():
+        if given.get(name) is not None:
+            given[field] = milliseconds(name, given[name])
+        given.pop(name, None)
+    given["topics"] = (topics,) if isinstance(topics, str) else tuple(topics or ())
+    of_tables = {each.name for each in fields(TableRequest)}
+    _refuse_unknown(options, {*_DEFAULTS, *_TIMES, *of_tables} - _NOT_HERE)
+    tables = TableRequest(**{name: given.pop(name) for name in of_tables & given.keys()})
+    request = IngestRequest(**{**_DEFAULTS, **given})
+    place = output if is_remote(output) else absolute_path(output)
+    inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
+    refuse_tables(place, inputs)
+    read_options = request.options(inputs, mode, place)
+    register_once(spark)
+    settings = ExportSettings(read_options, request, tables, place, format)
+    settings.check()
+    runs, _ = export_tables(spark, settings, found_sources(read_options))
+    return topic_rows(runs)
+
+
+def _refuse_unknown(options: Collection[str], known: Collection[str]) -> None:
+    for name in options:
+        if name not in known:
+            raise OptionError("export", name, sorted(known))

@@ -1,0 +1,131 @@
+"""An export in a Spark session: whether tasks write the files or Spark's writer does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from kafkalog.lake.export_plan import ExportPlan, ExportTable, plan_export
+from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
+from kafkalog.lake.layout import TableLayout
+from kafkalog.lake.manifest_rows import TABLE as MANIFEST
+from kafkalog.lake.table_options import TableRequest
+from kafkalog.lake.target import Target
+from kafkalog.log_lines import logger
+from kafkalog.spark.lake.delta_manifest import DeltaManifest
+from kafkalog.spark.lake.delta_table import DeltaTarget
+from kafkalog.spark.lake.task_files import rows_of_tasks, written_by_tasks
+from kafkalog.spark.session import parallelism
+from kafkalog.views.options.ingest_request import IngestRequest
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.planning.ingest_positions import IngestRun
+from kafkalog.views.planning.state_positions import StateSource
+
+_logger = logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSettings:
+    """What an export reads, and where and how it writes tables."""
+
+    options: ReadOptions
+    request: IngestRequest
+    tables: TableRequest
+    output_dir: str
+    table_format: str = DELTA
+
+    @property
+    def place(self) -> TablePlace:
+        """Where tables without a JVM are."""
+        return TablePlace(self.table_format, self.output_dir, table=self.tables.table)
+
+    def check(self) -> None:
+        """Raise OptionError for options that do not fit each other."""
+        self.tables.layout()
+        if self.table_format != DELTA:
+            self.place.check()
+
+
+def export_tables(
+    spark: SparkSession, settings: ExportSettings, sources: Sequence[StateSource]
+) -> tuple[tuple[IngestRun, ...], list[str]]:
+    """Add what is new of the sources to tables; return the run of each table, and where the tables
+    are that were written.
+
+    Raises what planning, reading, writing and committing raise.
+    """
+    layout = settings.tables.layout()
+    plan = plan_export(
+        settings.options,
+        settings.request,
+        _targets(spark, settings, layout),
+        table_per_topic=settings.tables.table_per_topic,
+        target_file_bytes=layout.target_file_bytes,
+        processes=parallelism(spark),
+        found=sources,
+    )
+    return _exported(spark, plan), _places(plan, settings)
+
+
+def _targets(
+    spark: SparkSession, settings: ExportSettings, layout: TableLayout
+) -> Callable[[str], Target]:
+    """Return what gives the table of a name: below the directory, or the one that is requested by
+    its name in a catalog."""
+    if settings.table_format != DELTA:
+        return table_target(settings.place, layout)
+    manifest = DeltaManifest(spark, os.path.join(settings.output_dir, MANIFEST))
+
+    def target_of(name: str) -> Target:
+        if settings.tables.table is not None:
+            return DeltaTarget(spark, settings.tables.table, manifest, layout, is_name=True)
+        return DeltaTarget(spark, os.path.join(settings.output_dir, name), manifest, layout)
+
+    return target_of
+
+
+def _places(plan: ExportPlan, settings: ExportSettings) -> list[str]:
+    places = [
+        table.target.place
+        if isinstance(table.target, DeltaTarget)
+        else settings.place.location(table.name)
+        for table in plan.tables
+    ]
+    is_written = any(table.output is not None for table in plan.tables)
+    if is_written and settings.table_format != ICEBERG:
+        places.append(os.path.join(settings.output_dir, MANIFEST))
+    return places
+
+
+def _exported(spark: SparkSession, plan: ExportPlan) -> tuple[IngestRun, ...]:
+    """Carry out an export; return the run of each table, with the number of rows of each range."""
+    reason = _why_by_spark(plan)
+    if reason is None:
+        _logger.info("tasks write the files of the tables")
+        return plan.commit(written_by_tasks(spark, plan.task, plan.groups))
+    _logger.info("Spark's writer writes the tables: %s", reason)
+    return tuple(_written_by_spark(spark, plan, table) for table in plan.tables)
+
+
+def _why_by_spark(plan: ExportPlan) -> str | None:
+    """Return why Spark's writer has to write all tables, None where tasks can."""
+    for table in plan.tables:
+        if table.output is not None and isinstance(table.target, DeltaTarget):
+            reason = table.target.why_by_spark(table.run)
+            if reason is not None:
+                return reason
+    return None
+
+
+def _written_by_spark(spark: SparkSession, plan: ExportPlan, table: ExportTable) -> IngestRun:
+    if table.output is None or not isinstance(table.target, DeltaTarget):
+        return table.run
+    own = [
+        tuple(read for read in group if plan.task.outputs[read.topic or ""].table == table.name)
+        for group in plan.groups
+    ]
+    rows = rows_of_tasks(spark, plan.task, [group for group in own if group])
+    return table.target.write(rows, table.run)

@@ -1,0 +1,134 @@
+"""The options that say what to add to a table of records, and the same as options of the source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.storage.files.output_files import refuse_unwritable_file
+from kafkalog.storage.log_dir.read_directories import refuse_inside
+from kafkalog.storage.reading.offset_ranges import LATEST
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import GivenOffsets, GivenPath
+from kafkalog.views.options.contradictions import refuse_inverted_times
+from kafkalog.views.options.offset_options import by_topic
+from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.source_options import (
+    partitions_read,
+    refuse_repeated,
+    source_option_group,
+    source_options,
+)
+
+_OFFSETS = "--offsets"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestRequest:
+    """The options, as they were given."""
+
+    topics: tuple[str, ...]
+    topic_pattern: str | None
+    isolation_level: str
+    stop_at: str
+    from_ms: int | None
+    until_ms: int | None
+    offsets: tuple[GivenOffsets, ...]
+    full_refresh: bool
+    starting_offsets_out: str | None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the options name a start."""
+        return self.from_ms is not None or any(each.first is not None for each in self.offsets)
+
+    def options(self, inputs: Sequence[str], mode: str, output_dir: str | None) -> ReadOptions:
+        """Return the options of view `records` for the tables in a directory. Raises
+        OptionError."""
+        self._refuse_contradictions()
+        if self.starting_offsets_out is not None:
+            refuse_inside("--starting-offsets-out", self.starting_offsets_out, inputs)
+            refuse_unwritable_file("--starting-offsets-out", self.starting_offsets_out, output_dir)
+        given = source_options(self, inputs, mode)
+        given["startingOffsetsByTimestampStrategy"] = "latest"
+        if self.from_ms is not None:
+            given["startingTimestamp"] = str(self.from_ms)
+        if self.until_ms is not None:
+            given["endingTimestamp"] = str(self.until_ms)
+        return read_options({**given, **self._offsets(read_options(given))})
+
+    def _refuse_contradictions(self) -> None:
+        if self.full_refresh and self.is_bounded:
+            raise ConflictingOptionsError("--full-refresh", "a start")
+        refuse_inverted_times(self.from_ms, self.until_ms)
+        for option, given_ms, bounds in (
+            ("--from-time", self.from_ms, [each.first for each in self.offsets]),
+            ("--until-time", self.until_ms, [each.end for each in self.offsets]),
+        ):
+            if given_ms is not None and any(bound is not None for bound in bounds):
+                raise ConflictingOptionsError(_OFFSETS, option)
+
+    def _offsets(self, options: ReadOptions) -> dict[str, str]:
+        ranges = self.offsets
+        if len(ranges) == 1 and ranges[0].topic_partition is None:
+            ranges = tuple(
+                ranges[0]._replace(topic_partition=each) for each in partitions_read(options)
+            )
+        placed = [(each.topic_partition, each) for each in ranges if each.topic_partition]
+        if len(placed) < len(ranges):
+            raise OptionError(_OFFSETS, "FROM:UNTIL", "TOPIC-PARTITION= before each, or one alone")
+        firsts = [(key, each.first) for key, each in placed if each.first is not None]
+        if firsts and len(firsts) < len(placed):
+            raise OptionError(_OFFSETS, ":UNTIL", "FROM for each partition, or for none")
+        found = {}
+        if firsts:
+            found["startingOffsets"] = _json(firsts)
+        # Without any bound they still name the partitions, which have to be those that are read.
+        if placed and (not firsts or any(each.end is not None for _, each in placed)):
+            ends = [(key, int(LATEST) if each.end is None else each.end) for key, each in placed]
+            found["endingOffsets"] = _json(ends)
+        return found
+
+
+def _json(offsets: Sequence[tuple[TopicPartition, int]]) -> str:
+    return json.dumps(by_topic(refuse_repeated(_OFFSETS, offsets)))
+
+
+def ingest_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of an IngestRequest, received as `request`."""
+    return shared.settings_options(
+        IngestRequest,
+        "request",
+        source_option_group,
+        shared.from_time_option(
+            "Read from the first record of each partition that is as late, and replace what the "
+            "table has from there on; without a start, read from where the table ends"
+        ),
+        shared.until_time_option(
+            "Read up to the first record of each partition that is as late, which is not included, "
+            "such as the end of a schedule's interval"
+        ),
+        shared.offsets_option(
+            "Read these offsets, UNTIL not included; repeatable, once for each partition that is "
+            "read, or alone for all of them. Without FROM read from where the table ends, without "
+            "UNTIL to the end of the log."
+        ),
+        click.option(
+            "--full-refresh",
+            is_flag=True,
+            help="Rewrite the partitions that are read, from their first records on.",
+        ),
+        click.option(
+            "--starting-offsets-out",
+            metavar="FILE",
+            type=GivenPath(),
+            help="Write where the table ends as startingOffsets of Spark's Kafka source, which "
+            "continues there with the live cluster.",
+        ),
+    )(function)

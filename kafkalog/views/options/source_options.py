@@ -1,0 +1,81 @@
+"""The options that say which topics to read, and which of their records, and the same as options of
+the source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from kafkalog.errors import OptionError
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.reading.log_bounds import EndRule
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.options import Isolation, ReadOptions
+
+
+def source_option_group(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which topics to read, and which of their records."""
+    for option in (
+        click.option(
+            "--stop-at",
+            type=click.Choice([rule.value for rule in EndRule]),
+            default=EndRule.HIGH_WATERMARK.value,
+            show_default=True,
+            help="Where a log ends: highWatermark, which is known after a clean shutdown, or else "
+            "the log end; or logEnd.",
+        ),
+        shared.isolation_level_option(
+            "read_committed leaves out aborted transactions and stops where the first open one "
+            "begins.",
+            Isolation.READ_COMMITTED,
+        ),
+        shared.topic_pattern_option(),
+        shared.topic_option(
+            "Only this topic; repeatable. '*' is all, internal ones included; without --topic all "
+            "but those are read."
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def source_options(request: Any, inputs: Sequence[str], mode: str) -> dict[str, str]:
+    """Return the options of the source that say what `source_option_group` says."""
+    given = {
+        "paths": json.dumps(list(inputs)),
+        "mode": mode,
+        "isolationLevel": request.isolation_level,
+        "stopAt": request.stop_at,
+    }
+    if request.topics:
+        given["subscribe"] = ",".join(request.topics)
+    if request.topic_pattern is not None:
+        given["subscribePattern"] = request.topic_pattern
+    return given
+
+
+def partitions_read(options: ReadOptions) -> list[TopicPartition]:
+    """Return the partitions that these options read, in order."""
+    logs = options.topics.chosen(find_partitions(options.paths, strict=False))
+    return sorted({log.topic_partition for log in logs if log.topic_partition is not None})
+
+
+def refuse_repeated(
+    option: str, given: Sequence[tuple[TopicPartition, int]]
+) -> dict[TopicPartition, int]:
+    """Return the values by partition. Raises OptionError for a partition that is named twice."""
+    found = dict(given)
+    if len(found) != len(given):
+        raise OptionError(
+            option, f"{len(given)} values for {partition_names(found)}", "one for each"
+        )
+    return found
+
+
+def partition_names(partitions: Sequence[TopicPartition] | Mapping[TopicPartition, int]) -> str:
+    """Return the names of partitions, for an error."""
+    return ", ".join(f"{topic}-{partition}" for topic, partition in partitions) or "none"

@@ -1,0 +1,141 @@
+"""The partitions that state is built from: up to which offset each counts, and what its files
+say about it. Rules: docs/format.md F273 to F275.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from kafkalog.errors import LogDirError, OptionError
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.inspection.logs.log_tails import LogTails
+from kafkalog.inspection.logs.replica_facts import leader_epochs
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.offset_ranges import Everything, OffsetRange
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.storage.reading.replica_reads import ReplicaSet
+from kafkalog.views.options.offset_options import by_topic, check_partitions
+from kafkalog.views.options.options import Isolation, Mode, ReadOptions
+from kafkalog.views.options.topics import SUBSCRIBE_PATTERN
+from kafkalog.views.planning.planning import best_ranges
+from kafkalog.views.planning.state_positions import StateSource
+from kafkalog.views.reading.reading import report_damage_behind
+from kafkalog.words import name_suggestions
+
+
+class PlannedOffsets(Protocol):
+    """The offsets that a run reads: of each partition from its start to its end."""
+
+    @property
+    def starts(self) -> Mapping[TopicPartition, int]: ...
+
+    @property
+    def ends(self) -> Mapping[TopicPartition, int]: ...
+
+
+def found_sources(options: ReadOptions) -> list[StateSource]:
+    """Return the partitions under the paths of a read of view `records`, by topic and partition.
+
+    Reads checkpoints, batch headers for times, and of each partition the last segment. Raises
+    LogDirError for what is not a whole partition, OptionError, DataLossError and CorruptDataError
+    as the read would.
+    """
+    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
+    chosen = options.topics.chosen(found)
+    if not chosen and options.topics.pattern is not None:
+        held = name_suggestions([options.topics.pattern], {log.topic for log in found if log.topic})
+        raise OptionError(
+            SUBSCRIBE_PATTERN, options.topics.pattern, f"what is found in a topic's name: {held}"
+        )
+    # The oldest messages have no keys.
+    logs = [log for log in chosen if not is_oldest_layout(log)]
+    _refuse_parts(logs)
+    check_partitions(options.offsets, logs)
+    sources = [
+        _source(replicas, offsets, options) for replicas, offsets, _ in best_ranges(logs, options)
+    ]
+    names = Counter(source.name for source in sources)
+    for name, count in names.items():
+        if count > 1:
+            raise LogDirError(f"partition {name} is there in {count} places: give only one")
+    return sorted(sources, key=lambda source: source.key)
+
+
+def _refuse_parts(logs: Sequence[PartitionLog]) -> None:
+    for log in logs:
+        if log.topic_partition is None:
+            raise LogDirError(f"{log.path} is not named <topic>-<partition>: state has both")
+        if log.given_files:
+            raise LogDirError(
+                f"{log.segments[0].path} is one file of a partition; the state of its keys is in "
+                f"all of them: give the directory {log.path}"
+            )
+
+
+def _source(replicas: ReplicaSet, offsets: OffsetRange, options: ReadOptions) -> StateSource:
+    log = replicas.best
+    topic, partition = log.topic_partition or ("", 0)
+    is_only_copy = len(replicas.logs) == 1
+    log_end = LogTails().end(log).offset if is_only_copy else replicas.lineage_end
+    end, end_from = _end(log, offsets, log_end, options)
+    if is_only_copy and (offsets.end is None or offsets.end > log_end):
+        report_damage_behind(log, log_end, options)
+    return StateSource(
+        topic=topic,
+        partition=partition,
+        log_start_offset=offsets.log_start,
+        end_offset=end,
+        end_from=end_from,
+        log_end_offset=log_end,
+        cleaner_checkpoint=log.log_dir.cleaner_checkpoints.get((topic, partition)),
+        cluster_id=log.log_dir.cluster_id,
+        broker_id=log.log_dir.broker_id,
+        input_path=log.input_path,
+        topic_id=topic_id(log),
+        leader_epochs=leader_epochs(log),
+        start_offset=offsets.start,
+        segments=log.segments,
+    )
+
+
+def _end(
+    log: PartitionLog, offsets: OffsetRange, log_end: int, options: ReadOptions
+) -> tuple[int, str]:
+    if offsets.requested_end is not None and offsets.requested_end > log_end:
+        raise OptionError(
+            options.offsets.ending_option,
+            offsets.requested_end,
+            f"an offset of {log.name} from {offsets.log_start} to {log_end}",
+        )
+    end = log_end if offsets.end is None else min(offsets.end, log_end)
+    return end, _end_from(log, end, log_end, options)
+
+
+def _end_from(log: PartitionLog, end: int, log_end: int, options: ReadOptions) -> str:
+    if not isinstance(options.offsets.ending, Everything):
+        return "asked"
+    is_committed = options.isolation is Isolation.READ_COMMITTED
+    # A last stable offset is never above the high watermark, whatever the end rule.
+    rule = EndRule.HIGH_WATERMARK if is_committed else options.offsets.end_rule
+    mark = log_bounds(log, rule).end_offset
+    if is_committed and end < (log_end if mark is None else min(mark, log_end)):
+        return "last_stable_offset"
+    return "log_end" if mark is None else "high_watermark"
+
+
+def range_options(run: PlannedOffsets) -> dict[str, str]:
+    """Return the options of view `records` that read exactly what a run has to read."""
+    assigned: dict[str, list[int]] = {}
+    for topic, partition in run.starts:
+        assigned.setdefault(topic, []).append(partition)
+    ends = {key: run.ends[key] for key in run.starts}
+    return {
+        "assign": json.dumps(assigned),
+        "startingOffsets": json.dumps(by_topic(run.starts)),
+        "endingOffsets": json.dumps(by_topic(ends)),
+    }

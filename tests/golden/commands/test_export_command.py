@@ -1,0 +1,102 @@
+"""`kafkalog export` of real brokers' files: tables hold what real consumers received."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyarrow import dataset
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.lake.record_rows import RECORD_COLUMNS
+from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.reading.reading import read_segment
+from tests.support.golden.fixture_sets import consumed, topics
+from tests.support.repository import ROOT
+
+COLUMNS = ("topic", "partition", "offset", "timestamp_ms", "timestamp_type", "key", "value",
+           "headers", "leader_epoch")  # fmt: skip
+EXAMPLES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "examples" / "shop-week", *(ROOT / "examples" / "log-dirs").iterdir())
+    if path.is_dir()
+)
+Rows = list[dict[str, Any]]
+
+
+def exported(output: Path, *arguments: object) -> Rows:
+    given = ["export", *map(str, arguments), "--output-dir", str(output), "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, given)
+    assert result.exit_code == 0, result.stderr
+    rows = dataset.dataset(output / "ingested_records").to_table(columns=list(COLUMNS))
+    return in_order(rows.to_pylist())
+
+
+def in_order(rows: Rows) -> Rows:
+    return sorted(rows, key=lambda row: (row["topic"], row["partition"], row["offset"]))
+
+
+def received(golden: Path, consumer: str) -> Rows:
+    """What a real consumer received of all ordinary topics."""
+    rows = [
+        {"topic": topic, **row, "timestamp_ms": None if time == -1 else time}
+        for topic in topics(golden, consumer)
+        if not topic.startswith("__")
+        for row in consumed(golden, topic, consumer)
+        for time in [row.pop("timestamp")]
+    ]
+    return in_order(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "consumer"),
+    [
+        ("kafka44", "read_committed"),
+        ("kafka44", "read_uncommitted"),
+        ("kafka39zk", "read_uncommitted"),
+        ("kafka010", "simple"),
+        ("kafka08", "simple"),
+    ],
+)
+def test_a_table_holds_what_a_consumer_received(
+    name: str, consumer: str, unpacked: Callable[[str], Path], tmp_path: Path
+) -> None:
+    # F530
+    logs, golden = unpacked(f"{name}.logs"), unpacked(f"{name}.golden")
+    given = sorted({path.parent.parent for path in logs.rglob("*.log")})
+    level = "read_committed" if consumer == "read_committed" else "read_uncommitted"
+    assert exported(tmp_path, *given, "--isolation-level", level) == received(golden, consumer)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_table_holds_the_rows_of_view_records(example: str, tmp_path: Path) -> None:
+    options = read_options(
+        {
+            "path": str(ROOT / example),
+            "mode": "PERMISSIVE",
+            "stopAt": "highWatermark",
+            "isolationLevel": "read_committed",
+        }
+    )
+    expected = [
+        {"topic": read.topic, "partition": read.partition, **row}
+        for group in planned_groups(options)
+        for read in group
+        if isinstance(read, SegmentRead)
+        for batch in read_segment(read, options, RECORD_COLUMNS)
+        for row in batch.to_pylist()
+    ]
+    names = {"timestampMs": "timestamp_ms", "timestampType": "timestamp_type",
+             "leaderEpoch": "leader_epoch"}  # fmt: skip
+    renamed = [{names.get(name, name): row[name] for name in row} for row in expected]
+    rows = exported(tmp_path, ROOT / example, "--mode", "PERMISSIVE")
+    assert rows == in_order(
+        [
+            {name: row[name] for name in COLUMNS}
+            | {"timestamp_ms": None if row["timestamp_ms"] == -1 else row["timestamp_ms"]}
+            for row in renamed
+        ]
+    )

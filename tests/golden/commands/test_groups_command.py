@@ -1,0 +1,310 @@
+"""`kafkalog groups` against every line that kafka-consumer-groups printed of the live brokers."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.groups.group_sources import known_from_ms
+from kafkalog.command_line.main import kafkalog
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from tests.support.golden.described_groups import (
+    PrintedLag,
+    PrintedMember,
+    admin_groups,
+    printed_lags,
+    printed_members,
+    printed_states,
+)
+from tests.support.repository import ROOT
+
+Unpacked = Callable[[str], Path]
+SETS = ("kafka44", "kafka39zk", "kafka010")
+WITH_TOOLS = ("kafka44", "kafka39zk")
+SHOP = str(ROOT / "examples" / "shop-week")
+# A group of the shop stopped here.
+STOPPED = "2026-11-14T02:00:00.000Z"
+
+
+def log_dirs(logs: Path) -> list[str]:
+    return sorted(str(path.parent) for path in logs.rglob("meta.properties"))
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(kafkalog, ["groups", *arguments, "--processes", "1"])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(*arguments: str) -> list[dict[str, Any]]:
+    code, out, _ = run(*arguments, "--format", "json")
+    assert code == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_line_of_describe_is_that_of_the_tool(unpacked: Unpacked, name: str) -> None:
+    # F310, F322
+    found = {
+        (row["group"], row["topic"], row["partition"]): PrintedLag(
+            row["current_offset"],
+            row["log_end_offset"],
+            row["lag"],
+            row["consumer_id"],
+            row["host"],
+            row["client_id"],
+        )
+        for row in rows(*log_dirs(unpacked(f"{name}.logs")))
+    }
+    assert found == printed_lags(unpacked(f"{name}.golden"))
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_states_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -> None:
+    # F320, F321, F323
+    told = printed_states(unpacked(f"{name}.golden"))
+    found = {row["group"]: row for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--state")}
+    assert {
+        group: (found[group]["assignment_strategy"], found[group]["state"], found[group]["members"])
+        for group in told
+    } == {group: (facts.assignor, facts.state, facts.members) for group, facts in told.items()}
+    # Who led the offsets topic is in KRaft's metadata only.
+    if name == "kafka44":
+        assert {group: found[group]["coordinator_id"] for group in told} == {
+            group: facts.coordinator for group, facts in told.items()
+        }
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_members_are_those_that_the_tool_printed(unpacked: Unpacked, name: str) -> None:
+    # F322
+    found: dict[str, list[PrintedMember]] = {}
+    for row in rows(*log_dirs(unpacked(f"{name}.logs")), "--members"):
+        who = (row["consumer_id"], row["group_instance_id"], row["host"], row["client_id"])
+        found.setdefault(row["group"], []).append(PrintedMember(*who, row["partitions"]))
+    assert found == printed_members(unpacked(f"{name}.golden"))
+
+
+def test_assignments_are_written_as_the_tool_writes_them(unpacked: Unpacked) -> None:
+    lines = (unpacked("kafka44.golden") / "tools" / "groups_members.txt").read_text().splitlines()
+    found = rows(*log_dirs(unpacked("kafka44.logs")), "--members", "--verbose")
+    for row in found:
+        (line,) = (
+            line.split()
+            for line in lines
+            if line.startswith(f"{row['group']} {row['consumer_id']}")
+        )
+        assert row["assignment"] in line
+    assert len(found) > 4
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_groups_that_are_listed_are_those_that_the_broker_knew(
+    unpacked: Unpacked, name: str
+) -> None:
+    # F320: deleted and expired ones are not among them.
+    listed = rows(*log_dirs(unpacked(f"{name}.logs")), "--list")
+    found = [row["group"] for row in listed if row["type"] != "share"]
+    assert found == sorted(admin_groups(unpacked(f"{name}.golden")))
+    # The lines of kafka-share-groups begin with the group.
+    told = unpacked(f"{name}.golden") / "tools" / "share_groups_describe.txt"
+    lines = told.read_text().splitlines() if told.exists() else []
+    share = {line.split()[0] for line in lines if line and not line.startswith("GROUP ")}
+    assert {row["group"] for row in listed if row["type"] == "share"} == share
+
+
+def test_who_is_behind_since_when() -> None:
+    # tests/docs/shop_week.py says what was committed when.
+    (late,) = rows(SHOP, "--lagging")
+    assert (late["group"], late["partitions_behind"], late["lost"]) == ("reports", 3, 0)
+    described = rows(SHOP, "--group", "reports", "--verbose")
+    waiting = rows(SHOP, "--lagging", "--verbose")
+    assert [(row["partition"], row["behind_since_ms"]) for row in waiting] == sorted(
+        ((row["partition"], row["behind_since_ms"]) for row in described), key=lambda each: each[1]
+    )
+    assert late["to_read"] == sum(row["readable_records"] for row in described)
+    assert late["behind_since_ms"] == min(row["behind_since_ms"] for row in described)
+    code, out, err = run(SHOP, "--lagging")
+    assert code == 0
+    header, line = out.splitlines()
+    assert header.split()[:4] == ["GROUP", "TO-READ", "BEHIND-SINCE", "TIME-LAG"]
+    assert STOPPED in line
+    assert "a running broker would have dropped 3 commits" in err
+    assert "in 3 of 3 lagging partitions" in err
+
+
+def test_at_a_past_moment_the_group_had_what_it_had_committed() -> None:
+    # F312, F324
+    before = rows(SHOP, "--group", "reports", "--as-of", "2026-11-13T12:00:00Z")
+    assert before == rows(SHOP, "--group", "reports", "--as-of", "2026-11-13T12:00:00")
+    now = rows(SHOP, "--group", "reports")
+    assert [row["partition"] for row in before] == [0, 1, 2]
+    for one, other in zip(before, now, strict=True):
+        assert one["current_offset"] < other["current_offset"]
+        assert one["log_end_offset"] < other["log_end_offset"]
+
+
+def test_logs_that_are_not_in_the_input_are_reported() -> None:
+    # As where topics are on brokers that were not given.
+    code, out, err = run(f"{SHOP}/__consumer_offsets-0", "--lagging")
+    assert (code, out) == (0, "no group is known to lag\n")
+    assert "lag unknown for " in err
+    assert "give the log directories of all brokers" in err
+
+
+def test_text_is_a_table_with_the_tools_header() -> None:
+    code, out, _ = run(SHOP, "--describe", "--all-groups")
+    assert code == 0
+    assert out.splitlines()[0].split() == [
+        *("GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"),
+        *("CONSUMER-ID", "HOST", "CLIENT-ID"),
+    ]
+
+
+def test_csv_has_a_header_and_nothing_for_none() -> None:
+    _, out, _ = run(SHOP, "--format", "csv", "--group", "reports")
+    first = next(csv.DictReader(io.StringIO(out)))
+    assert (first["group"], first["consumer_id"]) == ("reports", "")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            ("--group", "absent"),
+            "option --group: got 'absent', allowed: groups of the log directories:",
+        ),
+        (("--group", "report"), "did you mean reports? There are "),
+        (("--group", "reports", "--all-groups"), "--all-groups cannot be used with --group"),
+        (("--as-of", "noon"), "'noon' is not a time"),
+        (("--list", "--verbose"), "--verbose cannot be used with --list"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_named(asked: tuple[str, ...], said: str) -> None:
+    code, out, err = run(SHOP, *asked)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_without_the_offsets_topic_it_says_what_is_missing() -> None:
+    code, _, err = run(f"{SHOP}/orders-0")
+    assert (code, "there is no partition of __consumer_offsets" in err) == (3, True)
+
+
+def test_damage_that_hides_commits_is_reported_beside_the_table(tmp_path: Path) -> None:
+    copy = tmp_path / "shop"
+    shutil.copytree(SHOP, copy)
+    (segment, *_) = sorted(copy.glob("__consumer_offsets-0/*.log"))
+    data = bytearray(segment.read_bytes())
+    data[200] ^= 1
+    segment.write_bytes(data)
+    code, out, err = run(str(copy))
+    assert (code, out.count("\n") > 3) == (0, True)
+    assert "1 damaged places in __consumer_offsets hide some" in err
+
+
+def test_what_damage_hides_is_not_a_record_to_read_and_is_reported(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F310: the tool's lag is the sum of its parts.
+    (logs,) = log_dirs(unpacked("kafka44.logs"))
+    copy = tmp_path / "copy"
+    left_out = [path.name for path in Path(logs).glob("shop.*") if path.name != "shop.idem-0"]
+    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns(*left_out))
+    segment = max(copy.glob("shop.idem-0/*.log"))
+    segment.chmod(0o644)
+    segment.write_bytes(segment.read_bytes()[:-100])
+    _, out, err = run(str(copy), "--lagging", "--format", "json")
+    found = {row["group"]: row for row in map(json.loads, out.splitlines())}
+    told = {
+        group: lag.lag
+        for (group, topic, _), lag in printed_lags(unpacked("kafka44.golden")).items()
+        if topic == "shop.idem" and lag.lag
+    }
+    assert {group: row["to_read"] + row["damaged"] for group, row in found.items()} == told
+    assert all(row["damaged"] for row in found.values())
+    assert f"damage hides 2 offsets of shop.idem-0 from {len(told)} groups" in err
+
+
+def test_behind_since_is_of_the_first_record_by_offset_not_by_time() -> None:
+    _, out, _ = run("--help")
+    assert "since the time of the first record, by offset" in " ".join(out.split())
+
+
+def test_nothing_is_known_before_the_first_record_that_the_consumer_got(unpacked: Unpacked) -> None:
+    # F328
+    golden, (logs,) = unpacked("kafka44.golden"), log_dirs(unpacked("kafka44.logs"))
+    with open(golden / "consumer" / "__consumer_offsets.read_uncommitted.jsonl") as lines:
+        first_ms = min(json.loads(line)["timestamp"] for line in lines)
+    assert known_from_ms(find_partitions([logs])) == first_ms
+
+
+@pytest.mark.parametrize(
+    ("as_of", "said"),
+    [
+        ("1795246890", "seconds, of 2026-11-21T07:41:30.000Z, would be 1795246890000"),
+        ("2026-11-13T12:00:00", "so none of 2026-11-13T12:00:00.000Z is missing"),
+        ("2100-01-01", "2100-01-01T00:00:00.000Z is in the future"),
+    ],
+)
+def test_how_far_a_moment_is_known_is_beside_the_table(as_of: str, said: str) -> None:
+    # F328
+    code, _, err = run(SHOP, "--lagging", "--as-of", as_of)
+    assert (code, said in err) == (0, True)
+
+
+def test_before_all_commits_there_was_no_group_or_nothing_is_known(tmp_path: Path) -> None:
+    # F328: the log begins with offset 0 and was never cleaned; then its first segment is not there.
+    copy = tmp_path / "logs"
+    shutil.copytree(SHOP, copy)
+    asked = (str(copy), "--as-of", "2020-01-01T00:00:00Z")
+    _, _, err = run(*asked)
+    assert err.splitlines() == [
+        "commits: none has been removed by cleaning, so none of 2020-01-01T00:00:00.000Z is "
+        "missing",
+        "there was no group yet at 2020-01-01T00:00:00.000Z: the first record of "
+        "__consumer_offsets is of 2026-11-09T00:00:00.000Z",
+    ]
+    min((copy / "__consumer_offsets-0").glob("*.log")).unlink()
+    reach, none = run(*asked)[2].splitlines()
+    assert reach.endswith(
+        "of 2020-01-01T00:00:00.000Z older ones that were replaced since can be missing"
+    )
+    assert none.startswith("nothing is known of 2020-01-01T00:00:00.000Z: the first record of ")
+
+
+def test_a_record_from_the_future_has_no_age(unpacked: Unpacked) -> None:
+    # F315: kafka44 has records that their producer dated to 2100.
+    code, out, err = run(*log_dirs(unpacked("kafka44.logs")), "--lagging", "--verbose")
+    (line,) = (line for line in out.splitlines() if "2100-01-01T00:00:00.000Z" in line)
+    assert (code, " d " in line, "in the future" in line) == (0, True, True)
+    assert "the next records of shop.idem-0 have timestamps in the future" in err
+
+
+def test_a_commit_of_a_topic_that_was_deleted_since_is_named(unpacked: Unpacked) -> None:
+    (logs,) = log_dirs(unpacked("kafka44.logs"))
+    _, _, err = run(logs, "--as-of", "2026-11-21T07:41:20Z", "--group", "shop.g-topic-deleted")
+    assert (
+        "lag unknown for shop.g-topic-deleted in shop.to-be-deleted-0: the topic has been deleted "
+        "since"
+    ) in err
+
+
+def test_where_groups_are_that_commit_to_zookeeper_is_reported(unpacked: Unpacked) -> None:
+    where = (
+        "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper"
+    )
+    log_dirs = str(unpacked("kafka08.logs") / "log-dirs")
+    found = CliRunner().invoke(kafkalog, ["groups", log_dirs])
+    assert (found.exit_code, where in found.stderr) == (0, True)
+    # This one has committed to ZooKeeper only.
+    missing = CliRunner().invoke(kafkalog, ["groups", log_dirs, "--group", "o8.g-old-zk"])
+    assert (missing.exit_code, where in missing.stderr) == (2, True)
+    newer = CliRunner().invoke(kafkalog, ["groups", SHOP])
+    assert (newer.exit_code, where in newer.stderr) == (0, False)

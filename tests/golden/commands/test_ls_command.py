@@ -1,0 +1,191 @@
+"""`kafkalog ls` against what brokers' own tools said of the same logs, and what it finds beside."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.words import size_text
+from tests.support.golden.answered_offsets import printed_offsets
+from tests.support.golden.fixture_sets import dumped_batches, unique_segments
+from tests.support.repository import SHOP
+
+Unpacked = Callable[[str], Path]
+
+
+def run(*arguments: object) -> tuple[int, str, str]:
+    given = ["ls", *map(str, arguments), "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, given)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def rows(*arguments: object) -> list[dict[str, Any]]:
+    code, out, _ = run(*arguments, "--format", "json")
+    assert code == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_partitions_begin_and_end_where_the_broker_said(unpacked: Unpacked) -> None:
+    # F95, F146
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    found = {
+        f"{row['topic']}-{row['partition']}": (row["start_offset"], row["end_offset"])
+        for row in rows(logs / "log-dirs", "--by", "partition")
+    }
+    starts, ends = printed_offsets(golden, -2), printed_offsets(golden, -1)
+    assert {key: found[key] for key in ends} == {key: (starts[key], ends[key]) for key in ends}
+
+
+def test_segments_hold_the_batches_that_dump_log_printed(unpacked: Unpacked) -> None:
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    found = {row["file"]: row for row in rows(logs / "log-dirs", "--by", "segment")}
+    compared = 0
+    for segment in unique_segments(logs):
+        told = dumped_batches(golden, segment)
+        if told is None or str(segment.path) not in found:
+            continue
+        row = found[str(segment.path)]
+        codecs: Counter[str] = Counter()
+        for batch in told:
+            codecs[batch["compresscodec"]] += int(batch["size"])
+        assert (row["batches"], row["codecs"]) == (len(told), codecs)
+        counts = {"true": 0, "false": 0}
+        for batch in told:
+            counts[batch["isControl"]] += int(batch["count"])
+        assert (row["records"], row["control_records"]) == (counts["false"], counts["true"])
+        assert row["last_offset"] == (int(told[-1]["lastOffset"]) if told else None)
+        compared += 1
+    assert compared > 20
+
+
+def test_topics_are_the_sum_of_their_partitions_and_segments() -> None:
+    by_topic = {row["topic"]: row for row in rows(SHOP)}
+    assert list(by_topic) == ["__consumer_offsets", "customers", "orders"]
+    for level in ("partition", "segment"):
+        parts = [row for row in rows(SHOP, "--by", level) if row["topic"] == "orders"]
+        for name in ("size", "records", "batches"):
+            assert sum(row[name] for row in parts) == by_topic["orders"][name]
+    files = [path for path in SHOP.rglob("orders-*/*") if path.suffix == ".log"]
+    assert by_topic["orders"]["size"] == sum(path.stat().st_size for path in files)
+    sides = [path for path in SHOP.rglob("orders-*/*") if path.suffix != ".log"]
+    assert by_topic["orders"]["side_bytes"] == sum(path.stat().st_size for path in sides)
+
+
+def test_beside_a_file_are_the_files_named_like_it_and_nothing_else() -> None:
+    path = next(path for path in sorted(SHOP.rglob("orders-*/*.log")) if int(path.stem))
+    sides = [other for other in path.parent.glob(f"{path.stem}.*") if other != path]
+    (row,) = rows(path)
+    assert row["side_bytes"] == sum(other.stat().st_size for other in sides) > 0
+    assert "also there" not in run(path)[1]
+
+
+def test_the_ratio_is_what_compression_saves() -> None:
+    found = {row["topic"]: row["ratio"] for row in rows(SHOP, "--deep")}
+    assert found["customers"] == 1
+    assert found["orders"] > 1
+    assert "ratio" not in rows(SHOP)[0]
+
+
+def test_names_and_sizes_alone_need_no_file_to_be_opened(tmp_path: Path) -> None:
+    copy = tmp_path / "shop"
+    shutil.copytree(SHOP, copy)
+    for path in copy.rglob("*.log"):
+        path.write_bytes(bytes(path.stat().st_size))
+    assert rows(copy, "--quick") == rows(SHOP, "--quick")
+    assert set(rows(SHOP, "--quick")[0]) == {
+        *("topic", "partitions", "segments", "size", "side_bytes")
+    }
+
+
+def test_text_says_whose_the_directories_are_and_what_else_is_there(tmp_path: Path) -> None:
+    copy = tmp_path / "shop"
+    shutil.copytree(SHOP, copy)
+    deleted = copy / f"customers-7.{'a' * 32}-delete"
+    shutil.copytree(copy / "customers-0", deleted)
+    size = sum(path.stat().st_size for path in deleted.iterdir())
+    (copy / "lost+found").mkdir()
+    for suffix in (".log.deleted", ".index.deleted"):
+        (copy / "orders-0" / f"{0:020d}{suffix}").write_bytes(b"12345")
+    (copy / "orders-1" / "notes.txt").write_text("hello")
+    code, out, err = run(copy)
+    first, *_ = out.splitlines()
+    others = [line for line in out.splitlines() if line.startswith("also there")]
+    assert (code, err) == (0, "")
+    assert first.startswith(f"{copy}: broker 1 of cluster shop-week-example-0001, stopped cleanly;")
+    assert others == [
+        f"also there: {deleted}, {size_text(size)}: the directory is marked for deletion: its "
+        "topic or this replica was deleted",
+        f"also there: {copy}/lost+found, 0 B: not a file that brokers write",
+        f"also there: {copy}/orders-0: 2 entries, 10 B: removed by retention, the cleaner or a "
+        "truncation",
+        f"also there: {copy}/orders-1/notes.txt, 5 B: not a file that brokers write",
+    ]
+    assert run(copy, "--format", "json")[2].splitlines() == [first, *others]
+
+
+def test_what_is_beside_uploaded_segments_is_known(unpacked: Unpacked) -> None:
+    # F555: every file there is of the broker's plug-in.
+    store = unpacked("tiered43.tiered") / "kafka-tiered-storage"
+    sizes = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    code, out, err = run(store)
+    assert (code, "also there" in out, err) == (0, False, "")
+    assert sum(row["size"] + row["side_bytes"] for row in rows(store)) == sizes
+
+
+def test_files_of_zookeeper_are_named_and_left_to_others(unpacked: Unpacked) -> None:
+    folder = unpacked("kafka39zk.zookeeper") / "zookeeper-live"
+    code, _, err = run(folder)
+    assert (code, 'read them with format("zookeeper")' in err) == (3, True)
+    code, out, err = run(folder, SHOP)
+    assert (code, "orders" in out, 'format("zookeeper")' in err) == (0, True, True)
+
+
+def test_damaged_segments_are_listed_as_far_as_headers_tell(tmp_path: Path) -> None:
+    copy = tmp_path / "orders-0"
+    shutil.copytree(SHOP / "orders-0", copy)
+    segment = copy / f"{0:020d}.log"
+    segment.write_bytes(segment.read_bytes()[:20_000] + b"\xff" * 5000)
+    row, _ = rows(copy, "--by", "segment", "--deep")
+    assert row["size"] == 25_000
+    assert 0 < row["batches"] < rows(SHOP / "orders-0", "--by", "segment")[0]["batches"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "said"),
+    [
+        ((SHOP, "--quick", "--deep"), 2, "--quick cannot be used with --deep"),
+        ((SHOP, "--topic", "none"), 2, "what the log directories hold: __consumer_offsets"),
+        (("/nowhere",), 3, "no such file or directory"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_and_paths_are_named(
+    asked: tuple[object, ...], code: int, said: str
+) -> None:
+    found, out, err = run(*asked)
+    assert (found, out) == (code, "")
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "command", [["ls"], ["check"], ["txns"], ["find", "--key", "k"]], ids=lambda words: words[0]
+)
+def test_a_partition_that_only_checkpoints_know_is_not_taken_for_a_misspelt_one(
+    command: list[str], unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F588: the broker's checkpoints name it.
+    logs = tmp_path / "log-dirs"
+    shutil.copytree(unpacked("kafka44.logs") / "log-dirs", logs)
+    shutil.rmtree(logs / "shop.tx.out-0")
+    result = CliRunner().invoke(kafkalog, [*command, str(logs), "--topic", "shop.tx.out"])
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        3,
+        "",
+        f"error: missing: 1 partition that the checkpoints of {logs} name: shop.tx.out-0\n",
+    )

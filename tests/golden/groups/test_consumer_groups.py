@@ -1,0 +1,320 @@
+"""Groups, members and assignments of real brokers, against what kafka-consumer-groups printed and
+the Admin client answered while these brokers ran.
+
+The brokers were stopped afterwards with their consumers still joined: a stop changes no group.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.consumer_lag import main
+from kafkalog.analysis.cluster_metadata import metadata_in_force, metadata_topics, partition_leaders
+from kafkalog.analysis.lag.commits import commits_in_effect, with_commit_status
+from kafkalog.analysis.lag.groups import (
+    group_members,
+    groups,
+    latest_group_records,
+    member_partitions,
+)
+from kafkalog.command_line.main import kafkalog
+from kafkalog.spark.jobs.lag.lag_views import lag_views
+from tests.support.golden.described_groups import (
+    PrintedLag,
+    admin_groups,
+    printed_lags,
+    printed_members,
+    printed_states,
+)
+from tests.support.spark.kafka_logs import kafkalog_read
+
+pytestmark = pytest.mark.spark
+
+SETS = ("kafka44", "kafka39zk", "kafka010")
+WITH_TOOLS = ("kafka44", "kafka39zk")
+Unpacked = Callable[[str], Path]
+Described = Callable[[str], dict[str, dict[str, Any]]]
+
+
+# What `kafkalog groups --verbose` finds out without Spark.
+JUDGED = (
+    *("commit_status", "readable_records", "control_records", "gaps", "below_log_start"),
+    *("ahead_of_log", "damaged", "next_timestamp_ms", "commit_timestamp_ms"),
+)
+PRINTED = {"next_timestamp_ms": "behind_since_ms", "commit_timestamp_ms": "committed_at_ms"}
+
+
+def judged_by_command(*paths: str) -> dict[tuple[str, str, int], tuple[Any, ...]]:
+    """The same by the command, of all groups that have committed or have members."""
+    arguments = ["groups", *paths, "--verbose", "--format", "json", "--processes", "1"]
+    result = CliRunner().invoke(kafkalog, arguments)
+    return {
+        (row["group"], row["topic"], row["partition"]): tuple(
+            row[PRINTED.get(column, column)] for column in JUDGED
+        )
+        for row in map(json.loads, result.stdout.splitlines())
+    }
+
+
+def log_dirs(logs: Path) -> list[Path]:
+    return sorted(path.parent for path in logs.rglob("meta.properties"))
+
+
+def views(spark: SparkSession, logs: Path, *names: str, **options: str) -> list[DataFrame]:
+    return [kafkalog_read(spark, *log_dirs(logs), view=name, **options) for name in names]
+
+
+@pytest.fixture(scope="module")
+def described_groups(spark: SparkSession, unpacked: Unpacked) -> Described:
+    """The groups of a set by their ids, found once."""
+
+    @cache
+    def describe(name: str) -> dict[str, dict[str, Any]]:
+        names = ("group_metadata", "offset_commits")
+        # What the job consumer_lag reads; the next test reads everything.
+        metadata, commits = views(spark, unpacked(f"{name}.logs"), *names, latest="true")
+        latest = latest_group_records(metadata)
+        found = groups(latest, commits_in_effect(commits)).collect()
+        by_id = {row.group_id: row.asDict() for row in found}
+        assert len(by_id) == len(found)
+        return by_id
+
+    return describe
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_states_are_those_that_kafka_consumer_groups_printed(
+    described_groups: Described, unpacked: Unpacked, name: str
+) -> None:
+    # F320, F321
+    told = printed_states(unpacked(f"{name}.golden"))
+    found = described_groups(name)
+    assert {
+        group: (found[group]["assignor"], found[group]["state"], found[group]["members"])
+        for group in told
+    } == {group: (facts.assignor, facts.state, facts.members) for group, facts in told.items()}
+    assert len(told) > 9
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_groups_that_are_not_dead_are_those_that_the_broker_knew(
+    described_groups: Described, unpacked: Unpacked, name: str
+) -> None:
+    # F320, F321: deleted and expired ones are not among them.
+    told = admin_groups(unpacked(f"{name}.golden"))
+    found = described_groups(name)
+    known = {group: facts for group, facts in found.items() if facts["state"] != "Dead"}
+    # Share groups are not listed by this call.
+    assert {group for group, facts in known.items() if facts["group_type"] != "share"} == set(told)
+    for group, facts in told.items():
+        text = facts["describe"]["text"].lower()
+        assert f"type={found[group]['group_type']}" in text
+        assert found[group]["state"] == facts["describe"]["state"]
+        is_simple = "issimpleconsumergroup=true" in text
+        assert (found[group]["is_simple"], group) == (is_simple, group)
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_members_are_those_that_kafka_consumer_groups_printed(
+    spark: SparkSession, unpacked: Unpacked, name: str
+) -> None:
+    # F322
+    (metadata,) = views(spark, unpacked(f"{name}.logs"), "group_metadata")
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for row in group_members(latest_group_records(metadata)).collect():
+        partitions = sum(len(each.partitions) for each in row.assigned)
+        who = (row.member_id, row.instance_id, row.client_host, row.client_id, partitions)
+        found.setdefault(row.group_id, []).append(who)
+    told = printed_members(unpacked(f"{name}.golden"))
+    assert {group: sorted(members) for group, members in found.items()} == told
+    assert len(told) >= 2
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_partition_has_the_member_that_kafka_consumer_groups_printed(
+    spark: SparkSession, unpacked: Unpacked, name: str
+) -> None:
+    # F322: topic ids in assignments are resolved by partition.metadata.
+    metadata, segments = views(spark, unpacked(f"{name}.logs"), "group_metadata", "segments")
+    members = group_members(latest_group_records(metadata))
+    found = {
+        (row.group_id, row.topic, row.partition): (row.member_id, row.client_host, row.client_id)
+        for row in member_partitions(members, segments).collect()
+    }
+    told = {
+        key: (lag.member_id, lag.host, lag.client_id)
+        for key, lag in printed_lags(unpacked(f"{name}.golden")).items()
+        if lag.member_id is not None
+    }
+    assert found == told
+    assert len(told) > 3
+
+
+def test_the_epochs_of_consumer_groups_are_those_printed(
+    spark: SparkSession, described_groups: Described, unpacked: Unpacked
+) -> None:
+    # F321, F322: CURRENT-EPOCH and TARGET-EPOCH of each member.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    (metadata,) = views(spark, logs, "group_metadata")
+    lines = (golden / "tools" / "groups_members.txt").read_text().splitlines()
+    printed = re.compile(r" (?P<member>\S{22}) .* (?P<epoch>\d+) +\S+:\S+ +(?P<target>\d+) +\S+ *")
+    told = {
+        match["member"]: (int(match["epoch"]), int(match["target"]))
+        for match in map(printed.search, lines)
+        if match is not None
+    }
+    targets = {group: facts["target_epoch"] for group, facts in described_groups("kafka44").items()}
+    found = {
+        row.member_id: (row.member_epoch, targets[row.group_id])
+        for row in group_members(latest_group_records(metadata)).collect()
+        if row.group_type == "consumer"
+    }
+    assert found == told
+    assert len(told) == 3
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", SETS)
+def test_every_line_is_the_row_of_job_consumer_lag(
+    spark: SparkSession, unpacked: Unpacked, tmp_path: Path, name: str
+) -> None:
+    # F310, F322: CURRENT-OFFSET, LOG-END-OFFSET, LAG, CONSUMER-ID, HOST and CLIENT-ID.
+    paths = [str(path) for path in log_dirs(unpacked(f"{name}.logs"))]
+    assert main([*paths, "--output-dir", str(tmp_path), "--format", "parquet"]) == 0
+    table = spark.read.parquet(str(tmp_path / "consumer_lag"))
+    # By its input a row is replaced in the next run, also that of a member without a commit.
+    assert {row.input_path for row in table.select("input_path").collect()} <= set(paths)
+    rows = table.where("committed_offset IS NOT NULL OR member_id IS NOT NULL").collect()
+    found = {
+        (row.group_id, row.topic, row.partition): PrintedLag(
+            row.committed_offset,
+            row.high_watermark,
+            row.lag,
+            row.member_id,
+            row.client_host,
+            row.client_id,
+        )
+        for row in rows
+    }
+    assert found == printed_lags(unpacked(f"{name}.golden"))
+    assert judged_by_command(*paths) == {
+        (row.group_id, row.topic, row.partition): tuple(row[column] for column in JUDGED)
+        for row in table.collect()
+    }
+    states = printed_states(unpacked(f"{name}.golden")) if name in WITH_TOOLS else {}
+    described = {row.group_id: row for row in rows if row.group_id in states}
+    assert {
+        group: (row.assignor, row.group_state, row.member_count) for group, row in described.items()
+    } == {
+        group: (told.assignor, told.state, told.members)
+        for group, told in states.items()
+        if group in described
+    }
+    # Who led the offsets topic is in KRaft's metadata only.
+    coordinators = {group: row.coordinator_broker_id for group, row in described.items()}
+    assert name != "kafka44" or coordinators == {
+        group: told.coordinator for group, told in states.items() if group in described
+    }
+
+
+@pytest.mark.deep
+def test_commits_expire_when_the_broker_deleted_them(
+    spark: SparkSession, unpacked: Unpacked
+) -> None:
+    # F324, F325: offsets.retention.minutes was 1, and the broker looked round every few seconds. A
+    # simple group and one that was left Empty; commits with a time of their own stayed.
+    metadata, commits, segments = views(
+        spark, unpacked("kafka44.logs"), "group_metadata", "offset_commits", "segments"
+    )
+    topics = segments.selectExpr(
+        "cluster_id",
+        "topic",
+        "topic_id",
+        "false AS is_deleted",
+        "CAST(null AS bigint) AS created_ms",
+    )
+    expiring = commits.where("group_id LIKE '%expiring%'").persist()
+    deleted = {
+        (row.group_id, row.topic): row.record_timestamp_ms
+        for row in expiring.where("is_tombstone").collect()
+    }
+
+    def told(at_ms: int) -> dict[tuple[str, str], tuple[int, str]]:
+        latest = latest_group_records(metadata, at_ms)
+        in_effect = commits_in_effect(expiring, at_ms)
+        known = groups(latest, in_effect).withColumn("offsets_partition", F.lit(None).cast("int"))
+        rows = with_commit_status(
+            in_effect.withColumn("high_watermark", F.lit(None).cast("long")),
+            known,
+            group_members(latest),
+            topics,
+            at_ms=at_ms,
+            retention_ms=60_000,
+        )
+        return {
+            (row.group_id, row.topic): (row.expires_ms, row.commit_status) for row in rows.collect()
+        }
+
+    last_moment = min(deleted.values()) - 1
+    expires = {key: expires_ms for key, (expires_ms, _) in told(last_moment).items()}
+    assert expires.keys() == deleted.keys()
+    assert len(expires) == 3
+    assert all(0 <= deleted[key] - expires[key] < 8000 for key in expires)
+    for moment in (last_moment, min(expires.values()) - 1):
+        statuses = {key: status for key, (_, status) in told(moment).items()}
+        assert statuses == {
+            key: "expired" if expires[key] <= moment else "current" for key in expires
+        }
+    assert commits_in_effect(expiring, max(deleted.values())).count() == 0
+
+
+def test_topics_are_those_the_admin_client_listed_and_one_on_its_way_out(
+    spark: SparkSession, unpacked: Unpacked
+) -> None:
+    # F327, T38: what a commit's topic id is compared with.
+    logs = unpacked("kafka44.logs")
+    found = lag_views(spark, [str(logs / "log-dirs")], mode="PERMISSIVE").topics.collect()
+    listed = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["topics"]
+    told = {(name, facts["topicId"]) for name, facts in listed.items()}
+    deleted = "shop.to-be-deleted"
+    live = {(row.topic, row.topic_id) for row in found if not row.is_deleted}
+    assert live - told == {("__cluster_metadata", "AAAAAAAAAAAAAAAAAAAAAQ")}
+    assert told - live == {each for each in told if each[0] == deleted}
+    (gone,) = (row for row in found if row.is_deleted)
+    commits = views(spark, logs, "offset_commits")[0].where(F.col("topic") == deleted)
+    ids = {row.topic_id for row in commits.where("NOT is_tombstone").collect()}
+    assert (gone.topic, {gone.topic_id}) == (deleted, ids)
+
+
+@pytest.mark.deep
+def test_metadata_without_its_beginning_goes_on_from_a_snapshot(
+    spark: SparkSession, unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F329: who leads which partition is what the whole log says; a topic that was deleted before is
+    # not named any more.
+    def told(log_dir: Path) -> tuple[set[Row], set[Row]]:
+        metadata = lag_views(spark, [str(log_dir)], mode="PERMISSIVE").metadata
+        assert metadata is not None
+        in_force = metadata_in_force(metadata).persist()
+        live = metadata_topics(in_force).where("NOT is_deleted")
+        return set(live.collect()), set(partition_leaders(in_force).collect())
+
+    whole = unpacked("kafka44.logs") / "log-dirs"
+    shorter = tmp_path / "logs"
+    shutil.copytree(whole, shorter)
+    for path in (shorter / "__cluster_metadata-0").iterdir():
+        if path.name < "00000000000000000458":
+            path.unlink()
+    assert told(shorter) == told(whole)
+    for path in shorter.glob("__cluster_metadata-0/*.checkpoint"):
+        path.unlink()
+    assert told(shorter) != told(whole)

@@ -1,0 +1,75 @@
+"""The state of an earlier moment, against a replay that ends there. Rules: F273, F274, F275."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafkalog.spark.jobs.job import ExitCode
+from tests.support.golden.fixture_sets import consumed
+from tests.support.jobs.state_runs import State, replayed, run_state, state_in
+from tests.support.logs.samples import batch
+from tests.support.repository import Unpack
+from tests.support.spark.kafka_logs import write_log
+
+AS_ASKED = "--format parquet --isolation-level read_uncommitted --topic"
+
+
+def state_before(golden: Path, topic: str, ends: dict[int, int]) -> State:
+    rows = consumed(golden, topic, "read_uncommitted")
+    return replayed(topic, [row for row in rows if row["offset"] < ends[row["partition"]]])
+
+
+def first_late_offsets(golden: Path, topic: str, time_ms: int) -> dict[int, int]:
+    """By partition the first offset of a record as late; above all where there is none."""
+    ends: dict[int, int] = {}
+    for row in consumed(golden, topic, "read_uncommitted"):
+        late = row["offset"] if row["timestamp"] >= time_ms else 2**62
+        ends[row["partition"]] = min(late, ends.get(row["partition"], 2**62))
+    return ends
+
+
+def test_state_at_offsets(spark: SparkSession, unpacked: Unpack, tmp_path: Path) -> None:
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    topic = "shop.multi-3-part-0"
+    ends = {0: 700, 1: 0, 2: 1300}
+    offsets = [f"--as-of-offset {topic}-{partition}={end}" for partition, end in ends.items()]
+    arguments = " ".join([AS_ASKED, topic, *offsets])
+    assert run_state(logs / "log-dirs", output=tmp_path, arguments=arguments) == ExitCode.DONE
+    assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("nth", [0, 400, 900])
+def test_state_at_a_time(nth: int, spark: SparkSession, unpacked: Unpack, tmp_path: Path) -> None:
+    # The times of this topic fall and rise.
+    logs, golden = unpacked("kafka44.logs"), unpacked("kafka44.golden")
+    topic = "shop.codec-zstd"
+    time_ms = consumed(golden, topic, "read_uncommitted")[nth]["timestamp"]
+    ends = first_late_offsets(golden, topic, time_ms)
+    arguments = f"{AS_ASKED} {topic} --as-of {time_ms}"
+    assert run_state(logs / "log-dirs", output=tmp_path, arguments=arguments) == ExitCode.DONE
+    assert state_in(spark, tmp_path) == state_before(golden, topic, ends)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("offset", "is_exact"), [(2, False), (3, True), (5, True)])
+def test_a_state_before_the_cleaners_checkpoint_is_told_apart(
+    offset: int,
+    is_exact: bool,
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs = tmp_path / "logs"
+    write_log(logs, "orders-0", {0: [batch(0), batch(3)]})
+    (logs / "cleaner-offset-checkpoint").write_text("0\n1\norders 0 3\n")
+    arguments = f"{AS_ASKED} orders --as-of-offset {offset} --fail-on-findings"
+    code = run_state(logs, output=tmp_path / "tables", arguments=arguments)
+    assert code == (ExitCode.DONE if is_exact else ExitCode.FINDINGS)
+    told = f"NOT EXACT: orders-0 at offset {offset}: "
+    assert (told in capsys.readouterr().out) is not is_exact
+    (row,) = spark.read.parquet(str(tmp_path / "tables" / "state_partitions")).collect()
+    assert (row.next_offset, row.cleaner_checkpoint, row.exact_from_offset, row.is_exact) == (
+        offset, 3, 3, is_exact,
+    )  # fmt: skip

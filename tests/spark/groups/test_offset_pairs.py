@@ -1,0 +1,44 @@
+"""Znodes and commits of the same partition stand side by side. Rules: F470, F475."""
+
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kafkalog.analysis.zookeeper.offset_migration import offset_pairs
+
+_ZNODES = (
+    "group_id string, topic string, partition int, broker_id int, committed_offset bigint, "
+    "mtime_ms bigint, path string, znode_version int, detail string"
+)
+_COMMITS = (
+    "group_id string, topic string, partition int, committed_offset bigint, "
+    "commit_timestamp_ms bigint, internal_partition int"
+)
+
+
+def test_what_kafka_0_7_left_stands_by_itself(spark: SparkSession) -> None:
+    # F470: [partition_id] and [broker_id-partition_id] of one topic
+    root = "/consumers/g/offsets/t"
+    znodes: list[tuple[Any, ...]] = [
+        ("g", "t", 0, broker_id, offset, 1, f"{root}/{name}", version, None)
+        for name, broker_id, offset, version in (
+            ("0", None, 40, 2),
+            ("0-0", 0, 7_000, 3),
+            ("1-0", 1, 9_000, 4),
+        )
+    ]
+    znodes.append(("g", "t", 1, None, None, 1, f"{root}/1", 0, "no data"))
+    commits = [("g", "t", partition, 50, 2, 0) for partition in (0, 1, 2)]
+    found = offset_pairs(
+        spark.createDataFrame(znodes, _ZNODES), spark.createDataFrame(commits, _COMMITS), None
+    )
+    names = ("partition", "zookeeper_offset", "kafka_offset", "znode_version")
+    of_oldest = "an offset of Kafka 0.7: a place in the log of one broker"
+    rows = found.orderBy("partition", "znode_version").select(*names, "detail").collect()
+    assert [tuple(row) for row in rows] == [
+        (0, 40, 50, 2, None),
+        (0, None, None, 3, of_oldest),
+        (0, None, None, 4, of_oldest),
+        (1, None, 50, 0, "no data"),
+        (2, None, 50, None, None),
+    ]

@@ -1,0 +1,59 @@
+"""Iceberg tables in a directory, read back by pyiceberg, and what other engines do to them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+from pyiceberg.expressions import BooleanExpression
+from pyiceberg.table import ALWAYS_TRUE, Table
+
+from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+
+
+def scanned(table: IcebergTable, row_filter: BooleanExpression = ALWAYS_TRUE) -> pa.Table:
+    """The rows of a table, as pyiceberg reads them.
+
+    It reads a null list of structs as an empty one (apache/iceberg-python#3833); no record has an
+    empty list of headers, `null_headers` counts those in the files.
+    """
+    rows = table.existing().scan(row_filter).to_arrow()
+    headers = rows["headers"]
+    nulls = pa.nulls(len(rows), headers.type)
+    index = rows.column_names.index("headers")
+    found = pc.if_else(pc.equal(pc.list_value_length(headers), 0), nulls, headers)
+    return rows.set_column(index, "headers", found)
+
+
+def null_headers(table: IcebergTable) -> int:
+    """The rows without headers, as Arrow reads the files that the current snapshot names."""
+    paths = [
+        task.file.file_path.removeprefix("file://") for task in table.existing().scan().plan_files()
+    ]
+    columns = [parquet.read_table(path, columns=["headers"], partitioning=None) for path in paths]
+    return pa.concat_tables(columns)["headers"].null_count
+
+
+def manifest_ranges(table: IcebergTable) -> list[dict[str, Any]]:
+    """The rows of a table's manifest, in the order of runs and partitions."""
+    rows = table.catalog.load_table("kafkalog.ingest_manifest").scan().to_arrow().to_pylist()
+    return sorted(rows, key=lambda row: (row["ingest_run"], row["topic"], row["partition"]))
+
+
+def data_files(root: Path) -> set[str]:
+    """The Parquet files of records below a folder."""
+    return {str(path) for path in (root / "kafkalog" / "ingested_records").rglob("*.parquet")}
+
+
+def current_snapshot(table: IcebergTable) -> int:
+    """The number of a table's newest snapshot."""
+    snapshot = table.existing().current_snapshot()
+    assert snapshot is not None
+    return snapshot.snapshot_id
+
+
+def rewritten_by_another_engine(table: Table) -> None:
+    """Replace all files by others with the same rows, in a snapshot that has no positions."""
+    table.refresh()
+    table.overwrite(table.scan().to_arrow())
