@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
 
-from tests.support.broker.kafka_server import free_ports
+from tests.support.free_ports import free_ports
 from tests.support.repository import ROOT
 
 AIRFLOW = ROOT / "build" / "airflow" / "bin"

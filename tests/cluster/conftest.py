@@ -7,7 +7,7 @@ import pytest
 
 from kafkalog.spark.packing import pack
 from tests.cluster.standalone import StandaloneCluster
-from tests.support.broker.kafka_server import free_ports
+from tests.support.free_ports import free_ports
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from jobs.validate_checksums import main
 from kafkalog.spark.jobs.job import ExitCode
 from tests.cluster.connect_server import ConnectServer
-from tests.support.broker.kafka_server import free_ports
+from tests.support.free_ports import free_ports
 from tests.support.jobs.job_runs import DAMAGED, DAMAGED_FAULTS, faults_of, table
 from tests.support.repository import ROOT
 

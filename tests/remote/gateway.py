@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from tests.support.free_ports import free_ports
+
 _MODULE = "github.com/versity/versitygw/cmd/versitygw"
 _VERSION = "v1.8.0"
 _BUILD_TIMEOUT_SECONDS = 840
@@ -73,9 +75,7 @@ class Gateway:
 
     def __enter__(self) -> Gateway:
         program = gateway_program()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        (self.port,) = free_ports(1)
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [program, "--port", f"127.0.0.1:{self.port}", "posix", self.root],

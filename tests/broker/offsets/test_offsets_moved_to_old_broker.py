@@ -12,9 +12,9 @@ from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.inspection.groups.offset_segments import end_to_go_on_from, write_commits
 from kafkalog.messages.commit_records import COMMIT_FORMS, GroupCommit
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from tests.support.broker.kafka_server import free_ports
 from tests.support.broker.old_broker import old_broker
 from tests.support.broker.zookeeper_server import running, write_settings
+from tests.support.free_ports import free_ports
 from tests.support.repository import Unpack
 
 pytestmark = pytest.mark.deep

@@ -13,8 +13,8 @@ from kafkalog.zookeeper.faults import ZooKeeperFault, ZooKeeperFinding
 from kafkalog.zookeeper.replay import tree_at
 from kafkalog.zookeeper.tree_walk import znodes
 from kafkalog.zookeeper.znode import Znode
-from tests.support.broker.kafka_server import free_ports
 from tests.support.broker.zookeeper_server import ZookeeperServer, running, write_settings
+from tests.support.free_ports import free_ports
 
 pytestmark = pytest.mark.deep
 

@@ -12,6 +12,7 @@ from types import MappingProxyType, TracebackType
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.consumed_rows import FORMATTER_PROPERTIES, ConsumedRow, parse_rows
 from tests.support.broker.java_tools import QUICK_START, ToolOutput, end, run_tool
+from tests.support.free_ports import free_ports
 
 CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMQ"
 NODE_ID = 1
@@ -268,15 +269,6 @@ class KafkaServer:
 
     def _tail(self) -> str:
         return self.log_text()[-_SHOWN_CHARACTERS:]
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that are free now and different from each other."""
-    sockets = [socket.create_server((_HOST, 0)) for _ in range(count)]
-    ports = [opened.getsockname()[1] for opened in sockets]
-    for opened in sockets:
-        opened.close()
-    return ports
 
 
 def _accepts_connections(port: int) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.java_tools import QUICK_START, end, run_tool
-from tests.support.broker.kafka_server import free_ports
+from tests.support.free_ports import free_ports
 
 _JARS = "kafka010"
 _HOST = "127.0.0.1"

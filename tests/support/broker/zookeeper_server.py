@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tests.support.broker.class_paths import class_path
 from tests.support.broker.java_tools import QUICK_START, end, run_tool
-from tests.support.broker.kafka_server import free_ports
+from tests.support.free_ports import free_ports
 
 _HOST = "127.0.0.1"
 _JARS = "zookeeper"
