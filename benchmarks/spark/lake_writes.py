@@ -15,11 +15,9 @@ from pyspark.sql import SparkSession
 import kafkalog
 from benchmarks.inputs.broker_topics import WARM_UP, Topic
 from benchmarks.measuring.processes import busy_seconds, process_seconds, worker_peak_bytes
-from benchmarks.spark.spark_queries import Place
+from benchmarks.spark.spark_queries import PARQUET_CODECS, Place
 from kafkalog.spark.session import job_session
 
-# Delta's files by Spark's codec of Parquet, which has another name for none.
-SPARK_CODECS = {"none": "uncompressed", "zstd": "zstd"}
 KAFKA, SOURCE, COMMAND = "kafka_delta", "source_delta", "command_parquet"
 EXPORTS = {"export_delta": "delta", "export_iceberg": "iceberg", "export_parquet": "parquet"}
 
@@ -90,7 +88,9 @@ def _run(
 
     def write() -> None:
         rows = reader.load() if name == KAFKA else reader.load(str(place.log_dir))
-        spark.conf.set("spark.sql.parquet.compression.codec", SPARK_CODECS[compression])
+        spark.conf.set(
+            "spark.sql.parquet.compression.codec", PARQUET_CODECS.get(compression, compression)
+        )
         rows.write.format("delta").save(str(output))
 
     return write

@@ -20,7 +20,7 @@ from benchmarks.measuring.processes import busy_seconds, process_seconds
 from benchmarks.spark.prebuilt_source import prebuilt
 
 KAFKALOG, KAFKA, PARQUET, PREBUILT = "kafkalog", "kafka", "parquet", "prebuilt"
-_PARQUET_CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
+PARQUET_CODECS = {"none": "uncompressed", "lz4": "lz4_raw"}
 _WINDOW_SHARE = 0.01
 
 Runs = dict[str, Callable[[], None]]
@@ -157,7 +157,7 @@ class Contest:
         return lambda: _to_nowhere(self._frame(name, options))
 
     def _written_to_parquet(self, name: str) -> Callable[[], None]:
-        codec = _PARQUET_CODECS.get(self._topic.codec, self._topic.codec)
+        codec = PARQUET_CODECS.get(self._topic.codec, self._topic.codec)
 
         def write() -> None:
             writer = self._frame(name, {}).write.mode("overwrite").option("compression", codec)

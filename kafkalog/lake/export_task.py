@@ -17,8 +17,8 @@ from kafkalog.storage.reading.read_plan import SegmentRead
 from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.reading.reading import read_segment
 
-# Called with the rows and the bytes of memory of each Arrow batch.
-OnRows = Callable[[int, int], None]
+# Called with the number of rows of each Arrow batch.
+OnRows = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ExportTask:
                     for rows in self._rows(read):
                         writers[-1].write(rows, (read.topic or "", read.partition or 0))
                         if on_rows is not None:
-                            on_rows(len(rows), rows.nbytes)
+                            on_rows(len(rows))
                 files += writers[-1].close()
         except BaseException:
             for writer in writers:

@@ -34,7 +34,7 @@ def file_rows(
                 yield _with_topic(batch, file)
 
 
-def rows_by_partition(rows: pa.RecordBatch) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
+def rows_of_each_partition(rows: pa.RecordBatch) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
     """Yield the rows of one topic and partition after another, as they follow each other."""
     if not len(rows):
         return

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kafkalog.columns.arrays import fixed_width, integers
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.file_rows import file_rows, rows_by_partition
+from kafkalog.lake.file_rows import file_rows, rows_of_each_partition
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import TableWriter
@@ -66,7 +66,7 @@ def without_replaced(
                 (after.kept if rest is None else after.removed).append(file)
     except BaseException:
         for file in after.rewritten:
-            directory.delete(file.pending_path or file.path)
+            directory.delete(file.written_path)
         raise
     return after
 
@@ -100,7 +100,7 @@ def _rest(
     writer = TableWriter(output)
     try:
         for batch in file_rows(directory, file):
-            for key, rows in rows_by_partition(batch):
+            for key, rows in rows_of_each_partition(batch):
                 stay = rows if key not in offsets else _outside(rows, *offsets[key])
                 if len(stay):
                     writer.write(stay, key)

@@ -18,7 +18,7 @@ from pyarrow.parquet import ParquetFile
 from kafkalog.columns.arrays import fixed_width, integers
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.file_rows import file_rows, rows_by_partition
+from kafkalog.lake.file_rows import file_rows, rows_of_each_partition
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.table_writer import TableWriter
@@ -112,7 +112,7 @@ def rewritten_in_order(output: TableOutput, files: Sequence[WrittenFile]) -> lis
         groups, schema = _row_groups(directory, files)
         for portion in _portions(groups):
             for batch in _sorted(_rows(directory, groups, portion, schema)).to_batches():
-                for key, rows in rows_by_partition(batch):
+                for key, rows in rows_of_each_partition(batch):
                     writer.write(rows, key)
         return writer.close()
     except BaseException:
@@ -219,7 +219,7 @@ def _chosen(rows: pa.RecordBatch, file: WrittenFile, portion: _Portion) -> pa.Re
     is_chosen = (offsets >= portion.from_offset) & (offsets < portion.until_offset)
     if not file.rows_of.keys() <= portion.keys:
         position = 0
-        for key, some in rows_by_partition(rows):
+        for key, some in rows_of_each_partition(rows):
             is_chosen[position : position + len(some)] &= key in portion.keys
             position += len(some)
     return rows if is_chosen.all() else rows.filter(fixed_width(is_chosen, pa.bool_()))

@@ -77,7 +77,7 @@ class TableWriter:
             file.abandon()
         paths = [file.path for file in self._open.values()]
         self._open.clear()
-        for path in [*paths, *(file.pending_path or file.path for file in self._written)]:
+        for path in [*paths, *(file.written_path for file in self._written)]:
             self._directory.delete(path)
         self._written.clear()
 

@@ -34,6 +34,11 @@ class WrittenFile:
     pending_path: str | None = None
     table: str = ""
 
+    @property
+    def written_path(self) -> str:
+        """Where the file is before the commit."""
+        return self.pending_path or self.path
+
 
 def rows_by_partition(files: Iterable[WrittenFile]) -> dict[TopicPartition, int]:
     """Return the rows of each topic and partition in all of these files."""

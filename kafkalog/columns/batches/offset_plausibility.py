@@ -13,7 +13,7 @@ from kafkalog.columns.jit.compiled import LongArray, kernel
 from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import Bounds
 
-# After this many ranges that decide nothing, a batch is no longer pending.
+# Wait for at most this many ranges to show whether a batch's offsets are right.
 PATIENCE = 1000
 _TOO_LARGE = int(Fault.TOO_LARGE)
 _OFFSET_RANGE = int(Fault.OFFSET_RANGE)

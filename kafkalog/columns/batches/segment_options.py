@@ -73,8 +73,8 @@ class SegmentOptions:
         )
 
     def is_first_to_tell(self, expected_offset: int) -> bool:
-        """Return whether no part before this one has a requested offset that damage may have held,
-        of which `expected_offset` is the first."""
+        """Return whether this part is the first with requested offsets that a damaged range may
+        have held. `expected_offset` is the first offset that the range may have held."""
         requested = self.first_offset if self.requested_offset is None else self.requested_offset
         return max(expected_offset, requested) >= self.first_offset
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kafkalog.command_line.export.progress import ExportProgress
 from kafkalog.command_line.inputs import bytes_in
@@ -87,9 +88,7 @@ def _written(plan: ExportPlan, processes: int) -> list[WrittenFile]:
     def write(task: int) -> list[WrittenFile]:
         # A process that is ended removes the files that it has not completed.
         with stopped_by_exceptions():
-            files = plan.task.written_files(
-                plan.groups[task], lambda rows, _: progress.add(task, rows)
-            )
+            files = plan.task.written_files(plan.groups[task], partial(progress.add, task))
         progress.done(task)
         return files
 

@@ -1,4 +1,4 @@
-"""Which table an export writes where there is no JVM: Parquet or Iceberg."""
+"""Tables that an export can commit without a JVM: Parquet and Iceberg."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class ParquetTable:
         for file in files:
             # A commit can be done although its answer was an error.
             if file.path not in named:
-                self.directory.delete(file.pending_path or file.path)
+                self.directory.delete(file.written_path)
 
     def _replace_manifest(self, after: TableManifest) -> None:
         """The commit, and what follows it."""
@@ -172,7 +172,7 @@ class ParquetTable:
         self.directory.flush(file.path for file in files)
 
     def _move(self, file: WrittenFile) -> None:
-        self.directory.move(file.pending_path or file.path, file.path)
+        self.directory.move(file.written_path, file.path)
 
     def _report(self, manifest: TableManifest) -> None:
         """Write the rows of the newest run to table `ingest_manifest`, if they are not there: to a

@@ -39,7 +39,7 @@ class ExportSettings:
 
     @property
     def place(self) -> TablePlace:
-        """Where tables without a JVM are."""
+        """The place of Parquet and Iceberg tables, which need no JVM."""
         return TablePlace(self.table_format, self.output_dir, table=self.tables.table)
 
     def check(self) -> None:

@@ -126,7 +126,7 @@ def _remove(task: ExportTask, files: Sequence[WrittenFile]) -> None:
     outputs = {output.table: output.path for output in task.outputs.values()}
     for file in files:
         directory = OutputDirectory(outputs[file.table])
-        directory.delete(file.pending_path or file.path)
+        directory.delete(file.written_path)
 
 
 @contextmanager
