@@ -88,9 +88,8 @@ def _run(
 
     def write() -> None:
         rows = reader.load() if name == KAFKA else reader.load(str(place.log_dir))
-        spark.conf.set(
-            "spark.sql.parquet.compression.codec", PARQUET_CODECS.get(compression, compression)
-        )
+        codec = PARQUET_CODECS.get(compression, compression)
+        spark.conf.set("spark.sql.parquet.compression.codec", codec)
         rows.write.format("delta").save(str(output))
 
     return write

@@ -57,8 +57,8 @@ Work = Callable[[_Item, Turn], Iterable[_Result]]
 
 class WorkerPool(Generic[_Item, _Result]):
     """Forks of this process, which run `work`. With `gives_turns` each gets one message per item
-    when its turn comes, and `work` has to wait for that. While the pool waits for a result, it calls
-    `on_wait` a few times a second."""
+    when its turn comes, and `work` has to wait for that. While the pool waits for a result, it
+    calls `on_wait` a few times a second."""
 
     def __init__(
         self,
