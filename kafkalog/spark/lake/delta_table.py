@@ -249,7 +249,7 @@ class DeltaTarget:
         partition_by = self._partition_columns()
         clause = "PARTITIONED BY" if partition_by else "CLUSTER BY"
         names = ", ".join(partition_by or _CLUSTERED_BY)
-        sql = f"CREATE RECORDS {self._place} ({columns}) USING delta {clause} ({names})"
+        sql = f"CREATE TABLE {self._place} ({columns}) USING delta {clause} ({names})"
         self._spark.sql(sql)
 
     def _create_at_path(self) -> None:
@@ -273,7 +273,7 @@ class DeltaTarget:
         writer.partitionBy(*partition_by).save(self._place)
         if not partition_by:
             place, columns = self._place.replace("`", "``"), ", ".join(_CLUSTERED_BY)
-            self._spark.sql(f"ALTER RECORDS delta.`{place}` CLUSTER BY ({columns})")
+            self._spark.sql(f"ALTER TABLE delta.`{place}` CLUSTER BY ({columns})")
 
     def _partition_columns(self) -> list[str]:
         return [each.value for each in self._layout.partition_by]
