@@ -66,9 +66,9 @@ def replace_rows(
     path = os.path.join(output, table)
     frame = with_table_schema(frame, table)
     if table_format == "delta":
-        quoted = ", ".join(quoted(path) for path in inputs)
+        own = ", ".join(quoted(path) for path in inputs)
         writer = frame.write.format(table_format).mode("overwrite")
-        writer.option("replaceWhere", f"{INPUT_COLUMN} IN ({quoted})").save(path)
+        writer.option("replaceWhere", f"{INPUT_COLUMN} IN ({own})").save(path)
         return path
     refuse_other_inputs(frame.sparkSession, output, table, table_format, inputs)
     write_whole(frame, path, table_format)
