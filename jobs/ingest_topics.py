@@ -8,6 +8,11 @@ from __future__ import annotations
 import sys
 
 from kafkalog.lake.table_options import TableRequest, table_options
+from kafkalog.spark.decoding.decoding_requests import (
+    DecodingOptions,
+    decoding_options,
+    decoding_requests,
+)
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options.ingest_request import IngestRequest, ingest_options
 from kafkalog.views.options.options import Mode
@@ -24,7 +29,10 @@ The first adds what is new since its last run; the second writes the records of 
 @job_command("ingest-topics", _EXAMPLE, mode=Mode.FAILFAST, formats=("delta", "iceberg", "parquet"))
 @ingest_options
 @table_options
-def main(job: JobSettings, request: IngestRequest, tables: TableRequest) -> ExitCode:
+@decoding_options
+def main(
+    job: JobSettings, request: IngestRequest, tables: TableRequest, decoding: DecodingOptions
+) -> ExitCode:
     """Write the records of topics to a table, each exactly once; a run adds what is new.
     Findings are records that were deleted before they were read, and logs other than those that
     were read before."""
@@ -39,11 +47,12 @@ def main(job: JobSettings, request: IngestRequest, tables: TableRequest) -> Exit
     options = request.options(announced_inputs(job), job.mode, job.output_dir)
     settings = ExportSettings(options, request, tables, job.output_dir, job.table_format)
     settings.check()
+    requests = decoding_requests(decoding, options.paths, job.mode)
     sources = found_sources(options)
     with job_session(
         "kafkalog ingest-topics", with_delta=job.is_delta, has_own_progress=True
     ) as spark:
-        runs, places = export_tables(spark, settings, sources)
+        runs, places = export_tables(spark, settings, sources, requests)
         rows = topic_rows(runs)
         if rows and job.show:
             spark.createDataFrame(rows, list(TopicRow._fields)).show(job.show)

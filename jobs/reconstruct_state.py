@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkalog.spark.jobs.decoding.decoding_requests import (
+from kafkalog.spark.decoding.decoding_requests import (
     DecodingOptions,
     decoding_options,
     decoding_requests,
@@ -39,16 +39,16 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     Findings are partitions whose cleaner may have removed values of the requested time."""
     from pyspark.sql import Observation
 
-    from kafkalog.analysis import decoding as decoded
     from kafkalog.analysis import state
-    from kafkalog.spark.jobs.decoding.format_choices import format_choices
+    from kafkalog.spark.decoding import decoded_frames as decoded
+    from kafkalog.spark.decoding.format_choices import format_choices
     from kafkalog.spark.jobs.inputs import announced_inputs
     from kafkalog.spark.jobs.tables import state_table
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.session import job_session
     from kafkalog.views.planning.state_sources import found_sources
 
-    inputs, requests = announced_inputs(job), decoding_requests(decoding, job)
+    inputs, requests = announced_inputs(job), decoding_requests(decoding, job.paths, job.mode)
     options = request.options(job, inputs)
     sources = found_sources(options)
     with job_session("kafkalog reconstruct-state", with_delta=job.is_delta) as spark:

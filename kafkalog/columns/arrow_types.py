@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -18,15 +20,20 @@ _SIMPLE_TYPES = {
     "short": pa.int16(),
     "integer": pa.int32(),
     "long": pa.int64(),
+    "float": pa.float32(),
     "double": pa.float64(),
+    "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
 }
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 
 
 def arrow_type(spark_type: Any) -> pa.DataType:
-    """Return the Arrow type of a Spark type in JSON form."""
+    """Return the Arrow type of a Spark type in JSON form. Raises SchemaError for a type that files
+    cannot hold."""
     if isinstance(spark_type, str):
-        return _SIMPLE_TYPES[spark_type]
+        return _simple_type(spark_type)
     if spark_type["type"] == "array":
         element = pa.field(
             "element", arrow_type(spark_type["elementType"]), nullable=spark_type["containsNull"]
@@ -35,10 +42,24 @@ def arrow_type(spark_type: Any) -> pa.DataType:
     if spark_type["type"] == "map":
         key, value = arrow_type(spark_type["keyType"]), arrow_type(spark_type["valueType"])
         return pa.map_(key, pa.field("value", value, nullable=spark_type["valueContainsNull"]))
-    return pa.struct([_arrow_field(field) for field in spark_type["fields"]])
+    return pa.struct(arrow_fields(spark_type["fields"]))
 
 
-def _arrow_field(field: dict[str, Any]) -> pa.Field:
+def _simple_type(name: str) -> pa.DataType:
+    decimal = _DECIMAL.fullmatch(name)
+    if decimal:
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    if name not in _SIMPLE_TYPES:
+        raise SchemaError(f"a column of type {name} cannot be written to a file")
+    return _SIMPLE_TYPES[name]
+
+
+def arrow_fields(fields: Iterable[Mapping[str, Any]]) -> list[pa.Field]:
+    """Return the Arrow fields of Spark's fields in JSON form."""
+    return [_arrow_field(field) for field in fields]
+
+
+def _arrow_field(field: Mapping[str, Any]) -> pa.Field:
     return pa.field(field["name"], arrow_type(field["type"]), nullable=field["nullable"])
 
 

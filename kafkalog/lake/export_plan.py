@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kafkalog.errors import KafkaLogError, StatePositionError
+from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS, TARGET_FILE_BYTES, TableOutput
 from kafkalog.lake.table_names import tables_of
@@ -44,6 +45,17 @@ from kafkalog.views.planning.state_positions import StateSource
 from kafkalog.views.planning.state_sources import found_sources
 
 _logger = logger(__name__)
+
+
+# The reads of each task.
+Groups = Sequence[Sequence[SegmentRead]]
+# Gives the columns that decoding adds to the rows of these reads.
+DecodedColumns = Callable[[ReadOptions, Groups], Sequence[Field]]
+
+
+def no_columns(options: ReadOptions, groups: Groups) -> tuple[Field, ...]:
+    """Add no column."""
+    return ()
 
 
 class PartlyCommittedError(KafkaLogError):
@@ -112,12 +124,14 @@ def plan_export(
     target_file_bytes: int = TARGET_FILE_BYTES,
     processes: int = 1,
     found: Sequence[StateSource] | None = None,
+    decoded_columns: DecodedColumns = no_columns,
 ) -> ExportPlan:
     """Plan what is new to the tables, and create those that do not exist.
 
     `target_of` gives the table of a name: `ingested_records`, or the names of `tables_of` with
     `table_per_topic`. `processes` is how many tasks run at once, `found` what `found_sources` gives
-    where it has been called just now. Raises StatePositionError and OptionError where what is found
+    where it has been called just now. `decoded_columns` is called once, before a table is created.
+    Raises StatePositionError and OptionError where what is found
     does not fit a table: then no table is changed.
     """
     sources = found_sources(options) if found is None else found
@@ -134,8 +148,10 @@ def plan_export(
     tasks = _tasks(written, target_file_bytes, processes)
     task_options = _task_options(options, written, tasks)
     groups = _groups(task_options, tasks) if written else ()
+    has_work = any(run.has_work for run in runs.values())
+    decoded = tuple(decoded_columns(task_options, groups)) if has_work else ()
     planned = tuple(
-        ExportTable(name, targets[name], run, _prepared(name, targets[name], run))
+        ExportTable(name, targets[name], run, _prepared(name, targets[name], run, decoded))
         for name, run in runs.items()
     )
     outputs = {
@@ -144,7 +160,7 @@ def plan_export(
         for each in table.run.written
         if table.output is not None
     }
-    return ExportPlan(ExportTask(task_options, outputs), groups, planned)
+    return ExportPlan(ExportTask(task_options, outputs, decoded), groups, planned)
 
 
 def requested_run(
@@ -223,8 +239,10 @@ def _groups(options: ReadOptions, tasks: int) -> tuple[tuple[SegmentRead, ...], 
     return tuple(packed(reads, TaskSize(-(-cost // tasks), cores=1)))
 
 
-def _prepared(name: str, target: Target, run: IngestRun) -> TableOutput | None:
-    return replace(target.prepare(run), table=name) if run.has_work else None
+def _prepared(
+    name: str, target: Target, run: IngestRun, decoded: Sequence[Field]
+) -> TableOutput | None:
+    return replace(target.prepare(run, decoded), table=name) if run.has_work else None
 
 
 def _by_table(files: Iterable[WrittenFile]) -> defaultdict[str, list[WrittenFile]]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import pyarrow as pa
 
-from kafkalog.lake.layout import TableOutput
+from kafkalog.columns.arrow_types import arrow_fields, arrow_schema
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.decoded_columns import Field
+from kafkalog.lake.file_rows import rows_of_each_partition
+from kafkalog.lake.layout import RECORDS, TableOutput
 from kafkalog.lake.record_rows import RECORD_COLUMNS, RecordRows
 from kafkalog.lake.table_writer import TableWriter
 from kafkalog.lake.written_file import WrittenFile
@@ -23,10 +27,12 @@ OnRows = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class ExportTask:
-    """What all tasks of an export have in common: how to read, and the table of each topic."""
+    """What all tasks of an export have in common: how to read, the table of each topic, and the
+    columns that decoding adds to all tables."""
 
     options: ReadOptions
     outputs: Mapping[str, TableOutput]
+    decoded: tuple[Field, ...] = ()
 
     def written_files(
         self, reads: Sequence[SegmentRead], on_rows: OnRows | None = None
@@ -37,17 +43,34 @@ class ExportTask:
         Raises what reading raises, and OSError where a file cannot be written.
         """
         use_file_access(self.options.file_access)
+        rows = (
+            ((read.topic or "", read.partition or 0), batch)
+            for read in reads
+            for batch in self._rows(read)
+        )
+        return self._written(rows, on_rows)
+
+    def written_rows(self, batches: Iterable[pa.RecordBatch]) -> list[WrittenFile]:
+        """Write rows that `rows` has given and that have been decoded since, and return the new
+        files. Raises as `written_files` does."""
+        use_file_access(self.options.file_access)
+        schema = pa.schema([*arrow_schema(RECORDS), *arrow_fields(self.decoded)])
+        rows = (each for batch in batches for each in rows_of_each_partition(batch.cast(schema)))
+        return self._written(rows)
+
+    def _written(
+        self, rows: Iterable[tuple[TopicPartition, pa.RecordBatch]], on_rows: OnRows | None = None
+    ) -> list[WrittenFile]:
         files: list[WrittenFile] = []
         writers: list[TableWriter] = []
         try:
             # One table after another, so that the rows of one only wait in memory.
-            for output, some in groupby(reads, lambda read: self.outputs[read.topic or ""]):
+            for output, some in groupby(rows, lambda each: self.outputs[each[0][0]]):
                 writers.append(TableWriter(output))
-                for read in some:
-                    for rows in self._rows(read):
-                        writers[-1].write(rows, (read.topic or "", read.partition or 0))
-                        if on_rows is not None:
-                            on_rows(len(rows))
+                for key, batch in some:
+                    writers[-1].write(batch, key)
+                    if on_rows is not None:
+                        on_rows(len(batch))
                 files += writers[-1].close()
         except BaseException:
             for writer in writers:

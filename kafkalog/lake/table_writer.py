@@ -20,6 +20,7 @@ from pyarrow.parquet import FileMetaData, ParquetWriter
 
 from kafkalog.columns.arrays import fixed_width, present
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.decoded_columns import DECODED_VALUES
 from kafkalog.lake.layout import Compression, PartitionBy, TableLayout, TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import Bound, WrittenFile
@@ -36,7 +37,7 @@ PENDING_FOLDER, _PENDING_ENDING = "_uncommitted", ".pending"
 # Hive's name for a partition whose value is null.
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 # Columns of bytes: neither dictionaries nor bounds are of use, and both take time and memory.
-PAYLOAD_COLUMNS = frozenset({"key", "value", "headers"})
+PAYLOAD_COLUMNS = frozenset({"key", "value", "headers", *DECODED_VALUES})
 _UNIT_US = {PartitionBy.DAY: 86_400_000_000, PartitionBy.HOUR: 3_600_000_000}
 _TIME_FORMAT = {PartitionBy.DAY: "%Y-%m-%d", PartitionBy.HOUR: "%Y-%m-%d-%H"}
 
@@ -228,7 +229,7 @@ def parquet_writer(
     Only columns with few values have dictionaries, and those with payloads no bounds: both would
     take several times the time, and copies of the largest values.
     """
-    named = [name for name in schema.names if name not in PAYLOAD_COLUMNS]
+    described = columns_with_statistics(schema)
     return ParquetWriter(
         sink,
         schema,
@@ -236,11 +237,25 @@ def parquet_writer(
         if layout.compression is not Compression.NONE
         else None,
         compression_level=layout.compression_level,
-        use_dictionary=[name for name in named if _has_few_values(schema.field(name).type)],
-        write_statistics=named,
+        use_dictionary=[name for name, each in described.items() if _has_few_values(each)],
+        write_statistics=list(described),
         store_schema=False,
         metadata_collector=metadata,
     )
+
+
+def columns_with_statistics(schema: pa.Schema) -> dict[str, pa.DataType]:
+    """Return the columns that have statistics in files, and the parts of structs, such as
+    `value_decoded.id`: all but payloads and lists."""
+    return {name: found for field in schema for name, found in _leaves(field.name, field.type)}
+
+
+def _leaves(name: str, data_type: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    if pa.types.is_struct(data_type):
+        for field in data_type:
+            yield from _leaves(f"{name}.{field.name}", field.type)
+    elif name not in PAYLOAD_COLUMNS and not pa.types.is_nested(data_type):
+        yield name, data_type
 
 
 def _has_few_values(data_type: pa.DataType) -> bool:
@@ -256,7 +271,8 @@ def _bounds(metadata: FileMetaData) -> tuple[dict[str, Bound], dict[str, Bound],
         for column in range(metadata.num_columns):
             chunk = metadata.row_group(group).column(column)
             name, statistics = chunk.path_in_schema, chunk.statistics
-            if statistics is None:
+            # Of the parts of decoded values they are in the file only.
+            if statistics is None or "." in name:
                 continue
             null_counts[name] += statistics.null_count
             if statistics.has_min_max:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
@@ -20,8 +21,12 @@ class Target(Protocol):
         the table does not say what it holds.
         """
 
-    def prepare(self, run: IngestRun) -> TableOutput:
-        """Create the table if it does not exist, and return where tasks write for this run."""
+    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+        """Create the table if it does not exist, with columns for decoded keys and values, and
+        return where tasks write for this run.
+
+        Raises StatePositionError where the table has other decoded columns.
+        """
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:
         """Make the files, and the positions after the run, part of the table in one commit, in

@@ -42,10 +42,18 @@ OWN = {
     "vacuum": {"--dry-run", "--older-than"},
 }
 _ZOOKEEPER = {"--zookeeper", "--chroot"}
+_DECODING = {
+    "--schemas-topic",
+    *(
+        f"--{part}-{what}"
+        for part in ("key", "value")
+        for what in ("format", "message", "schema", "schema-id")
+    ),
+}
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
     "consumer-lag": {*_ZOOKEEPER, "--max-lag", "--offsets-retention"},
-    "ingest-topics": {"--full-refresh", "--starting-offsets-out", "--stop-at"},
+    "ingest-topics": {*_DECODING, "--full-refresh", "--starting-offsets-out", "--stop-at"},
     "lag-history": {
         *_ZOOKEEPER,
         *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
@@ -61,14 +69,7 @@ OWN_OF_JOBS = {
     },
     "plan-recovery": {"--index-interval-bytes", "--shutdown"},
     "plan-retention": set[str](),
-    "reconstruct-state": {
-        *("--full-refresh", "--keep-tombstones", "--schemas-topic", "--stop-at"),
-        *(
-            f"--{part}-{what}"
-            for part in ("key", "value")
-            for what in ("format", "message", "schema", "schema-id")
-        ),
-    },
+    "reconstruct-state": {*_DECODING, *("--full-refresh", "--keep-tombstones", "--stop-at")},
     "report": OWN["report"],
     "report-transactions": {"--max-transaction-timeout"},
     "salvage": OWN["salvage"],

@@ -6,8 +6,9 @@ catalog in SQLite. Reasons: docs/decisions/0028.
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
@@ -32,8 +33,9 @@ from pyiceberg.table.sorting import SortField, SortOrder
 from pyiceberg.transforms import DayTransform, HourTransform, IdentityTransform, Transform
 from sqlalchemy.exc import SQLAlchemyError
 
-from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.columns.arrow_types import arrow_fields
 from kafkalog.errors import OptionError, StatePositionError, UnsupportedFormatError
+from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.layout import (
     CATALOG_FILE,
     TARGET_FILE_BYTES,
@@ -41,7 +43,7 @@ from kafkalog.lake.layout import (
     PartitionBy,
     TableLayout,
 )
-from kafkalog.lake.table_writer import PAYLOAD_COLUMNS
+from kafkalog.lake.table_writer import columns_with_statistics
 from kafkalog.schemas import table_fields
 from kafkalog.storage.files.file_access import file_access
 from kafkalog.storage.files.uris import absolute_path, is_remote
@@ -50,6 +52,8 @@ DEFAULT_NAMESPACE = "kafkalog"
 _CODEC = TableProperties.PARQUET_COMPRESSION
 _LEVEL = TableProperties.PARQUET_COMPRESSION_LEVEL
 _FILE_BYTES = TableProperties.WRITE_TARGET_FILE_SIZE_BYTES
+# The property with the columns of decoded keys and values, in the JSON form of Spark's types.
+_DECODED = "kafkalog.decoded"
 _SORTED_BY = ("topic", "partition", "offset")
 _SOURCE_OF: dict[PartitionBy, tuple[str, Transform[Any, Any], str]] = {
     PartitionBy.TOPIC: ("topic", IdentityTransform(), "topic"),
@@ -151,19 +155,24 @@ def loaded_table(catalog: Catalog, name: tuple[str, ...]) -> Table | None:
 
 
 def created_table(
-    catalog: Catalog, name: tuple[str, ...], table: str, layout: TableLayout | None = None
+    catalog: Catalog,
+    name: tuple[str, ...],
+    table: str,
+    layout: TableLayout | None = None,
+    decoded: Sequence[Field] = (),
 ) -> Table:
-    """Return a table, created with the columns of schemas/tables/<table>.json if it is missing."""
+    """Return a table, created with the columns of schemas/tables/<table>.json and those of decoded
+    keys and values if it is missing."""
     found = loaded_table(catalog, name)
     if found is not None:
         return found
     with suppress(NamespaceAlreadyExistsError):
         catalog.create_namespace(name[:-1])
-    schema = _schema(table)
+    schema = _schema(table, decoded)
     properties: dict[str, str] = {}
     spec, order = PartitionSpec(), SortOrder()
     if layout is not None:
-        properties = _properties(layout)
+        properties = {**_properties(layout, schema), _DECODED: json.dumps(list(decoded))}
         spec = _partition_spec(schema, layout)
         order = SortOrder(
             *(
@@ -177,6 +186,12 @@ def created_table(
         )
     except TableAlreadyExistsError:
         return catalog.load_table(name)
+
+
+def decoded_columns(table: Table) -> list[Field]:
+    """Return the columns of decoded keys and values that a table has."""
+    found: list[Field] = json.loads(table.properties.get(_DECODED, "[]"))
+    return found
 
 
 def table_layout(table: Table) -> TableLayout:
@@ -228,11 +243,15 @@ def catalog_errors(table: str) -> Iterator[None]:
         raise OSError(f"table {table}: the Iceberg catalog failed: {error}") from error
 
 
-def _schema(table: str) -> Schema:
-    comments = {each["name"]: each["metadata"].get("comment") for each in table_fields(table)}
-    ids = count(1)
+def _schema(table: str, decoded: Sequence[Field]) -> Schema:
+    fields, ids = [*table_fields(table), *decoded], count(1)
     return pyarrow_to_schema(
-        pa.schema([_with_id(field, ids, comments[field.name]) for field in arrow_schema(table)])
+        pa.schema(
+            [
+                _with_id(arrow, ids, field["metadata"].get("comment"))
+                for arrow, field in zip(arrow_fields(fields), fields, strict=True)
+            ]
+        )
     )
 
 
@@ -243,6 +262,8 @@ def _with_id(field: pa.Field, ids: Iterator[int], comment: str | None = None) ->
         data_type = pa.list_(_with_id(data_type.value_field, ids))
     elif pa.types.is_struct(data_type):
         data_type = pa.struct([_with_id(each, ids) for each in data_type])
+    elif pa.types.is_map(data_type):
+        data_type = pa.map_(_with_id(data_type.key_field, ids), _with_id(data_type.item_field, ids))
     if comment:
         metadata["doc"] = comment
     return pa.field(field.name, data_type, field.nullable, metadata)
@@ -256,7 +277,7 @@ def _partition_spec(schema: Schema, layout: TableLayout) -> PartitionSpec:
     return PartitionSpec(*fields)
 
 
-def _properties(layout: TableLayout) -> dict[str, str]:
+def _properties(layout: TableLayout, schema: Schema) -> dict[str, str]:
     """Return what other engines that write to the table have to keep, and which columns have
     bounds."""
     properties = {
@@ -270,8 +291,8 @@ def _properties(layout: TableLayout) -> dict[str, str]:
     }
     if layout.compression_level is not None:
         properties[_LEVEL] = str(layout.compression_level)
-    for column in PAYLOAD_COLUMNS:
-        properties[f"write.metadata.metrics.column.{column}"] = "none"
-    for column in ("key", "value"):
-        properties[f"write.metadata.metrics.column.headers.element.{column}"] = "none"
+    described = columns_with_statistics(schema.as_arrow())
+    for column in schema.column_names:
+        if column not in described:
+            properties[f"write.metadata.metrics.column.{column}"] = "none"
     return properties

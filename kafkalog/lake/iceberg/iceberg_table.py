@@ -23,9 +23,11 @@ from pyiceberg.table import Table
 
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.decoded_columns import Field, refuse_other_columns
 from kafkalog.lake.iceberg.catalogs import (
     catalog_errors,
     created_table,
+    decoded_columns,
     divided_by,
     has_catalog,
     identifier,
@@ -121,15 +123,16 @@ class IcebergTable:
             self._write_manifest(self._recorded)
         return self._recorded
 
-    def prepare(self, run: IngestRun) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
         """Create the table if it does not exist, and return where tasks write for this run.
 
-        Raises OptionError for another partitioning than the table's, UnsupportedFormatError where
-        tasks cannot write the table's.
+        Raises OptionError for another partitioning than the table's, StatePositionError for other
+        decoded columns, UnsupportedFormatError where tasks cannot write the table's.
         """
         with catalog_errors(self.name):
             layout = self._layout or TableLayout()
-            table = created_table(self.catalog, self._name, RECORDS, layout)
+            table = created_table(self.catalog, self._name, RECORDS, layout, decoded)
+        refuse_other_columns(self.name, decoded_columns(table), decoded)
         return self.output(table, run.positions.run)
 
     def output(self, table: Table, ingest_run: int) -> TableOutput:

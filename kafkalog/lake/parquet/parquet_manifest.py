@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from kafkalog.errors import StatePositionError
+from kafkalog.lake.decoded_columns import Field
 from kafkalog.lake.layout import Compression, PartitionBy, TableLayout
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
@@ -27,12 +28,14 @@ FORMAT_VERSION = 1
 class TableManifest:
     """What a table consists of after one commit, which `commit_id` tells from any other.
 
-    `removed` are the files that the commit took out of the table.
+    `decoded` are the columns that the table has of decoded keys and values. `removed` are the files
+    that the commit took out of the table.
     """
 
     commit_id: str
     positions: IngestPositions
     layout: TableLayout
+    decoded: tuple[Field, ...] = ()
     files: tuple[WrittenFile, ...] = ()
     removed: tuple[str, ...] = ()
 
@@ -59,6 +62,7 @@ class TableManifest:
             "token": self.positions.token,
             "positions": json.loads(self.positions.to_json()),
             "layout": asdict(self.layout),
+            "decoded": self.decoded,
             "removed": self.removed,
         }
         members = [f"{json.dumps(name)}: {_json(each)}" for name, each in head.items()]
@@ -104,6 +108,7 @@ def _manifest(found: Mapping[str, Any]) -> TableManifest:
             compression=Compression(layout["compression"]),
             compression_level=layout["compression_level"],
         ),
+        decoded=tuple(found["decoded"]),
         files=tuple(
             WrittenFile(**{**each, "rows_of": by_partition(each["rows_of"])})
             for each in found["files"]

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from kafkalog.errors import OptionError, StatePositionError
+from kafkalog.lake.decoded_columns import Field, refuse_other_columns
 from kafkalog.lake.layout import TableLayout, TableOutput
 from kafkalog.lake.manifest_rows import TABLE as RUNS
 from kafkalog.lake.manifest_rows import manifest_rows
@@ -44,6 +45,7 @@ class ParquetTable:
         self.directory = OutputDirectory(path)
         self._layout = layout
         self._recorded: TableManifest | None = None
+        self._decoded: tuple[Field, ...] = ()
 
     @property
     def path(self) -> str:
@@ -65,7 +67,10 @@ class ParquetTable:
         self._report(self._recorded)
         return self._recorded.positions
 
-    def prepare(self, run: IngestRun) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
+        if self._recorded is not None:
+            refuse_other_columns(self.path, self._recorded.decoded, decoded)
+        self._decoded = tuple(decoded)
         return self.output(run.positions.run)
 
     def output(self, ingest_run: int) -> TableOutput:
@@ -95,6 +100,7 @@ class ParquetTable:
                     commit_id=uuid.uuid4().hex,
                     positions=run.positions,
                     layout=output.layout,
+                    decoded=self._decoded,
                     files=(*after.kept, *new),
                     removed=tuple(file.path for file in after.removed),
                 )

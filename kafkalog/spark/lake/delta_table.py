@@ -16,6 +16,7 @@ from pyspark.sql.types import DateType, StringType, StructField, StructType
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import OptionError, SchemaError, StatePositionError
+from kafkalog.lake.decoded_columns import DECODED_COLUMNS, Field, refuse_other_columns
 from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
@@ -28,7 +29,7 @@ from kafkalog.spark.delta_history import (
 )
 from kafkalog.spark.lake.delta_commit import append_files, written_meanwhile
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
-from kafkalog.spark.tables import quoted, spark_schema, with_table_schema
+from kafkalog.spark.tables import quoted, spark_schema
 from kafkalog.views.planning.ingest_positions import (
     WRITER,
     IngestPositions,
@@ -83,6 +84,7 @@ class DeltaTarget:
         self._is_name = is_name
         self._manifest = manifest
         self._layout = layout
+        self._decoded: list[StructField] = []
 
     @property
     def place(self) -> str:
@@ -107,8 +109,9 @@ class DeltaTarget:
             self._manifest.write(self._counted(recorded))
         return recorded
 
-    def prepare(self, run: IngestRun) -> TableOutput:
+    def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
         """Create the table if it does not exist, and return where tasks write for this run."""
+        self._decoded = [StructField.fromJson(dict(field)) for field in decoded]
         self._create(run.positions)
         self._layout = self._fitting_layout()
         # Spark gives local paths as URIs, tasks need plain paths.
@@ -147,7 +150,7 @@ class DeltaTarget:
 
         Raises StatePositionError as `commit` does.
         """
-        writer = self._with_time_columns(with_table_schema(rows, RECORDS)).write.format("delta")
+        writer = self._with_time_columns(rows.to(self._records())).write.format("delta")
         writer = writer.option("userMetadata", run.positions.to_json())
         # Two runs that begin with the same positions have the same number, and one of them wins.
         writer = writer.option("txnAppId", WRITER).option("txnVersion", run.positions.run)
@@ -244,7 +247,7 @@ class DeltaTarget:
         columns = ", ".join(
             f"`{each.name}` {each.dataType.simpleString()} "
             f"COMMENT {quoted(each.metadata[_COMMENT])}"
-            for each in _schema(self._layout)
+            for each in self._schema(self._layout)
         )
         partition_by = self._partition_columns()
         clause = "PARTITIONED BY" if partition_by else "CLUSTER BY"
@@ -253,7 +256,7 @@ class DeltaTarget:
         self._spark.sql(sql)
 
     def _create_at_path(self) -> None:
-        table = DeltaTable.createIfNotExists(self._spark).addColumns(_schema(self._layout))
+        table = DeltaTable.createIfNotExists(self._spark).addColumns(self._schema(self._layout))
         partition_by = self._partition_columns()
         if partition_by:
             table = table.partitionedBy(*partition_by)
@@ -268,12 +271,19 @@ class DeltaTarget:
 
     def _create_over_log(self) -> None:
         """Make a table of a log without a commit, of a run that was killed."""
-        writer = self._spark.createDataFrame([], _schema(self._layout)).write.format("delta")
+        writer = self._spark.createDataFrame([], self._schema(self._layout)).write.format("delta")
         partition_by = self._partition_columns()
         writer.partitionBy(*partition_by).save(self._place)
         if not partition_by:
             place, columns = self._place.replace("`", "``"), ", ".join(_CLUSTERED_BY)
             self._spark.sql(f"ALTER TABLE delta.`{place}` CLUSTER BY ({columns})")
+
+    def _records(self) -> StructType:
+        return StructType([*spark_schema(RECORDS), *self._decoded])
+
+    def _schema(self, layout: TableLayout) -> StructType:
+        times = [_TIME_COLUMNS[by] for by in layout.partition_by if by in _TIME_COLUMNS]
+        return StructType([*self._records(), *times])
 
     def _partition_columns(self) -> list[str]:
         return [each.value for each in self._layout.partition_by]
@@ -287,7 +297,10 @@ class DeltaTarget:
 
         Raises OptionError for another one than the table's, SchemaError for another table.
         """
-        detail, types = self._detail(), {each.name: each.dataType for each in self._frame().schema}
+        detail, schema = self._detail(), self._frame().schema
+        types = {each.name: each.dataType for each in schema}
+        of_table = [each.jsonValue() for each in schema if each.name in DECODED_COLUMNS]
+        refuse_other_columns(self._place, of_table, [each.jsonValue() for each in self._decoded])
         found, given = list(detail.partitionColumns), self._partition_columns()
         if given and found != given:
             own = f"--partition-by {' --partition-by '.join(found)}" if found else "no partitions"
@@ -296,7 +309,7 @@ class DeltaTarget:
         if not known.issuperset(found):
             raise SchemaError(f"{self._place} is partitioned by {', '.join(found)}: {_OTHER_TABLE}")
         layout = replace(self._layout, partition_by=tuple(PartitionBy(each) for each in found))
-        for field in _schema(layout):
+        for field in self._schema(layout):
             if types.get(field.name) != field.dataType:
                 has = types[field.name].simpleString() if field.name in types else "missing"
                 wanted = field.dataType.simpleString()
@@ -304,11 +317,6 @@ class DeltaTarget:
                     f"{self._place}: column {field.name} is {has}, not {wanted}: {_OTHER_TABLE}"
                 )
         return layout
-
-
-def _schema(layout: TableLayout) -> StructType:
-    times = [_TIME_COLUMNS[by] for by in layout.partition_by if by in _TIME_COLUMNS]
-    return StructType([*spark_schema(RECORDS), *times])
 
 
 def _replaced(run: IngestRun) -> str:

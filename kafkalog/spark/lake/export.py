@@ -12,6 +12,7 @@ from kafkalog.errors import OptionError
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.targets import DELTA, FORMATS
 from kafkalog.lake.table_options import TableRequest
+from kafkalog.spark.decoding.decoding_requests import DecodingOptions, decoding_requests
 from kafkalog.spark.frames import register_once
 from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
 from kafkalog.storage.files.uris import absolute_path, is_remote
@@ -56,7 +57,9 @@ def export(
     several, all but internal ones by default. `options` are those of the job, as Python values:
     `topic_pattern`, `isolation_level`, `from_time` and `until_time` (datetimes with a time zone, or
     milliseconds since 1970), `full_refresh`, `table`, `table_per_topic`, `partition_by`
-    (`["topic", "day"]`), `target_file_bytes`, `compression` and `compression_level`.
+    (`["topic", "day"]`), `target_file_bytes`, `compression` and `compression_level`, and those that
+    decode keys and values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the
+    same for `key`, and `schemas_topic`.
 
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.
@@ -69,8 +72,11 @@ def export(
             given[field] = milliseconds(name, given[name])
         given.pop(name, None)
     given["topics"] = (topics,) if isinstance(topics, str) else tuple(topics or ())
-    of_tables = {each.name for each in fields(TableRequest)}
-    _refuse_unknown(options, {*_DEFAULTS, *_TIMES, *of_tables} - _NOT_HERE)
+    of_tables, of_decoding = (
+        {each.name for each in fields(kind)} for kind in (TableRequest, DecodingOptions)
+    )
+    _refuse_unknown(options, {*_DEFAULTS, *_TIMES, *of_tables, *of_decoding} - _NOT_HERE)
+    decoding = DecodingOptions(**{name: given.pop(name) for name in of_decoding & given.keys()})
     tables = TableRequest(**{name: given.pop(name) for name in of_tables & given.keys()})
     request = IngestRequest(**{**_DEFAULTS, **given})
     place = output if is_remote(output) else absolute_path(output)
@@ -80,7 +86,8 @@ def export(
     register_once(spark)
     settings = ExportSettings(read_options, request, tables, place, format)
     settings.check()
-    runs, _ = export_tables(spark, settings, found_sources(read_options))
+    requests = decoding_requests(decoding, inputs, mode)
+    runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
     return topic_rows(runs)
 
 

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from kafkalog.lake.export_plan import ExportPlan, ExportTable, plan_export
+from kafkalog.lake.export_plan import ExportPlan, ExportTable, no_columns, plan_export
 from kafkalog.lake.formats.targets import DELTA, ICEBERG, TablePlace, table_target
 from kafkalog.lake.layout import TableLayout
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.lake.target import Target
 from kafkalog.log_lines import logger
+from kafkalog.spark.decoding.decoding_requests import DecodingRequest
+from kafkalog.spark.decoding.format_choices import format_choices
+from kafkalog.spark.lake.decoded_rows import DecodedRows
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.lake.delta_table import DeltaTarget
-from kafkalog.spark.lake.task_files import rows_of_tasks, written_by_tasks
+from kafkalog.spark.lake.task_files import rows_of_tasks, written_after_decoding, written_by_tasks
 from kafkalog.spark.session import parallelism
 from kafkalog.views.options.ingest_request import IngestRequest
 from kafkalog.views.options.options import ReadOptions
@@ -50,14 +53,18 @@ class ExportSettings:
 
 
 def export_tables(
-    spark: SparkSession, settings: ExportSettings, sources: Sequence[StateSource]
+    spark: SparkSession,
+    settings: ExportSettings,
+    sources: Sequence[StateSource],
+    decodings: Sequence[DecodingRequest] = (),
 ) -> tuple[tuple[IngestRun, ...], list[str]]:
-    """Add what is new of the sources to tables; return the run of each table, and where the tables
-    are that were written.
+    """Add what is new of the sources to tables, with keys or values decoded as requested; return
+    the run of each table, and where the tables are that were written.
 
     Raises what planning, reading, writing and committing raise.
     """
     layout = settings.tables.layout()
+    decoding = DecodedRows(spark, format_choices(spark, decodings)) if decodings else None
     plan = plan_export(
         settings.options,
         settings.request,
@@ -66,8 +73,9 @@ def export_tables(
         target_file_bytes=layout.target_file_bytes,
         processes=parallelism(spark),
         found=sources,
+        decoded_columns=no_columns if decoding is None else decoding.columns,
     )
-    return _exported(spark, plan), _places(plan, settings)
+    return _exported(spark, plan, decoding), _places(plan, settings)
 
 
 def _targets(
@@ -100,14 +108,19 @@ def _places(plan: ExportPlan, settings: ExportSettings) -> list[str]:
     return places
 
 
-def _exported(spark: SparkSession, plan: ExportPlan) -> tuple[IngestRun, ...]:
+def _exported(
+    spark: SparkSession, plan: ExportPlan, decoding: DecodedRows | None
+) -> tuple[IngestRun, ...]:
     """Carry out an export; return the run of each table, with the number of rows of each range."""
     reason = _why_by_spark(plan)
-    if reason is None:
+    if reason is not None:
+        _logger.info("Spark's writer writes the tables: %s", reason)
+        return tuple(_written_by_spark(spark, plan, table, decoding) for table in plan.tables)
+    if decoding is None:
         _logger.info("tasks write the files of the tables")
         return plan.commit(written_by_tasks(spark, plan.task, plan.groups))
-    _logger.info("Spark's writer writes the tables: %s", reason)
-    return tuple(_written_by_spark(spark, plan, table) for table in plan.tables)
+    _logger.info("tasks write the files of the tables, after Spark's functions decode the rows")
+    return plan.commit(written_after_decoding(spark, plan.task, plan.groups, decoding.rows))
 
 
 def _why_by_spark(plan: ExportPlan) -> str | None:
@@ -120,7 +133,9 @@ def _why_by_spark(plan: ExportPlan) -> str | None:
     return None
 
 
-def _written_by_spark(spark: SparkSession, plan: ExportPlan, table: ExportTable) -> IngestRun:
+def _written_by_spark(
+    spark: SparkSession, plan: ExportPlan, table: ExportTable, decoding: DecodedRows | None
+) -> IngestRun:
     if table.output is None or not isinstance(table.target, DeltaTarget):
         return table.run
     own = [
@@ -128,4 +143,4 @@ def _written_by_spark(spark: SparkSession, plan: ExportPlan, table: ExportTable)
         for group in plan.groups
     ]
     rows = rows_of_tasks(spark, plan.task, [group for group in own if group])
-    return table.target.write(rows, table.run)
+    return table.target.write(rows if decoding is None else decoding.rows(rows), table.run)

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import click
 import pyarrow as pa
-from pyspark.accumulators import Accumulator, AccumulatorParam
+import pyarrow.compute as pc
+from pyspark.accumulators import AccumulatorParam
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 from pyspark.sql.utils import is_remote
 
 from kafkalog.columns.arrow_types import arrow_schema
@@ -20,8 +22,13 @@ from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
+from kafkalog.messages.payload_formats import ID_PREFIX_BYTES
+from kafkalog.spark.decoding.decoding_requests import COLUMNS
 from kafkalog.spark.tables import spark_schema
+from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.reading.read_plan import SegmentRead
+from kafkalog.views.options.options import ReadOptions
+from kafkalog.views.reading.reading import read_segment
 from kafkalog.views.reading.work_log import READ, reported_work
 from kafkalog.words import counted, size_text
 
@@ -31,6 +38,13 @@ class _Report(NamedTuple):
 
     read_bytes: int
     files: tuple[WrittenFile, ...]
+
+
+_OnReport = Callable[[_Report], None]
+
+
+def _no_report(report: _Report) -> None:
+    pass
 
 
 class _Reports(AccumulatorParam[list[_Report]]):
@@ -66,51 +80,129 @@ def written_by_tasks(
     """
     if not groups:
         return []
-    with _progress(sum(read.size for group in groups for read in group)) as on_report:
-        # Spark Connect has no accumulators, and a progress bar of its own.
-        reports = None if is_remote() else spark.sparkContext.accumulator([], _Reports(on_report))
-        run = _run(task, [pickle.dumps(tuple(group)) for group in groups], reports)
-        tasks = spark.range(0, len(groups), 1, len(groups))
-        try:
-            rows = tasks.mapInArrow(run, "files binary").collect()
-        except BaseException:
-            for report in () if reports is None else reports.value:
-                _remove(task, report.files)
-            raise
-    return [file for row in rows for file in pickle.loads(row.files)]
+    with _reported(spark, task, groups) as report:
+        run = _run(task, [pickle.dumps(tuple(group)) for group in groups], report)
+        return _files(spark.range(0, len(groups), 1, len(groups)), run)
+
+
+def written_after_decoding(
+    spark: SparkSession,
+    task: ExportTask,
+    groups: Sequence[Sequence[SegmentRead]],
+    decoded: Callable[[DataFrame], DataFrame],
+) -> list[WrittenFile]:
+    """Write the records of all groups as `decoded` gives them, and return the files in order.
+
+    The rows go through the JVM, in whose functions `decoded` consists. Otherwise as
+    `written_by_tasks`.
+    """
+    if not groups:
+        return []
+    with _reported(spark, task, groups) as report:
+
+        def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            files = task.written_rows(rows)
+            report(_Report(0, tuple(files)))
+            yield _pickled(files)
+
+        return _files(decoded(rows_of_tasks(spark, task, groups, report)), run)
 
 
 def rows_of_tasks(
-    spark: SparkSession, task: ExportTask, groups: Sequence[Sequence[SegmentRead]]
+    spark: SparkSession,
+    task: ExportTask,
+    groups: Sequence[Sequence[SegmentRead]],
+    report: _OnReport = _no_report,
 ) -> DataFrame:
-    """Return the records of all groups as rows of table `ingested_records`, for Spark's writer."""
-    schema = spark_schema(RECORDS)
+    """Return the records of all groups as rows of table `ingested_records`, each group's in a
+    partition of its own."""
+
+    def rows(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
+        # Spark takes no dictionaries.
+        types = arrow_schema(RECORDS)
+        for batch in task.rows(reads):
+            yield batch.cast(types)
+        report(_Report(sum(read.size for read in reads), ()))
+
+    return _rows(spark, groups, rows, spark_schema(RECORDS))
+
+
+def id_prefixes_of_tasks(
+    spark: SparkSession, options: ReadOptions, groups: Sequence[Sequence[SegmentRead]]
+) -> DataFrame:
+    """Return the first bytes of the keys and values of all groups, which can have a schema id."""
+
+    def rows(reads: Sequence[SegmentRead]) -> Iterator[pa.RecordBatch]:
+        use_file_access(options.file_access)
+        for read in reads:
+            for batch in read_segment(read, options, COLUMNS):
+                prefixes = [
+                    pc.binary_slice(batch.column(name), 0, ID_PREFIX_BYTES) for name in COLUMNS
+                ]
+                yield pa.RecordBatch.from_arrays(prefixes, names=list(COLUMNS))
+
+    return _rows(spark, groups, rows, "key binary, value binary")
+
+
+def _rows(
+    spark: SparkSession,
+    groups: Sequence[Sequence[SegmentRead]],
+    rows: Callable[[Sequence[SegmentRead]], Iterator[pa.RecordBatch]],
+    schema: StructType | str,
+) -> DataFrame:
+    """Return what `rows` gives of each group, in a task of its own."""
     if not groups:
         return spark.createDataFrame([], schema)
     pickled = [pickle.dumps(tuple(group)) for group in groups]
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Spark takes no dictionaries.
-        types = arrow_schema(RECORDS)
         for reads in _groups_of(numbers, pickled):
-            for rows in task.rows(reads):
-                yield rows.cast(types)
+            yield from rows(reads)
 
     return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, schema)
 
 
 def _run(
-    task: ExportTask, groups: Sequence[bytes], reports: Accumulator[list[_Report]] | None
+    task: ExportTask, groups: Sequence[bytes], report: _OnReport
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for reads in _groups_of(numbers, groups):
             with reported_work(READ, {"reads": str(len(reads))}):
                 files = task.written_files(reads)
-            if reports is not None:
-                reports.add([_Report(sum(read.size for read in reads), tuple(files))])
-            yield pa.RecordBatch.from_pydict({"files": [pickle.dumps(files)]})
+            report(_Report(sum(read.size for read in reads), tuple(files)))
+            yield _pickled(files)
 
     return run
+
+
+def _pickled(files: Sequence[WrittenFile]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"files": [pickle.dumps(files)]})
+
+
+def _files(
+    tasks: DataFrame, run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[WrittenFile]:
+    rows = tasks.mapInArrow(run, "files binary").collect()
+    return [file for row in rows for file in pickle.loads(row.files)]
+
+
+@contextmanager
+def _reported(
+    spark: SparkSession, task: ExportTask, groups: Sequence[Sequence[SegmentRead]]
+) -> Iterator[_OnReport]:
+    """Yield what a task calls at its end. An error removes the files that tasks have reported."""
+    if is_remote():
+        # Spark Connect has no accumulators, and a progress bar of its own.
+        yield _no_report
+        return
+    with _progress(sum(read.size for group in groups for read in group)) as on_report:
+        reports = spark.sparkContext.accumulator([], _Reports(on_report))
+        try:
+            yield lambda report: reports.add([report])
+        except BaseException:
+            for report in reports.value:
+                _remove(task, report.files)
+            raise
 
 
 def _groups_of(

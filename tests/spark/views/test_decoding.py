@@ -12,7 +12,6 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.decoding import schema_ids, with_decoded
 from kafkalog.errors import CorruptDataError
 from kafkalog.messages.confluent_wire import read_schema_prefix
 from kafkalog.messages.payload_formats import (
@@ -23,6 +22,7 @@ from kafkalog.messages.payload_formats import (
     SchemaUse,
     TextFormat,
 )
+from kafkalog.spark.decoding.decoded_frames import schema_ids, with_decoded
 from tests.support.spark.avro_jar import needs_avro
 
 ORDER = json.dumps(

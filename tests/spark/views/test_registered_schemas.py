@@ -14,8 +14,8 @@ from kafkalog.messages.payload_formats import (
     ProtobufFormat,
     SchemaUse,
 )
-from kafkalog.spark.jobs.decoding.decoding_requests import DecodingRequest, PayloadKind
-from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
+from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
+from kafkalog.spark.decoding.registered_schemas import RegistryChoice
 from tests.support.messages.registry_records import reference, registered, removed
 from tests.support.spark.avro_jar import needs_avro
 from tests.support.spark.kafka_logs import write_records

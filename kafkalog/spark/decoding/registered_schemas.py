@@ -28,8 +28,8 @@ from kafkalog.messages.schema_registry import (
     SchemaState,
     read_schema_registry,
 )
-from kafkalog.spark.jobs.decoding.decoding_requests import DecodingRequest, PayloadKind
-from kafkalog.spark.jobs.decoding.given_schemas import check_avro
+from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
+from kafkalog.spark.decoding.given_schemas import check_avro
 
 _logger = logger(__name__)
 _REGISTRY_TYPES = {

@@ -13,7 +13,6 @@ import click
 from kafkalog.errors import OptionError, SchemaError
 from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
-from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.options import click_options as shared
 
@@ -112,13 +111,17 @@ def _column_options(column: str) -> list[Callable[..., Any]]:
     ]
 
 
-def decoding_requests(options: DecodingOptions, job: JobSettings) -> list[DecodingRequest]:
-    """Return the columns to decode.
+def decoding_requests(
+    options: DecodingOptions, paths: Sequence[str], mode: str
+) -> list[DecodingRequest]:
+    """Return the columns to decode of the records below `paths`, which are read in `mode`.
 
     Raises OptionError where options contradict each other, are missing, or name a file that is not
     a schema; LogDirError for a `--schemas-topic` that cannot be read.
     """
-    requests = [request for column in COLUMNS if (request := _request(options, job, column))]
+    requests = [
+        request for column in COLUMNS if (request := _request(options, paths, mode, column))
+    ]
     if options.schemas_topic and not any(request.kind.is_confluent for request in requests):
         allowed = "nothing, unless a format is one of Confluent's"
         raise OptionError("--schemas-topic", options.schemas_topic, allowed)
@@ -146,7 +149,9 @@ def unusable_schema(request: DecodingRequest, error: SchemaError) -> OptionError
     return OptionError(request.argument("schema"), request.schema, allowed)
 
 
-def _request(options: DecodingOptions, job: JobSettings, column: str) -> DecodingRequest | None:
+def _request(
+    options: DecodingOptions, paths: Sequence[str], mode: str, column: str
+) -> DecodingRequest | None:
     schema, message, schema_id = (
         getattr(options, f"{column}_{name}") for name in ("schema", "message", "schema_id")
     )
@@ -161,8 +166,8 @@ def _request(options: DecodingOptions, job: JobSettings, column: str) -> Decodin
     _check(f"--{column}-schema-id", schema_id, takes_id, False)
     if kind is None:
         return None
-    topic = _schemas_topic(options, job) if kind.is_confluent else ()
-    return DecodingRequest(column, kind, schema, message, schema_id, topic, job.mode)
+    topic = _schemas_topic(options, paths) if kind.is_confluent else ()
+    return DecodingRequest(column, kind, schema, message, schema_id, topic, mode)
 
 
 def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
@@ -172,8 +177,8 @@ def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
         raise OptionError(name, "nothing", "a value, which this format needs; see --help")
 
 
-def _schemas_topic(options: DecodingOptions, job: JobSettings) -> tuple[str, ...]:
-    paths: Sequence[str] = [options.schemas_topic] if options.schemas_topic else job.paths
+def _schemas_topic(options: DecodingOptions, paths: Sequence[str]) -> tuple[str, ...]:
+    paths = [options.schemas_topic] if options.schemas_topic else paths
     logs = find_partitions(paths, strict=False)
     found = [log for log in logs if log.topic == SCHEMAS_TOPIC]
     if not found:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.messages.payload_formats import PayloadFormat
-from kafkalog.spark.jobs.decoding.decoding_requests import DecodingRequest, PayloadKind
-from kafkalog.spark.jobs.decoding.given_schemas import check_avro, given_format
-from kafkalog.spark.jobs.decoding.registered_schemas import RegistryChoice
+from kafkalog.spark.decoding.decoding_requests import DecodingRequest, PayloadKind
+from kafkalog.spark.decoding.given_schemas import check_avro, given_format
+from kafkalog.spark.decoding.registered_schemas import RegistryChoice
 
 
 def format_choices(

@@ -12,7 +12,6 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kafkalog.analysis.payload_columns import decoded_value, parsed_payload, payload_fault
 from kafkalog.messages.payload_formats import (
     ID_PREFIX_BYTES,
     SCHEMA_ID_BYTES,
@@ -21,6 +20,7 @@ from kafkalog.messages.payload_formats import (
     PayloadFormat,
     SchemaUse,
 )
+from kafkalog.spark.decoding.payload_columns import decoded_value, parsed_payload, payload_fault
 
 _HEADERS = "headers"
 

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from kafkalog.errors import OptionError
-from kafkalog.spark.jobs.decoding.decoding_requests import (
+from kafkalog.spark.decoding.decoding_requests import (
     DecodingOptions,
     DecodingRequest,
     PayloadKind,
@@ -14,7 +14,6 @@ from kafkalog.spark.jobs.decoding.decoding_requests import (
     decoding_requests,
     schema_text,
 )
-from kafkalog.spark.jobs.job import JobSettings
 from tests.support.logs.log_dirs import add_partition
 
 
@@ -22,7 +21,7 @@ def requests(arguments: str, log_dir: str = "-") -> list[DecodingRequest]:
     found: list[DecodingOptions] = []
     command = click.command()(decoding_options(lambda decoding: found.append(decoding)))
     command.main(arguments.split(), standalone_mode=False)
-    return decoding_requests(found[0], JobSettings((log_dir,), "tables"))
+    return decoding_requests(found[0], [log_dir], "PERMISSIVE")
 
 
 def test_nothing_is_requested_by_default() -> None:

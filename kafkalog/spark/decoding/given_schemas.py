@@ -19,7 +19,7 @@ from kafkalog.messages.payload_formats import (
     SchemaFormat,
     TextFormat,
 )
-from kafkalog.spark.jobs.decoding.decoding_requests import (
+from kafkalog.spark.decoding.decoding_requests import (
     DecodingRequest,
     PayloadKind,
     descriptor_bytes,
