@@ -379,8 +379,8 @@ def output_dir_option(
     path: GivenPath | None = None,
     required: bool = True,
 ) -> Decorator:
-    """Add --output-dir, received as `output_dir`; required where it has no default, unless not
-    `required`."""
+    """Add --output-dir, received as `output_dir`; where it has no default it is required, or if it
+    is not `required`, empty without the option."""
     # click takes default=None for a default, which a required option then has.
     given: dict[str, Any] = {"default": default, "show_default": True}
     return click.option(
@@ -388,6 +388,7 @@ def output_dir_option(
         metavar="DIR",
         type=path or GivenPath(),
         help=meaning,
+        callback=lambda context, parameter, value: value or "",
         **({"required": required} if default is None else given),
     )
 
