@@ -21,10 +21,11 @@ from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING, Decorator, GivenPath
+from kafkalog.views.options.click_options import PATHS_MEANING, Decorator
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.views.options.option_names import named_as_given
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import printable_lines
 
 SAVED_FORMATS = ("delta", "parquet", "json")
