@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kafkalog.spark.jobs.job import ZOOKEEPER_PATHS_MEANING, ExitCode, JobSettings, job_command
-from kafkalog.views.options.click_options import GivenPath
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import counted
 
 if TYPE_CHECKING:

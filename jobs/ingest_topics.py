@@ -22,11 +22,19 @@ _EXAMPLE = """\
     --starting-offsets-out /lake/kafka/starting_offsets.json
   python jobs/ingest_topics.py /var/lib/kafka/data --output-dir /lake/kafka \\
     --from-time 2026-11-01T00:00:00Z --until-time 2026-11-02T00:00:00Z
-The first adds what is new since its last run; the second writes the records of a day once more."""
+  python jobs/ingest_topics.py /var/lib/kafka/data --format iceberg --catalog lake
+The first adds what is new since its last run; the second writes the records of a day once more; the
+third adds to a table of an Iceberg catalog."""
 
 
 # Rows and offsets are written in one commit of the table.
-@job_command("ingest-topics", _EXAMPLE, mode=Mode.FAILFAST, formats=("delta", "iceberg", "parquet"))
+@job_command(
+    "ingest-topics",
+    _EXAMPLE,
+    mode=Mode.FAILFAST,
+    formats=("delta", "iceberg", "parquet"),
+    needs_output_dir=False,
+)
 @ingest_options
 @table_options
 @decoding_options
@@ -38,15 +46,16 @@ def main(
     were read before."""
     from kafkalog.lake.export_plan import starting_offsets
     from kafkalog.lake.export_report import TopicRow, topic_rows, verdict
+    from kafkalog.lake.formats.targets import requested_place
     from kafkalog.spark.jobs.inputs import announced_inputs
     from kafkalog.spark.lake.spark_export import ExportSettings, export_tables
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import given_file
     from kafkalog.views.planning.state_sources import found_sources
 
-    options = request.options(announced_inputs(job), job.mode, job.output_dir)
-    settings = ExportSettings(options, request, tables, job.output_dir, job.table_format)
-    settings.check()
+    place = requested_place(job.table_format, job.output_dir or None, tables)
+    options = request.options(announced_inputs(job), job.mode, place.output_dir)
+    settings = ExportSettings(options, request, tables, place)
     requests = decoding_requests(decoding, options.paths, job.mode)
     sources = found_sources(options)
     with job_session(

@@ -13,7 +13,7 @@ import click
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import GivenPath
+from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import counted
 
 if TYPE_CHECKING:

@@ -36,6 +36,7 @@ class Size(click.ParamType[int]):
 class TableRequest:
     """The options, as they were given."""
 
+    catalog: str | None = None
     table: str | None = None
     table_per_topic: bool = False
     partition_by: tuple[str, ...] = ()
@@ -79,6 +80,7 @@ def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return shared.settings_options(
         TableRequest,
         "tables",
+        shared.catalog_option("Write Iceberg tables to this catalog instead of a directory."),
         click.option(
             "--table",
             metavar="NAME",

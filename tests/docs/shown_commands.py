@@ -1,9 +1,9 @@
 """What documents show: commands and what they print, Python and what it prints.
 
 A block ```console has lines `$ command`, each followed by what it prints; `echo $?` asks how the
-one before ended. A block ```text is what the ```python block before it prints. A line `...` stands
-for any number of lines, `…` for any part of a line. What a document writes goes to a directory of
-the test.
+one before ended. A block ```text is what the ```python block before it prints; a block
+```python live needs a broker. A line `...` stands for any number of lines, `…` for any part of a
+line. What a document writes goes to a directory of the test.
 """
 
 import os
@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 
 from tests.support.repository import ROOT
 
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```([\w ]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _JOB = re.compile(r"^(?:kafkalog job ([\w-]+)|\.venv/bin/python jobs/(\w+)\.py) ")
 _SECONDS = 240
 # What documents write to; in a test all of these are one directory.
@@ -38,14 +38,14 @@ class Shown(NamedTuple):
     printed: str | None
 
 
-def shown_in(document: Path) -> list[Shown]:
-    """All that a document shows, in its order."""
+def shown_in(document: Path, python: str = "python") -> list[Shown]:
+    """All that a document shows, in its order, with the Python of blocks of this kind."""
     text, found = document.read_text(), []
     for block in _BLOCK.finditer(text):
         kind, body, line = block[1], block[2], text.count("\n", 0, block.start()) + 2
         if kind == "console":
             found += _commands(body, line)
-        elif kind == "python":
+        elif kind == python:
             found.append(Shown(line, True, body, None))
         elif kind == "text" and found and found[-1].is_python:
             found[-1] = found[-1]._replace(printed=body)

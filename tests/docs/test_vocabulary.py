@@ -9,7 +9,7 @@ import click
 import pytest
 
 from kafkalog.command_line.main import COMMANDS, kafkalog
-from kafkalog.views.options.click_options import Time
+from kafkalog.views.options.parameter_types import Time
 from tests.support.repository import ROOT
 
 TABLE_ROW = re.compile(r"^\| (`-.*?) \| (repeatable)? ?\| .* \|$", re.MULTILINE)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from jobs.plan_retention import main
 from kafkalog.exit_codes import ExitCode
-from kafkalog.views.options.click_options import Time
+from kafkalog.views.options.parameter_types import Time
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.log_dirs import add_meta_properties
 from tests.support.logs.samples import batch

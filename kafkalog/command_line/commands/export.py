@@ -7,7 +7,7 @@ import click
 from kafkalog.command_line.findings_table import exit_code
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.exit_codes import ExitCode
-from kafkalog.lake.formats.targets import FORMATS, PARQUET, TablePlace
+from kafkalog.lake.formats.targets import FORMATS, PARQUET, requested_place
 from kafkalog.lake.table_options import TableRequest, table_options
 from kafkalog.storage.files.uris import absolute_path
 from kafkalog.views.options import click_options as shared
@@ -38,7 +38,6 @@ Examples:
     "Directory of the tables: a local path, or for Parquet a URI such as s3://bucket/path.",
     required=False,
 )
-@shared.catalog_option("Write Iceberg tables to this catalog instead of a directory.")
 @shared.format_option(
     FORMATS,
     "Format of the tables. delta needs Java: `kafkalog job ingest-topics` writes it.",
@@ -52,8 +51,7 @@ Examples:
 @processes_option
 def export(
     paths: tuple[str, ...],
-    output_dir: str | None,
-    catalog: str | None,
+    output_dir: str,
     table_format: str,
     show: int,
     mode: str,
@@ -65,8 +63,8 @@ def export(
     """Write the records of topics to Parquet or Iceberg tables, each exactly once."""
     from kafkalog.command_line.export.run import ExportSettings, run_export
 
-    directory = None if output_dir is None else absolute_path(output_dir)
-    place = TablePlace(table_format, directory, catalog, tables.table)
+    directory = absolute_path(output_dir) if output_dir else None
+    place = requested_place(table_format, directory, tables)
     settings = ExportSettings(paths, place, mode, processes, show)
     has_findings = run_export(settings, request, tables)
     return exit_code(has_findings=has_findings, fails=fail_on_findings)

@@ -8,7 +8,7 @@ import click
 
 from kafkalog.command_line.terminal import print_note, print_text
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import Duration
+from kafkalog.views.options.parameter_types import Duration
 from kafkalog.words import counted, size_text
 
 _EPILOG = """\

@@ -11,8 +11,8 @@ from kafkalog.errors import OptionError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.offset_ranges import OffsetRange, TimestampRange
-from kafkalog.views.options.click_options import GivenOffsets
 from kafkalog.views.options.contradictions import refuse_inverted_times
+from kafkalog.views.options.parameter_types import GivenOffsets
 
 _BY_ENDING = {"json": "json", "jsonl": "json", "csv": "csv", "parquet": "parquet"}
 

@@ -45,7 +45,7 @@ def run_export(settings: ExportSettings, request: IngestRequest, tables: TableRe
     Raises what reading and writing raise: then the tables are as before, or
     PartlyCommittedError names those that are not.
     """
-    settings.place.check()
+    settings.place.refuse_delta()
     target_of = table_target(settings.place, tables.layout())
     inputs, size = _inputs(settings)
     processes = processes_for(size, settings.processes)

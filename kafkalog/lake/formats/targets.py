@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-import click
-
 from kafkalog.errors import OptionError, UnsupportedFormatError
 from kafkalog.lake.layout import RECORDS, TableLayout
+from kafkalog.lake.table_options import TableRequest
 
 if TYPE_CHECKING:  # pyarrow would make help slow
     from kafkalog.lake.iceberg.iceberg_table import IcebergTable
@@ -30,9 +29,25 @@ class TablePlace:
     catalog: str | None = None
     table: str | None = None
 
-    def check(self) -> None:
-        """Raise OptionError for a format that needs a JVM and for options that do not fit it,
-        click.UsageError without a place."""
+    def refuse_contradictions(self) -> None:
+        """Raise OptionError for options that do not fit the format, and without a place."""
+        if self.catalog is not None and self.table_format == DELTA:
+            allowed = f"only with --format {ICEBERG}: catalogs of Delta tables are Spark's, --table"
+            raise OptionError("--catalog", self.catalog, allowed)
+        if self.table_format == PARQUET:
+            for option, value in (("--catalog", self.catalog), ("--table", self.table)):
+                if value is not None:
+                    allowed = f"only with --format {ICEBERG}: Parquet has no catalog"
+                    raise OptionError(option, value, allowed)
+        if self.output_dir is None and self.catalog is None:
+            allowed = "a directory, or --catalog for Iceberg tables"
+            raise OptionError("--output-dir", None, allowed)
+        if self.output_dir is not None and self.catalog is not None:
+            allowed = "no directory with --catalog: the catalog says where its tables are"
+            raise OptionError("--output-dir", self.output_dir, allowed)
+
+    def refuse_delta(self) -> None:
+        """Raise OptionError for the format that needs a JVM."""
         if self.table_format == DELTA:
             raise OptionError(
                 "--format",
@@ -40,25 +55,23 @@ class TablePlace:
                 f"{PARQUET} or {ICEBERG} here: Delta tables are committed by delta-spark, which "
                 "needs Java, as `kafkalog job ingest-topics` does",
             )
-        if self.table_format == PARQUET:
-            for option, value in (("--catalog", self.catalog), ("--table", self.table)):
-                if value is not None:
-                    allowed = f"only with --format {ICEBERG}: Parquet has no catalog"
-                    raise OptionError(option, value, allowed)
-        if self.output_dir is None and self.catalog is None:
-            raise click.UsageError("give --output-dir, or --catalog for Iceberg tables")
-        if self.output_dir is not None and self.catalog is not None:
-            allowed = "no directory with --catalog: the catalog says where its tables are"
-            raise OptionError("--output-dir", self.output_dir, allowed)
 
     def location(self, name: str) -> str:
         """Return the directory of the table of that name, or its name in the catalog."""
-        if self.table_format == PARQUET:
+        if self.table_format != ICEBERG:
             return posixpath.join(self.output_dir or "", name)
         full_name = iceberg_table(self, name).name
         if self.output_dir is None:
             return full_name
         return posixpath.join(self.output_dir, *full_name.split("."))
+
+
+def requested_place(table_format: str, output_dir: str | None, tables: TableRequest) -> TablePlace:
+    """Return where the requested tables are. Raises OptionError for options that do not fit."""
+    tables.layout()
+    place = TablePlace(table_format, output_dir, tables.catalog, tables.table)
+    place.refuse_contradictions()
+    return place
 
 
 def table_target(place: TablePlace, layout: TableLayout) -> Callable[[str], Target]:

@@ -76,7 +76,9 @@ def announced_data_dirs(job: JobSettings) -> list[DataDir]:
 
 def _refuse_output(output: str, directories: Iterable[str]) -> None:
     """Raise OptionError for an output in what is read, or one that cannot be written to. Spark
-    alone checks a path on a cluster."""
+    alone checks a path on a cluster, and the catalog its tables."""
+    if not output:
+        return
     refuse_tables(output, directories)
     is_elsewhere = is_remote(output) or "HADOOP_CONF_DIR" in os.environ
     if is_on_this_machine() and not is_elsewhere:

@@ -21,10 +21,11 @@ from kafkalog.exit_codes import ExitCode as ExitCode
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import PATHS_MEANING, Decorator, GivenPath
+from kafkalog.views.options.click_options import PATHS_MEANING, Decorator
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.views.options.option_names import named_as_given
 from kafkalog.views.options.options import Mode
+from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import printable_lines
 
 SAVED_FORMATS = ("delta", "parquet", "json")
@@ -50,7 +51,7 @@ Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 @dataclass(frozen=True, slots=True)
 class JobSettings:
     """The settings of every job: `paths` to read, where and how to write, what to do about damage
-    and findings."""
+    and findings. `output_dir` is empty where the tables are in a catalog."""
 
     paths: tuple[str, ...]
     output_dir: str
@@ -77,13 +78,15 @@ def job_command(
     meaning: str = PATHS_MEANING,
     formats: Sequence[str] = SAVED_FORMATS,
     page: str | None = None,
+    needs_output_dir: bool = True,
 ) -> Callable[[Callable[..., ExitCode]], JobCommand]:
     """Make a function a job: it receives JobSettings as `job`, and its own options by their names.
 
     `mode` and `formats` are the job's default and choice; `page` names the file that a job writes
-    instead of tables; `meaning` explains PATH.
+    instead of tables; `meaning` explains PATH. A job that does not need --output-dir has another
+    option that says where its tables are.
     """
-    options = [shared.paths_argument, _output_option(page)]
+    options = [shared.paths_argument, _output_option(page, is_required=needs_output_dir)]
     if page is None:
         options += [_table_format_option(formats), shared.show_option("rows", default=20)]
     options += [shared.mode_option(mode), shared.fail_on_findings_option(default=False)]
@@ -167,9 +170,10 @@ class _LocalPath(GivenPath):
         return absolute_path(path)
 
 
-def _output_option(page: str | None) -> Decorator:
+def _output_option(page: str | None, *, is_required: bool) -> Decorator:
     if page is None:
-        return shared.output_dir_option("Directory of the result tables.", path=_OutputPath())
+        meaning = "Directory of the result tables."
+        return shared.output_dir_option(meaning, path=_OutputPath(), required=is_required)
     return shared.output_dir_option(f"Directory of {page}.", path=_LocalPath())
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.errors import OptionError
 from kafkalog.lake.export_report import TopicRow, topic_rows
-from kafkalog.lake.formats.targets import DELTA, FORMATS
+from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
 from kafkalog.spark.decoding.decoding_requests import DecodingOptions, decoding_requests
 from kafkalog.spark.frames import register_once
@@ -42,21 +42,22 @@ _DEFAULTS: dict[str, Any] = {
 def export(
     spark: SparkSession,
     log_dirs: Paths,
-    output: str,
+    output: str | None = None,
     *,
     format: str = DELTA,  # noqa: A002
     topics: str | Sequence[str] | None = None,
     mode: str = Mode.FAILFAST.value,
     **options: Any,
 ) -> list[TopicRow]:
-    """Write the records of topics to tables below the directory `output`, each exactly once, as job
-    ingest-topics does (docs/ingest.md); a run adds what is new. Return a row for each topic: the
-    partitions, rows and offsets that the run wrote, and its findings.
+    """Write the records of topics to tables below the directory `output`, or with format iceberg to
+    those of a `catalog`, each exactly once, as job ingest-topics does (docs/ingest.md); a run adds
+    what is new. Return a row for each topic: the partitions, rows and offsets that the run wrote,
+    and its findings.
 
     `format` is delta, iceberg or parquet. `log_dirs` is a path or several, `topics` a topic or
     several, all but internal ones by default. `options` are those of the job, as Python values:
     `topic_pattern`, `isolation_level`, `from_time` and `until_time` (datetimes with a time zone, or
-    milliseconds since 1970), `full_refresh`, `table`, `table_per_topic`, `partition_by`
+    milliseconds since 1970), `full_refresh`, `catalog`, `table`, `table_per_topic`, `partition_by`
     (`["topic", "day"]`), `target_file_bytes`, `compression` and `compression_level`, and those that
     decode keys and values: `value_format`, `value_schema`, `value_message`, `value_schema_id`, the
     same for `key`, and `schemas_topic`.
@@ -79,13 +80,15 @@ def export(
     decoding = DecodingOptions(**{name: given.pop(name) for name in of_decoding & given.keys()})
     tables = TableRequest(**{name: given.pop(name) for name in of_tables & given.keys()})
     request = IngestRequest(**{**_DEFAULTS, **given})
-    place = output if is_remote(output) else absolute_path(output)
+    if output is not None and not is_remote(output):
+        output = absolute_path(output)
+    place = requested_place(format, output, tables)
     inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
-    refuse_tables(place, inputs)
-    read_options = request.options(inputs, mode, place)
+    if place.output_dir is not None:
+        refuse_tables(place.output_dir, inputs)
+    read_options = request.options(inputs, mode, place.output_dir)
     register_once(spark)
-    settings = ExportSettings(read_options, request, tables, place, format)
-    settings.check()
+    settings = ExportSettings(read_options, request, tables, place)
     requests = decoding_requests(decoding, inputs, mode)
     runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
     return topic_rows(runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -37,19 +36,7 @@ class ExportSettings:
     options: ReadOptions
     request: IngestRequest
     tables: TableRequest
-    output_dir: str
-    table_format: str = DELTA
-
-    @property
-    def place(self) -> TablePlace:
-        """The place of Parquet and Iceberg tables, which need no JVM."""
-        return TablePlace(self.table_format, self.output_dir, table=self.tables.table)
-
-    def check(self) -> None:
-        """Raise OptionError for options that do not fit each other."""
-        self.tables.layout()
-        if self.table_format != DELTA:
-            self.place.check()
+    place: TablePlace
 
 
 def export_tables(
@@ -83,14 +70,15 @@ def _targets(
 ) -> Callable[[str], Target]:
     """Return what gives the table of a name: below the directory, or the one that is requested by
     its name in a catalog."""
-    if settings.table_format != DELTA:
-        return table_target(settings.place, layout)
-    manifest = DeltaManifest(spark, os.path.join(settings.output_dir, MANIFEST))
+    place = settings.place
+    if place.table_format != DELTA:
+        return table_target(place, layout)
+    manifest = DeltaManifest(spark, place.location(MANIFEST))
 
     def target_of(name: str) -> Target:
-        if settings.tables.table is not None:
-            return DeltaTarget(spark, settings.tables.table, manifest, layout, is_name=True)
-        return DeltaTarget(spark, os.path.join(settings.output_dir, name), manifest, layout)
+        if place.table is not None:
+            return DeltaTarget(spark, place.table, manifest, layout, is_name=True)
+        return DeltaTarget(spark, place.location(name), manifest, layout)
 
     return target_of
 
@@ -103,8 +91,8 @@ def _places(plan: ExportPlan, settings: ExportSettings) -> list[str]:
         for table in plan.tables
     ]
     is_written = any(table.output is not None for table in plan.tables)
-    if is_written and settings.table_format != ICEBERG:
-        places.append(os.path.join(settings.output_dir, MANIFEST))
+    if is_written and settings.place.table_format != ICEBERG:
+        places.append(settings.place.location(MANIFEST))
     return places
 
 

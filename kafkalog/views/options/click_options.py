@@ -6,27 +6,19 @@ function receives.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from enum import Enum
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
-from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
-from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.views.options.options import Isolation, Mode, Shutdown
-from kafkalog.words import (
-    DURATIONS_ALLOWED,
-    TIMES_ALLOWED,
-    given_duration_ms,
-    given_time_ms,
-    printable_lines,
-)
+from kafkalog.views.options.parameter_types import GivenPath, Offsets, Pattern, Time, Topic
+from kafkalog.words import TIMES_ALLOWED
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -37,118 +29,6 @@ PATH is a broker's log directory, a partition directory, a .log file, or a glob
 of these: a local path, or a URI such as s3://bucket/path with credentials in the
 environment.
 """
-_OFFSETS = re.compile(
-    r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,19})(?P<colon>:?)(?P<end>[0-9]{0,19})"
-)
-
-
-class GivenOffsets(NamedTuple):
-    """The value of `--offsets`: from `first` up to, not including, `end`, None for either side that
-    is empty; of one partition, or of every partition where `topic_partition` is None."""
-
-    topic_partition: TopicPartition | None
-    first: int | None
-    end: int | None
-
-
-class Time(click.ParamType[int]):
-    """A time, in milliseconds since 1970."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return given_time_ms(value, _warn)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class Duration(click.ParamType[int]):
-    """A duration such as 30s, 5m, 2h or 1d, in milliseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        length_ms = given_duration_ms(value)
-        if not length_ms:
-            self.fail(f"{value!r} is not a duration: {DURATIONS_ALLOWED}", param, ctx)
-        return length_ms
-
-
-class GivenPath(click.Path):
-    """A path that is not empty: that would mean the current directory."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not value:
-            self.fail("got an empty path, such as of a variable that is not set", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-class Pattern(click.ParamType[str]):
-    """A regular expression, as text."""
-
-    name = "regex"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        try:
-            re.compile(value)
-        except re.error as error:
-            self.fail(f"{value!r} is not a valid regular expression: {error}", param, ctx)
-        return str(value)
-
-
-class Topic(click.ParamType[str]):
-    """A topic by its exact name."""
-
-    name = "topic"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not value or "," in value:
-            self.fail(f"{value!r} is not the name of a topic: repeat --topic for each", param, ctx)
-        return str(value)
-
-
-class Offsets(click.ParamType[GivenOffsets]):
-    """`FROM:UNTIL`, `FROM:`, `:UNTIL` or one offset, after `TOPIC-PARTITION=` or alone."""
-
-    name = "offsets"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> GivenOffsets:
-        if isinstance(value, GivenOffsets):
-            return value
-        found = _OFFSETS.fullmatch(value)
-        is_whole = found is not None and bool(found["place"] and found["colon"])
-        if found is None or not (found["first"] or found["end"] or is_whole):
-            allowed = "FROM:UNTIL, FROM:, :UNTIL or one offset, or TOPIC-PARTITION= and one of them"
-            self.fail(f"{value!r} is not {allowed}", param, ctx)
-        first = int(found["first"]) if found["first"] else None
-        end = int(found["end"]) if found["end"] else None
-        if first is not None and not found["colon"]:
-            end = first + 1
-        place = None if found["place"] is None else topic_partition(found["place"])
-        if place is None and found["place"] is not None:
-            self.fail(f"{value!r} does not begin with TOPIC-PARTITION=, as orders-0=", param, ctx)
-        # Of several partitions one can have no offsets to read.
-        least = 1 if place is None else 0
-        if (LARGEST_OFFSET if end is None else end) - (first or 0) < least:
-            self.fail(f"{value!r}: FROM is not below UNTIL, which is not included", param, ctx)
-        if end is not None and end > LARGEST_OFFSET:
-            self.fail(f"{value!r}: UNTIL is not at most {LARGEST_OFFSET}", param, ctx)
-        return GivenOffsets(place, first, end)
-
-
-def topic_partition(text: str) -> TopicPartition | None:
-    """Return the topic and the partition of `orders-0`, None for another text."""
-    found = re.fullmatch(r"(.+)-([0-9]{1,9})", text)
-    return None if found is None else (found[1], int(found[2]))
-
-
-def _warn(message: str) -> None:
-    click.echo(printable_lines(message), err=True)
 
 
 def settings_options(settings: type, parameter: str, *options: Decorator) -> Decorator:
@@ -379,8 +259,8 @@ def output_dir_option(
     path: GivenPath | None = None,
     required: bool = True,
 ) -> Decorator:
-    """Add --output-dir, received as `output_dir`; required where it has no default, unless not
-    `required`."""
+    """Add --output-dir, received as `output_dir`; where it has no default it is required, or if it
+    is not `required`, empty without the option."""
     # click takes default=None for a default, which a required option then has.
     given: dict[str, Any] = {"default": default, "show_default": True}
     return click.option(
@@ -388,6 +268,7 @@ def output_dir_option(
         metavar="DIR",
         type=path or GivenPath(),
         help=meaning,
+        callback=lambda context, parameter, value: value or "",
         **({"required": required} if default is None else given),
     )
 

@@ -15,10 +15,10 @@ from kafkalog.storage.files.output_files import refuse_unwritable_file
 from kafkalog.storage.log_dir.read_directories import refuse_inside
 from kafkalog.storage.reading.offset_ranges import LATEST
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import GivenOffsets, GivenPath
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.offset_options import by_topic
 from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.parameter_types import GivenOffsets, GivenPath
 from kafkalog.views.options.source_options import (
     partitions_read,
     refuse_repeated,

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from jobs.lag_history import main
 from kafkalog.analysis.lag.lag_history import newest_statuses
 from kafkalog.spark.jobs.job import ExitCode
-from kafkalog.views.options.click_options import Duration
+from kafkalog.views.options.parameter_types import Duration
 from tests.support.golden.described_groups import printed_lags
 from tests.support.jobs.job_runs import table, written_schema
 from tests.support.logs.commit_logs import SampleCommit, write_commits, write_topic

@@ -8,9 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import load_catalog
 from pyspark.sql import Row, SparkSession
 
 import kafkalog
+from jobs.ingest_topics import main
 from kafkalog.errors import OptionError, StatePositionError
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.lake.layout import TableLayout, TableOutput
@@ -20,6 +22,7 @@ from kafkalog.spark.jobs.job import ExitCode
 from kafkalog.spark.lake.delta_commit import append_files
 from tests.support.jobs.ingest_runs import ingested, manifest, run_ingest
 from tests.support.jobs.job_runs import needs_delta, written_schema
+from tests.support.lake.iceberg_tables import configure_catalog
 from tests.support.logs.streamed_logs import StreamedLog
 
 pytestmark = [pytest.mark.spark, needs_delta]
@@ -217,3 +220,25 @@ def test_tables_are_icebergs_too(spark: SparkSession, tmp_path: Path) -> None:
     assert table is not None
     assert sorted(table.scan().to_arrow()["offset"].to_pylist()) == list(range(12))
     assert len(table.history()) == 2
+
+
+def test_icebergs_tables_can_be_in_a_catalog(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure_catalog(monkeypatch, tmp_path)
+    log = StreamedLog(tmp_path / "log", "orders", 0)
+    named = ["--format", "iceberg", "--catalog", "lake", "--table", "raw.records"]
+    log.append(2, 3)
+    assert main([str(tmp_path / "log"), *named]) == ExitCode.DONE
+    assert capsys.readouterr().out.splitlines()[-1] == "tables: raw.records"
+    log.append(2, 3)
+    given: dict[str, Any] = {"format": "iceberg", "catalog": "lake", "table": "raw.records"}
+    assert kafkalog.export(spark, tmp_path / "log", **given) == [("orders", 1, 6, 6, 0)]
+    with load_catalog("lake") as lake:
+        rows = lake.load_table("raw.records").scan().to_arrow()
+    assert sorted(rows["offset"].to_pylist()) == list(range(12))
+    assert main([str(tmp_path / "log"), "--catalog", "lake"]) == ExitCode.WRONG_ARGUMENTS
+    assert "--catalog: got 'lake', allowed: only with --format iceberg" in capsys.readouterr().err

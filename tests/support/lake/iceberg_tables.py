@@ -5,11 +5,23 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from pyarrow import parquet
+from pyiceberg import catalog
 from pyiceberg.expressions import BooleanExpression
 from pyiceberg.table import ALWAYS_TRUE, Table
+from pyiceberg.utils.config import Config
 
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
+
+
+def configure_catalog(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Make `lake` a catalog of pyiceberg's configuration, in SQLite, with its tables in a folder
+    beside it."""
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{folder}/lake.db")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{folder}/warehouse")
+    # pyiceberg reads its configuration when it is imported.
+    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
 
 
 def scanned(table: IcebergTable, row_filter: BooleanExpression = ALWAYS_TRUE) -> pa.Table:

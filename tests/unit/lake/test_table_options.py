@@ -5,6 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.errors import OptionError
+from kafkalog.lake.formats.targets import DELTA, ICEBERG, PARQUET, TablePlace, requested_place
 from kafkalog.lake.layout import Compression, PartitionBy, TableLayout
 from kafkalog.lake.table_options import TableRequest, table_options
 
@@ -44,7 +45,7 @@ def test_what_is_not_a_size_is_refused(size: str) -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        (TableRequest("a.b.c", table_per_topic=True), "--table cannot be used with"),
+        (TableRequest(table="a.b.c", table_per_topic=True), "--table cannot be used with"),
         (TableRequest(partition_by=("day", "hour")), "--partition-by day cannot be used with"),
         (TableRequest(compression="snappy", compression_level=3), "snappy has none"),
         (TableRequest(compression="none", compression_level=3), "none has none"),
@@ -54,3 +55,30 @@ def test_what_is_not_a_size_is_refused(size: str) -> None:
 def test_options_that_do_not_fit_are_refused(request_: TableRequest, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         request_.layout()
+
+
+def test_tables_are_in_a_directory_or_in_a_catalog() -> None:
+    named = given("--catalog", "lake", "--table", "raw.records")
+    assert requested_place(ICEBERG, None, named) == TablePlace(ICEBERG, None, "lake", "raw.records")
+    for table_format in (DELTA, ICEBERG, PARQUET):
+        assert requested_place(table_format, "/lake", given()) == TablePlace(table_format, "/lake")
+    assert requested_place(DELTA, "/lake", given("--table", "a.b.c")).table == "a.b.c"
+
+
+@pytest.mark.parametrize(
+    ("request_", "table_format", "output_dir", "message"),
+    [
+        (TableRequest(), DELTA, None, "--output-dir: got None, allowed: a directory, or --catalog"),
+        (TableRequest(), ICEBERG, None, "--output-dir: got None"),
+        (TableRequest("lake"), ICEBERG, "/lake", "--output-dir: got '/lake', .*no directory with"),
+        (TableRequest("lake"), DELTA, None, "'lake', .*only with --format iceberg: .*Spark's"),
+        (TableRequest("lake"), PARQUET, None, "'lake', .*only with --format iceberg: Parquet has"),
+        (TableRequest(table="a"), PARQUET, "/lake", "--table: got 'a', .*only with --format"),
+        (TableRequest(compression_level=99), PARQUET, "/lake", "a level of zstd, from"),
+    ],
+)
+def test_a_place_that_does_not_fit_is_refused(
+    request_: TableRequest, table_format: str, output_dir: str | None, message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        requested_place(table_format, output_dir, request_)

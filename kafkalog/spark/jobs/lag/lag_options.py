@@ -14,9 +14,10 @@ from kafkalog.coordination.groups.burrow import BurrowSettings
 from kafkalog.coordination.groups.commit_events import HistoryMoments
 from kafkalog.coordination.groups.lag_status import LagSettings
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import Decorator, Duration, GivenPath
+from kafkalog.views.options.click_options import Decorator
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
+from kafkalog.views.options.parameter_types import Duration, GivenPath
 
 if TYPE_CHECKING:
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, LagHistorySettings

@@ -16,6 +16,7 @@ from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.offset_options import by_topic
 from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.parameter_types import topic_partition
 from kafkalog.views.options.source_options import (
     partition_names,
     partitions_read,
@@ -45,7 +46,7 @@ class _PartitionOffset(click.ParamType[PartitionOffset]):
         if isinstance(value, PartitionOffset):
             return value
         place, is_placed, offset = value.rpartition("=")
-        partition = shared.topic_partition(place) if is_placed else None
+        partition = topic_partition(place) if is_placed else None
         if not re.fullmatch("-1|[0-9]{1,19}", offset) or (is_placed and partition is None):
             self.fail(f"{value!r} is not TOPIC-PARTITION=OFFSET, such as orders-0=50", param, ctx)
         return PartitionOffset(partition, int(offset))

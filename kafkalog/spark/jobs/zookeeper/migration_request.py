@@ -14,7 +14,7 @@ from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
 from kafkalog.spark.jobs.lag.lag_options import chosen_name_options, zookeeper_options
 from kafkalog.views.options import click_options as shared
-from kafkalog.views.options.click_options import GivenPath
+from kafkalog.views.options.parameter_types import GivenPath
 
 if TYPE_CHECKING:
     from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pyarrow import dataset
-from pyiceberg import catalog
-from pyiceberg.utils.config import Config
 
 from kafkalog.command_line import parallel
 from kafkalog.command_line.export import run as export_run
@@ -24,7 +22,7 @@ from kafkalog.lake import export_plan
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 from kafkalog.testing import LogDirectory
 from tests.support.lake.exports import sorted_rows, view_rows
-from tests.support.lake.iceberg_tables import current_snapshot, scanned
+from tests.support.lake.iceberg_tables import configure_catalog, current_snapshot, scanned
 from tests.support.repository import SHOP
 
 _ICEBERG = ("--format", "iceberg")
@@ -115,10 +113,7 @@ def test_each_topic_has_an_iceberg_table_in_a_catalog(
     logs: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # F536
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/lake")
-    # pyiceberg reads its configuration when it is imported.
-    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
+    configure_catalog(monkeypatch, tmp_path)
     code, out, err = run(logs.write(), *_ICEBERG, "--catalog", "lake", "--table-per-topic")
     assert (code, out.splitlines()[-1]) == (0, "tables: kafkalog.orders kafkalog.users"), err
     table = IcebergTable("users", catalog="lake")
@@ -227,7 +222,7 @@ def test_nothing_is_written_where_logs_are(logs: LogDirectory, tmp_path: Path) -
     [
         (("--output-dir", "a", "--table", "b"), "'b', allowed: only with --format iceberg"),
         (("--output-dir", "a", "--catalog", "b"), "'b', allowed: only with --format iceberg"),
-        ((), "give --output-dir, or --catalog for Iceberg tables"),
+        ((), "--output-dir: got None, allowed: a directory, or --catalog for Iceberg tables"),
         ((*_ICEBERG, "--output-dir", "a", "--catalog", "b"), "no directory with --catalog"),
         ((*_ICEBERG, "--catalog", "nowhere"), "a catalog of .pyiceberg.yaml"),
         ((*_ICEBERG, "--output-dir", "a", "--table", "b."), "allowed: namespace.name"),

@@ -19,6 +19,7 @@ from kafkalog.schemas import table_fields
 from tests.support.golden.fixture_sets import CONSUMERS, consumed, topics
 from tests.support.lake.exports import exported, planned_run, sorted_rows, view_rows
 from tests.support.lake.iceberg_tables import (
+    configure_catalog,
     current_snapshot,
     data_files,
     manifest_ranges,
@@ -306,13 +307,7 @@ def test_a_partitioning_that_tasks_cannot_write_is_refused(opened: Opened) -> No
 def test_a_catalog_of_the_configuration_holds_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
-    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{tmp_path}/warehouse")
-    # pyiceberg reads its configuration when it is imported.
-    from pyiceberg import catalog
-    from pyiceberg.utils.config import Config
-
-    monkeypatch.setattr(catalog, "_ENV_CONFIG", Config())
+    configure_catalog(monkeypatch, tmp_path)
     table = IcebergTable("events.shop", catalog="lake")
     exported(table, [SHOP])
     assert sorted_rows(scanned(table)) == view_rows([SHOP])

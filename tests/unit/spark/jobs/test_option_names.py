@@ -53,10 +53,11 @@ def found_job(name: str) -> JobCommand:
 
 def required(job: click.Command) -> dict[str, str]:
     """Values of the options that a job cannot do without: each a path of its own."""
+    needed = {"--output-dir"}
     return {
         each.opts[0]: "zookeeper" if each.opts[0] in INPUTS else each.opts[0].strip("-")
         for each in job.params
-        if isinstance(each, click.Option) and each.required
+        if isinstance(each, click.Option) and (each.required or each.opts[0] in needed)
     }
 
 

@@ -1,0 +1,43 @@
+"""Values of the options that commands and jobs share."""
+
+import click
+import pytest
+
+from kafkalog.views.options.parameter_types import GivenOffsets, Offsets, Pattern
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10:20", GivenOffsets(None, 10, 20)),
+        ("10:", GivenOffsets(None, 10, None)),
+        (":20", GivenOffsets(None, None, 20)),
+        ("7", GivenOffsets(None, 7, 8)),
+        ("orders-0=10:20", GivenOffsets(("orders", 0), 10, 20)),
+        ("orders-eu-12=:0", GivenOffsets(("orders-eu", 12), None, 0)),
+        ("orders-0=5:5", GivenOffsets(("orders", 0), 5, 5)),
+        ("orders-0=:", GivenOffsets(("orders", 0), None, None)),
+        ("a-1-2=:", GivenOffsets(("a-1", 2), None, None)),
+        ("9223372036854775806:", GivenOffsets(None, 2**63 - 2, None)),
+    ],
+)
+def test_offsets_are_a_range_of_one_partition_or_of_all(text: str, expected: GivenOffsets) -> None:
+    assert Offsets().convert(text, None, None) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ":", "a:b", "-1:5", "20:10", "5:5", ":0", "orders=1:2", "orders-0=", "=1:2", "1:2:3"),
+        *("orders-0=5:4", "1:9223372036854775808", "9223372036854775807"),
+    ],
+)
+def test_other_offsets_are_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match=r"is not|FROM|TOPIC-PARTITION"):
+        Offsets().convert(text, None, None)
+
+
+def test_a_pattern_has_to_be_a_regular_expression() -> None:
+    assert Pattern().convert("^orders", None, None) == "^orders"
+    with pytest.raises(click.BadParameter, match=r"'\(' is not a valid regular expression"):
+        Pattern().convert("(", None, None)
