@@ -27,7 +27,9 @@ _SHOWN = (
 @shared.shutdown_option
 @shared.index_interval_option("the topics")
 def main(job: JobSettings, shutdown: str, index_interval_bytes: int) -> ExitCode:
-    """Show what a broker would do to log directories at its next start, and what could be saved."""
+    """Show what a broker would do to log directories at its next start, and what could be saved.
+    Findings are partitions that lose or have lost records, that keep damage, or that keep the
+    broker from starting."""
     from kafkalog.inspection.partitions.recovery_totals import RecoveryTotals, is_finding
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent
     from kafkalog.spark.session import job_session

@@ -22,7 +22,8 @@ _SHOWN = ("topic", "partition", "kind", "length", "first_offset", "last_offset",
 @shared.new_log_dir_option
 @salvage_options
 def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
-    """Write a new log directory with all that is intact in a damaged one."""
+    """Write a new log directory with all that is intact in a damaged one. Findings are what is
+    lost, what is doubtful, and what would keep a broker from starting."""
     from kafkalog.analysis.partitions.salvage import lost_ranges
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals
     from kafkalog.spark.jobs.inputs import announced_logs, print_absent

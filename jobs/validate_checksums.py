@@ -14,7 +14,8 @@ _SHOWN = ("file", "position", "length", "severity", "kind", "detail")
 
 @job_command("validate-checksums", "/var/lib/kafka/data --output-dir /tmp/checked")
 def main(job: JobSettings) -> ExitCode:
-    """Check every batch of every segment: checksums, framing, offsets, records."""
+    """Check every batch of every segment: checksums, framing, offsets, records. Findings are what
+    is wrong with them."""
     from pyspark import StorageLevel
 
     from kafkalog.analysis.partitions.checksums import checksum_report, checksum_totals, faults

@@ -38,7 +38,8 @@ def main(
     topic_config: str | None,
     as_of: int | None,
 ) -> ExitCode:
-    """Show whether cleaned logs keep the cleaner's promises, and what a cleaning would free."""
+    """Show whether cleaned logs keep the cleaner's promises, and what a cleaning would free.
+    Findings are keys and deletes for which it has not kept them."""
     from kafkalog.analysis.partitions.compaction import compaction_findings, compaction_totals
     from kafkalog.spark.jobs.inputs import announced_inputs, config_file_options
     from kafkalog.spark.session import job_session
