@@ -50,8 +50,8 @@ $(READY): pyproject.toml | java
 	@echo "fetching the jars of Delta and Avro"
 	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy $(AVRO) >$(VENV)/jars.log 2>&1 || \
 	  { tail -n 20 $(VENV)/jars.log; exit 1; }
-	@echo "archiving the classes of Spark's JVM, from which tests start faster"
-	@$(BIN)/python -m tests.support.spark.class_archive >>$(VENV)/jars.log 2>&1 || \
+	@echo "archiving the classes of Spark's JVM, from which jobs and tests start faster"
+	@$(BIN)/python -m kafkalog.spark.class_archive >>$(VENV)/jars.log 2>&1 || \
 	  echo "no archive: see $(VENV)/jars.log"
 	@touch $(READY)
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kafkalog.spark.class_archive import NO_ARCHIVE, archive_options
 from tests.support.repository import DATA, ROOT, delta_jars
-from tests.support.spark.class_archive import JVM_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # All Spark sessions of tests: small queries end before the second compiler pays for itself, two
 # cores have no room for a parallel garbage collector, and the archive saves loading classes.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JVM_OPTIONS))
+_SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{_SMALL_JVM} {archive_options() or NO_ARCHIVE}")
 # Tests of these folders share what takes long to start or to build: one worker runs them.
 _SHARED_BY_FOLDER = {"airflow", "broker", "browser", "cluster", "packaging", "remote"}
 _SHARE_A_SESSION = {"jobs", "spark"}

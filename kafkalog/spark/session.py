@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from kafkalog.resources import resource
+from kafkalog.spark.class_archive import archive_options, archived_classes
 from kafkalog.spark.frames import register
 from kafkalog.spark.interrupts import end_at_interrupt, interrupt_postponed
 from kafkalog.spark.ivy_output import without_ivy_output
@@ -70,7 +71,8 @@ def job_session(
         own = {_WAREHOUSE: Path(warehouse).as_uri()}
         if has_own_progress:
             own[_PROGRESS] = "false"
-        spark = _session(app_name, with_delta=with_delta, own=own)
+        classes = _class_archive(ending) if is_new and is_on_this_machine() else ""
+        spark = _session(app_name, with_delta=with_delta, own=own, java_options=classes)
         if is_new:
             ending.callback(spark.stop)
             end_at_interrupt()
@@ -81,6 +83,15 @@ def job_session(
             spark.sparkContext.environment.update(shared_variables())
         register(spark)
         yield spark
+
+
+def _class_archive(ending: ExitStack) -> str:
+    """Return the options of a JVM that starts from the archive of classes, or that writes it."""
+    given = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    if "-Xshare" in given or "-XX:SharedArchiveFile" in given:
+        return ""
+    options = archive_options()
+    return ending.enter_context(archived_classes()) if options is None else options
 
 
 def notebook_session(app_name: str = "kafkalog notebook") -> SparkSession:
@@ -122,6 +133,7 @@ def _session(
     with_delta: bool,
     local: Mapping[str, str] = _LOCAL,
     own: Mapping[str, str] = MappingProxyType({}),
+    java_options: str = "",
 ) -> SparkSession:
     """Return a session with settings for sessions on one machine, and with others for all that this
     process starts."""
@@ -142,7 +154,8 @@ def _session(
         if "--master" not in given:
             builder = builder.master("local[*]")
         if not _is_given("spark.driver.extraJavaOptions", given):
-            builder = builder.config("spark.driver.extraJavaOptions", _quiet_logging())
+            options = f"{_quiet_logging()} {java_options}"
+            builder = builder.config("spark.driver.extraJavaOptions", options)
         if with_delta and not _is_given("spark.jars.packages", given):
             with interrupt_postponed(), without_ivy_output("fetching Delta's jars, once"):
                 return builder.getOrCreate()

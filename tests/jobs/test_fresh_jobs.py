@@ -44,6 +44,32 @@ def test_a_job_leaves_nothing_but_its_tables_in_the_current_directory(tmp_path: 
     assert f"tables: {tables / 'ingested_records'} {tables / 'ingest_manifest'}" in done.stdout
 
 
+def test_the_first_job_keeps_sparks_classes_and_the_next_starts_from_them(tmp_path: Path) -> None:
+    job = (
+        "import sys, kafkalog.spark.class_archive as archive; from pathlib import Path; "
+        f"archive._candidates = lambda: [Path({str(tmp_path / 'kept')!r})]; "
+        "from jobs.plan_recovery import main; sys.exit(main(sys.argv[1:]))"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_SUBMIT_OPTS"}
+    arguments = [str(DAMAGED), "--output-dir", str(tmp_path / "out"), "--format", "json"]
+    outputs = []
+    for is_first in (True, False):
+        done = subprocess.run(
+            [sys.executable, "-c", job, *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == ExitCode.DONE, done.stderr
+        assert ("keeping Spark's classes" in done.stderr) is is_first
+        (kept,) = (tmp_path / "kept").iterdir()
+        assert kept.stat().st_size > 10_000_000
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1]
+
+
 # Asks Maven's repository.
 def test_a_job_that_fetches_jars_says_so_in_one_line_and_nothing_when_they_are_there(
     tmp_path: Path,

@@ -1,9 +1,7 @@
 """Files of machine code: their names, which are hashes of all that goes into the code, and the
 directories that they may lie in.
 
-What is loaded is executed. So a file counts only if its owner, and the owners of its directory and
-of all directories above, are root or the effective user, and no other user can write to any of
-them, as OpenSSH's StrictModes requires for keys. Elsewhere nothing is loaded or written.
+What is loaded is executed: nothing is loaded or written elsewhere than in `own_directories`.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kafkalog.log_lines import logger
+from kafkalog.storage.files.own_directories import is_own, own_directories, user_cache
 
 _Result = TypeVar("_Result")
 _logger = logger(__name__)
@@ -89,7 +88,7 @@ _reported: list[str] = []
 
 def kept_code(name: str) -> bytes | None:
     """Return the code that is kept under a name, None if there is no sound file of it."""
-    for folder in _folders():
+    for folder in own_directories(_candidates()):
         with suppress(OSError):
             data = _read(folder / f"{name}{_SUFFIX}")
             digest, code = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
@@ -100,7 +99,7 @@ def kept_code(name: str) -> bytes | None:
 
 def keep_code(name: str, code: bytes) -> None:
     """Keep the code in the first directory that can be written to, if any."""
-    for folder in _folders(make=True):
+    for folder in own_directories(_candidates(), make=True):
         with suppress(OSError):
             with tempfile.TemporaryDirectory(dir=folder) as own:
                 path = Path(own, name)
@@ -111,60 +110,18 @@ def keep_code(name: str, code: bytes) -> None:
             return
 
 
-def _folders(*, make: bool = False) -> Iterator[Path]:
-    """Yield the directories that only this user and root can write to, best first."""
-    for given in _candidates():
-        path = Path(os.path.realpath(given))
-        with suppress(OSError):
-            if not given.is_absolute() or given.is_symlink() or not _is_safe(path):
-                continue
-            if make:
-                _make(path)
-            # Another user may have made it just now.
-            if path.is_dir() and _is_safe(path):
-                yield path
-
-
 def _candidates() -> Iterator[Path]:
     package = Path(__file__).parent
     if package.is_dir():  # else in a zip file
         yield package / "__pycache__"
     yield Path(os.environ.get("NUMBA_CACHE_DIR", ""))
-    # Without HOME and passwd entry the path keeps its ~, and is relative.
-    yield Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "kafkalog")
+    yield user_cache()
     with suppress(OSError):
         yield Path(tempfile.gettempdir(), f"kafkalog-kernels-{os.geteuid()}")
-
-
-def _is_safe(path: Path) -> bool:
-    """Return whether only this user and root can change a directory and the path to it."""
-    for each in (path, *path.parents):
-        with suppress(FileNotFoundError):
-            found = each.lstat()
-            # In a sticky directory others can add entries, but not change any.
-            is_sticky = each != path and found.st_mode & stat.S_ISVTX
-            if not (_is_own(found) or (is_sticky and _is_owned(found))):
-                return False
-    return True
-
-
-def _is_own(found: os.stat_result) -> bool:
-    return _is_owned(found) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-
-
-def _is_owned(found: os.stat_result) -> bool:
-    return found.st_uid in (0, os.geteuid())
-
-
-def _make(path: Path) -> None:
-    for each in (*reversed(path.parents), path):
-        if not each.exists():
-            # Parents that `parents=True` makes would have the mode that the umask leaves.
-            each.mkdir(mode=0o755, exist_ok=True)
 
 
 def _read(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
-        return file.read() if stat.S_ISREG(found.st_mode) and _is_own(found) else b""
+        return file.read() if stat.S_ISREG(found.st_mode) and is_own(found) else b""
