@@ -20,7 +20,6 @@ from kafkalog.lake.table_names import tables_of
 from kafkalog.lake.target import Target
 from kafkalog.lake.written_file import WrittenFile, rows_by_partition
 from kafkalog.log_lines import logger
-from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_bounds import EndRule
 from kafkalog.storage.reading.offset_ranges import SpecificOffsets
 from kafkalog.storage.reading.read_plan import (
@@ -31,7 +30,7 @@ from kafkalog.storage.reading.read_plan import (
     packed,
 )
 from kafkalog.views.options.ingest_request import IngestRequest
-from kafkalog.views.options.options import Mode, ReadOptions
+from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.options.topics import TopicChoice
 from kafkalog.views.planning.ingest_positions import (
     IngestPositions,
@@ -230,10 +229,9 @@ def _task_options(options: ReadOptions, ranges: Sequence[IngestRange], tasks: in
 
 
 def _groups(options: ReadOptions, tasks: int) -> tuple[tuple[SegmentRead, ...], ...]:
-    """Return the reads of each task, one topic after another: a task writes the files of few."""
-    found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-    found.sort(key=lambda log: log.topic_partition or ("", 0))
-    groups = cast("list[tuple[SegmentRead, ...]]", planned_groups(options, found))
+    """Return the reads of each task, one topic after another, as logs are found: a task writes the
+    files of few."""
+    groups = cast("list[tuple[SegmentRead, ...]]", planned_groups(options))
     reads = [read for group in groups for read in group]
     cost = sum(read.size + OPEN_COST_BYTES for read in reads)
     return tuple(packed(reads, TaskSize(-(-cost // tasks), cores=1)))

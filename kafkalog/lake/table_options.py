@@ -12,6 +12,7 @@ import click
 from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.lake.layout import TARGET_FILE_BYTES, Compression, PartitionBy, TableLayout
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.option_values import chosen
 from kafkalog.words import size_text
 
 _UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
@@ -48,15 +49,19 @@ class TableRequest:
         """Return how files are written. Raises OptionError for options that do not fit."""
         if self.table is not None and self.table_per_topic:
             raise ConflictingOptionsError("--table", "--table-per-topic")
-        partition_by = tuple(dict.fromkeys(PartitionBy(each) for each in self.partition_by))
+        partition_by = tuple(
+            dict.fromkeys(chosen("--partition-by", PartitionBy, each) for each in self.partition_by)
+        )
         if {PartitionBy.DAY, PartitionBy.HOUR} <= set(partition_by):
             raise ConflictingOptionsError("--partition-by day", "--partition-by hour")
+        compression = chosen("--compression", Compression, self.compression)
         self._refuse_level()
+        # From Python it can be anything.
+        given: object = self.target_file_bytes
+        if not isinstance(given, int) or given < 1:
+            raise OptionError("--target-file-size", given, "a number of bytes")
         return TableLayout(
-            partition_by,
-            self.target_file_bytes,
-            Compression(self.compression),
-            self.compression_level,
+            partition_by, self.target_file_bytes, compression, self.compression_level
         )
 
     def _refuse_level(self) -> None:

@@ -32,7 +32,9 @@ class TablePlace:
     def refuse_contradictions(self) -> None:
         """Raise OptionError for options that do not fit the format, and without a place."""
         if self.catalog is not None and self.table_format == DELTA:
-            allowed = f"only with --format {ICEBERG}: catalogs of Delta tables are Spark's, --table"
+            allowed = (
+                f"only with --format {ICEBERG}: --table names a Delta table of Spark's catalogs"
+            )
             raise OptionError("--catalog", self.catalog, allowed)
         if self.table_format == PARQUET:
             for option, value in (("--catalog", self.catalog), ("--table", self.table)):

@@ -55,7 +55,7 @@ from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.manifest_rows import manifest_rows
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.replaced_rows import replaced_offsets, without_replaced
-from kafkalog.lake.written_file import WrittenFile, rows_by_partition
+from kafkalog.lake.written_file import WrittenFile
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
 
 # Commits of others, such as a compaction, that a run gives way to before it gives up.
@@ -155,7 +155,6 @@ class IcebergTable:
         Raises StatePositionError where another run has written since `recorded`: then the table is
         unchanged, and the files are removed.
         """
-        run = run.with_rows(rows_by_partition(files))
         added: list[DataFile] | None = None
         try:
             for _ in range(_ATTEMPTS):

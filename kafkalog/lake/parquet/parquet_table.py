@@ -25,7 +25,7 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.parquet.parquet_manifest import MANIFEST, TableManifest, read_manifest
 from kafkalog.lake.replaced_rows import without_replaced
 from kafkalog.lake.table_writer import PENDING_FOLDER
-from kafkalog.lake.written_file import WrittenFile, rows_by_partition
+from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.views.planning.ingest_positions import IngestPositions, IngestRun
 
@@ -87,7 +87,6 @@ class ParquetTable:
         return TableOutput(self.path, ingest_run, layout, has_pending_folder=True)
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:
-        run = run.with_rows(rows_by_partition(files))
         output = self.output(run.positions.run)
         new = [*files]
         try:

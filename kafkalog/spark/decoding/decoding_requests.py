@@ -15,6 +15,7 @@ from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.option_values import chosen
 
 COLUMNS = ("key", "value")
 
@@ -156,7 +157,7 @@ def _request(
         getattr(options, f"{column}_{name}") for name in ("schema", "message", "schema_id")
     )
     given = getattr(options, f"{column}_format")
-    kind = PayloadKind(given) if given else None
+    kind = chosen(f"--{column}-format", PayloadKind, given) if given else None
     # For each option: whether this format takes it, and whether it needs it.
     needs_schema = kind in (PayloadKind.JSON, PayloadKind.AVRO) or (kind and kind.is_protobuf)
     takes_id = kind in (PayloadKind.CONFLUENT_AVRO, PayloadKind.CONFLUENT_JSON) and not schema

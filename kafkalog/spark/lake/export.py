@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import KafkaLogError, OptionError
 from kafkalog.lake.export_report import TopicRow, topic_rows
 from kafkalog.lake.formats.targets import DELTA, FORMATS, requested_place
 from kafkalog.lake.table_options import TableRequest
@@ -20,12 +20,16 @@ from kafkalog.storage.log_dir.log_dir import input_entries
 from kafkalog.storage.log_dir.read_directories import refuse_tables
 from kafkalog.views.options.call_options import Paths, milliseconds, path_texts
 from kafkalog.views.options.ingest_request import IngestRequest
+from kafkalog.views.options.option_names import named_as_parameters
 from kafkalog.views.options.options import Isolation, Mode
 from kafkalog.views.planning.state_sources import found_sources
 
 _TIMES = {"from_time": "from_ms", "until_time": "until_ms"}
 # Options that are keywords of other names here, or that only the job has.
 _NOT_HERE = {"topics", "from_ms", "until_ms", "offsets", "starting_offsets_out"}
+_OF_TABLES, _OF_DECODING = (
+    {each.name for each in fields(kind)} for kind in (TableRequest, DecodingOptions)
+)
 _DEFAULTS: dict[str, Any] = {
     "topics": (),
     "topic_pattern": None,
@@ -65,36 +69,47 @@ def export(
     Raises OptionError, LogDirError for a path without Kafka's files, and StatePositionError where
     the logs do not continue the table, or another run has written meanwhile.
     """
+    known = {*_DEFAULTS, *_TIMES, *_OF_TABLES, *_OF_DECODING} - _NOT_HERE
+    for name in options:
+        if name not in known:
+            raise OptionError("export", name, sorted(known))
     if format not in FORMATS:
         raise OptionError("format", format, FORMATS)
-    given = {**options}
+    try:
+        request, tables, decoding = _requests({**options, "topics": _several(topics)})
+        if output and not is_remote(output):
+            output = absolute_path(output)
+        place = requested_place(format, output or None, tables)
+        inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
+        if place.output_dir is not None:
+            refuse_tables(place.output_dir, inputs)
+        read_options = request.options(inputs, mode, place.output_dir)
+        register_once(spark)
+        settings = ExportSettings(read_options, request, tables, place)
+        requests = decoding_requests(decoding, inputs, mode)
+        runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
+    except KafkaLogError as error:
+        # What jobs and commands share names their options, or those of the source.
+        own = {"log_dirs", "output", "format", "topics", "mode", *known}
+        error.args = (named_as_parameters(str(error), own),)
+        raise
+    return topic_rows(runs)
+
+
+def _requests(given: dict[str, Any]) -> tuple[IngestRequest, TableRequest, DecodingOptions]:
     for name, field in _TIMES.items():
         if given.get(name) is not None:
             given[field] = milliseconds(name, given[name])
         given.pop(name, None)
-    given["topics"] = (topics,) if isinstance(topics, str) else tuple(topics or ())
     of_tables, of_decoding = (
-        {each.name for each in fields(kind)} for kind in (TableRequest, DecodingOptions)
+        {name: given.pop(name) for name in names & given.keys()}
+        for names in (_OF_TABLES, _OF_DECODING)
     )
-    _refuse_unknown(options, {*_DEFAULTS, *_TIMES, *of_tables, *of_decoding} - _NOT_HERE)
-    decoding = DecodingOptions(**{name: given.pop(name) for name in of_decoding & given.keys()})
-    tables = TableRequest(**{name: given.pop(name) for name in of_tables & given.keys()})
+    if "partition_by" in of_tables:
+        of_tables["partition_by"] = _several(of_tables["partition_by"])
     request = IngestRequest(**{**_DEFAULTS, **given})
-    if output is not None and not is_remote(output):
-        output = absolute_path(output)
-    place = requested_place(format, output, tables)
-    inputs = [entry.path for path in path_texts(log_dirs) for entry in input_entries(path)]
-    if place.output_dir is not None:
-        refuse_tables(place.output_dir, inputs)
-    read_options = request.options(inputs, mode, place.output_dir)
-    register_once(spark)
-    settings = ExportSettings(read_options, request, tables, place)
-    requests = decoding_requests(decoding, inputs, mode)
-    runs, _ = export_tables(spark, settings, found_sources(read_options), requests)
-    return topic_rows(runs)
+    return request, TableRequest(**of_tables), DecodingOptions(**of_decoding)
 
 
-def _refuse_unknown(options: Collection[str], known: Collection[str]) -> None:
-    for name in options:
-        if name not in known:
-            raise OptionError("export", name, sorted(known))
+def _several(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())

@@ -106,9 +106,9 @@ def _exported(
         return tuple(_written_by_spark(spark, plan, table, decoding) for table in plan.tables)
     if decoding is None:
         _logger.info("tasks write the files of the tables")
-        return plan.commit(written_by_tasks(spark, plan.task, plan.groups))
+        return plan.commit(written_by_tasks(spark, plan))
     _logger.info("tasks write the files of the tables, after Spark's functions decode the rows")
-    return plan.commit(written_after_decoding(spark, plan.task, plan.groups, decoding.rows))
+    return plan.commit(written_after_decoding(spark, plan, decoding.rows))
 
 
 def _why_by_spark(plan: ExportPlan) -> str | None:

@@ -18,9 +18,9 @@ from pyspark.sql.types import StructType
 from pyspark.sql.utils import is_remote
 
 from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.lake.export_plan import ExportPlan
 from kafkalog.lake.export_task import ExportTask
 from kafkalog.lake.layout import RECORDS
-from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.messages.payload_formats import ID_PREFIX_BYTES
 from kafkalog.spark.decoding.decoding_requests import COLUMNS
@@ -69,43 +69,40 @@ class _Reports(AccumulatorParam[list[_Report]]):
         return value1 + value2
 
 
-def written_by_tasks(
-    spark: SparkSession, task: ExportTask, groups: Sequence[Sequence[SegmentRead]]
-) -> list[WrittenFile]:
+def written_by_tasks(spark: SparkSession, plan: ExportPlan) -> list[WrittenFile]:
     """Write the records of all groups, each in a task, and return the files in order.
 
     What a repeated or a speculative attempt has written is not among them. If the export fails, the
     files of tasks that ended well are removed; those of killed processes stay, and no commit names
     them.
     """
+    groups = [pickle.dumps(group) for group in plan.groups]
     if not groups:
         return []
-    with _reported(spark, task, groups) as report:
-        run = _run(task, [pickle.dumps(tuple(group)) for group in groups], report)
+    with _reported(spark, plan) as report:
+        run = _run(plan.task, groups, report)
         return _files(spark.range(0, len(groups), 1, len(groups)), run)
 
 
 def written_after_decoding(
-    spark: SparkSession,
-    task: ExportTask,
-    groups: Sequence[Sequence[SegmentRead]],
-    decoded: Callable[[DataFrame], DataFrame],
+    spark: SparkSession, plan: ExportPlan, decoded: Callable[[DataFrame], DataFrame]
 ) -> list[WrittenFile]:
     """Write the records of all groups as `decoded` gives them, and return the files in order.
 
     The rows go through the JVM, in whose functions `decoded` consists. Otherwise as
     `written_by_tasks`.
     """
-    if not groups:
+    if not plan.groups:
         return []
-    with _reported(spark, task, groups) as report:
+    task = plan.task
+    with _reported(spark, plan) as report:
 
         def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             files = task.written_rows(rows)
             report(_Report(0, tuple(files)))
             yield _pickled(files)
 
-        return _files(decoded(rows_of_tasks(spark, task, groups, report)), run)
+        return _files(decoded(rows_of_tasks(spark, task, plan.groups, report)), run)
 
 
 def rows_of_tasks(
@@ -187,21 +184,18 @@ def _files(
 
 
 @contextmanager
-def _reported(
-    spark: SparkSession, task: ExportTask, groups: Sequence[Sequence[SegmentRead]]
-) -> Iterator[_OnReport]:
+def _reported(spark: SparkSession, plan: ExportPlan) -> Iterator[_OnReport]:
     """Yield what a task calls at its end. An error removes the files that tasks have reported."""
     if is_remote():
         # Spark Connect has no accumulators, and a progress bar of its own.
         yield _no_report
         return
-    with _progress(sum(read.size for group in groups for read in group)) as on_report:
+    with _progress(sum(read.size for group in plan.groups for read in group)) as on_report:
         reports = spark.sparkContext.accumulator([], _Reports(on_report))
         try:
             yield lambda report: reports.add([report])
         except BaseException:
-            for report in reports.value:
-                _remove(task, report.files)
+            plan.discard(file for report in reports.value for file in report.files)
             raise
 
 
@@ -212,13 +206,6 @@ def _groups_of(
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             yield pickle.loads(groups[number])
-
-
-def _remove(task: ExportTask, files: Sequence[WrittenFile]) -> None:
-    outputs = {output.table: output.path for output in task.outputs.values()}
-    for file in files:
-        directory = OutputDirectory(outputs[file.table])
-        directory.delete(file.written_path)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
-"""Errors about options of the source, in the names that a command or a job has for them."""
+"""Errors about options of the source, in the names that a command, a job or Python has for them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 
 import click
 
@@ -21,26 +22,55 @@ _OTHER_NAMES = {
 }
 _ERROR = re.compile(r"(?s)option (?P<names>.+?): got (?P<value>.*), allowed: (?P<allowed>.*)")
 _WORD = re.compile(r"\w+")
+# Where a parameter's name is not the option's with underscores.
+_PARAMETERS = {
+    "--output-dir": "output",
+    "--target-file-size": "target_file_bytes",
+    "--topic": "topics",
+    "PATH": "log_dirs",
+}
 _CAMEL_CASE = re.compile(r"\b[a-z]+(?:[A-Z][a-z]+)+\b")
+_WITH_DASHES = re.compile(r"(?<![\w/-])--[a-z][a-z-]*[a-z]")
 
 
 def named_as_given(message: str, command: click.Command) -> str:
     """Return the message of an OptionError with the command's names of the options. Options that
     the command does not have keep the source's names."""
-    found = _ERROR.fullmatch(message)
-    if found is None:
-        return message
     own = {name for each in command.params for name in each.opts}
     if any(isinstance(each, click.Argument) for each in command.params):
         own.add("PATH")
 
-    def given(name: re.Match[str]) -> str:
-        return next((each for each in _given_names(name[0]) if each in own), name[0])
+    return _renamed(
+        message, lambda name: next((each for each in _given_names(name) if each in own), name)
+    )
 
+
+def named_as_parameters(message: str, parameters: Collection[str]) -> str:
+    """Return the message of an error with the names that options have as `parameters` of a Python
+    function. Options that it does not have keep their names."""
+
+    def parameter(option: str) -> str:
+        name = _PARAMETERS.get(option, option.removeprefix("--").replace("-", "_"))
+        return name if name in parameters else option
+
+    def given(name: str) -> str:
+        names = map(parameter, _given_names(name))
+        return next((each for each in names if each in parameters), name)
+
+    renamed = _renamed(message, given)
+    return _WITH_DASHES.sub(lambda option: parameter(option[0]), renamed)
+
+
+def _renamed(message: str, given: Callable[[str], str]) -> str:
+    """Return the message of an OptionError with other names of the source's options; any other as
+    it is."""
+    found = _ERROR.fullmatch(message)
+    if found is None:
+        return message
     names = found["names"]
     if not names.startswith("-"):
-        names = _WORD.sub(given, names)
-    allowed = _CAMEL_CASE.sub(given, found["allowed"])
+        names = _WORD.sub(lambda name: given(name[0]), names)
+    allowed = _CAMEL_CASE.sub(lambda name: given(name[0]), found["allowed"])
     return f"option {names}: got {found['value']}, allowed: {allowed}"
 
 

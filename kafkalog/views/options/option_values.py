@@ -15,6 +15,15 @@ from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, time_ms
 _Choice = TypeVar("_Choice", bound=Enum)
 
 
+def chosen(option: str, choices: type[_Choice], given: str) -> _Choice:
+    """Return the choice of that value. Raises OptionError where there is none, which can come from
+    Python alone."""
+    try:
+        return choices(given)
+    except ValueError:
+        raise OptionError(option, given, [each.value for each in choices]) from None
+
+
 class OptionValues:
     """Options as Spark passes them: names in any case, values as strings.
 

@@ -185,7 +185,7 @@ def test_of_two_runs_at_once_one_writes(spark: SparkSession, tmp_path: Path) -> 
     log.append(2, 3)
     late = planned(spark, tmp_path / "log", tmp_path / "out")
     assert run_ingest(tmp_path / "log", output=tmp_path / "out") == 0
-    files = written_by_tasks(spark, late.task, late.groups)
+    files = written_by_tasks(spark, late)
     with pytest.raises(StatePositionError, match="another run has written meanwhile"):
         late.commit(files)
     # Nor is anything left of it that a VACUUM would have to remove.

@@ -2,8 +2,6 @@
 Which offsets a run reads: tests/unit/lake/test_export_plan.py."""
 
 import json
-import os
-import resource
 import subprocess
 import sys
 import time
@@ -16,7 +14,6 @@ from click.testing import CliRunner
 from pyarrow import dataset
 
 from kafkalog.command_line import parallel
-from kafkalog.command_line.export import run as export_run
 from kafkalog.command_line.main import kafkalog
 from kafkalog.lake import export_plan
 from kafkalog.lake.iceberg.iceberg_table import IcebergTable
@@ -177,25 +174,6 @@ def test_damage_stops_a_run_which_leaves_no_file(
     assert 0 < rows(output / "ingested_records") < 35
 
 
-def test_a_segment_that_vanishes_is_an_error_and_leaves_no_file(
-    logs: LogDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    output = tmp_path / "tables"
-    path = logs.write()
-    plan = export_plan.plan_export
-
-    def planned_and_gone(*given: object, **named: object) -> export_plan.ExportPlan:
-        found = plan(*given, **named)  # type: ignore[arg-type]
-        os.remove(Path(path) / "users-1" / "00000000000000000000.log")
-        return found
-
-    monkeypatch.setattr(export_run, "plan_export", planned_and_gone)
-    code, _, err = run(path, "--output-dir", output)
-    assert code == 3
-    assert "users-1" in err
-    assert files(output) == []
-
-
 def test_delta_is_left_to_the_job(logs: LogDirectory, tmp_path: Path) -> None:
     code, _, err = run(logs.write(), "--output-dir", tmp_path / "tables", "--format", "delta")
     assert code == 2
@@ -261,20 +239,6 @@ def started(*arguments: object, **settings: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **settings
     )
-
-
-def test_a_full_disk_is_an_error_that_leaves_no_file(large_logs: str, tmp_path: Path) -> None:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))
-
-    output = tmp_path / "tables"
-    process = started(large_logs, "--output-dir", output, preexec_fn=limit)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (3, "")
-    assert "File too large" in err
-    assert str(output) in err
-    assert len(err.splitlines()) == 2
-    assert files(output) == []
 
 
 @pytest.mark.parametrize(

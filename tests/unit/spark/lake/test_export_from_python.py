@@ -1,0 +1,79 @@
+"""`kafkalog.export` names its own parameters in errors, not options of jobs or of the source."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafkalog.errors import OptionError, StatePositionError
+from kafkalog.spark.lake import export as module
+from tests.support.repository import SHOP
+
+
+@pytest.fixture(autouse=True)
+def without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "register_once", lambda spark: None)
+    monkeypatch.setattr(module, "export_tables", lambda *given: ((), []))
+
+
+def export(output: Path | None, **given: Any) -> list[Any]:
+    place = None if output is None else str(output)
+    return module.export(None, str(SHOP), place, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"topics": "orderz"}, "option topics: got 'orderz'"),
+        ({"topics": ["orders"], "topic_pattern": "o"}, "option topics and topic_pattern: got"),
+        ({"topic_pattern": "("}, "option topic_pattern: got '('"),
+        ({"isolation_level": "all"}, "option isolation_level: got 'all'"),
+        ({"stop_at": "end"}, "option stop_at: got 'end'"),
+        ({"mode": "LAX"}, "option mode: got 'LAX'"),
+        ({"from_time": -5}, "option from_time: got '-5'"),
+        ({"until_time": True}, "option until_time: got 'True'"),
+        ({"from_time": 5, "until_time": 3}, "until_time: got 3, allowed: a time not before from_t"),
+        ({"full_refresh": True, "from_time": 5}, "full_refresh cannot be used with a start"),
+        ({"format": "csv"}, "option format: got 'csv'"),
+        ({"format": "parquet", "table": "a"}, "option table: got 'a', allowed: only with format"),
+        ({"format": "iceberg", "catalog": "a"}, "allowed: no directory with catalog: the"),
+        ({"partition_by": ["day", "hour"]}, "partition_by day cannot be used with partition_by"),
+        ({"partition_by": "week"}, "option partition_by: got 'week'"),
+        ({"table": "a", "table_per_topic": True}, "table cannot be used with table_per_topic"),
+        ({"compression": "lzo"}, "option compression: got 'lzo'"),
+        ({"compression_level": 99}, "option compression_level: got 99"),
+        ({"target_file_bytes": "1MiB"}, "option target_file_bytes: got '1MiB'"),
+        ({"value_format": "xml"}, "option value_format: got 'xml', allowed: one of"),
+        ({"key_schema": "a"}, "option key_schema: got 'a'"),
+        ({"colour": "red"}, "option export: got 'colour', allowed: one of catalog, compression"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(
+    given: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        export(tmp_path / "out", **given)
+    assert message in str(caught.value)
+
+
+def test_without_a_place_the_parameters_are_named() -> None:
+    message = "option output: got None, allowed: a directory, or catalog for Iceberg tables"
+    with pytest.raises(OptionError) as caught:
+        export(None)
+    assert str(caught.value) == message
+
+
+def test_errors_of_planning_name_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*given: Any) -> Any:
+        raise StatePositionError("written with --isolation-level x: give another --output-dir")
+
+    monkeypatch.setattr(module, "export_tables", refused)
+    with pytest.raises(StatePositionError, match="written with isolation_level x: give another ou"):
+        export(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "given", [{"topics": "orders", "partition_by": "day"}, {"stop_at": "logEnd"}]
+)
+def test_a_text_is_one_value(given: dict[str, Any], tmp_path: Path) -> None:
+    assert export(tmp_path / "out", **given) == []
