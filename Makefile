@@ -51,7 +51,7 @@ $(READY): pyproject.toml | java
 	@$(BIN)/python -m kafkalog.spark.fetch_jars $(CURDIR)/$(VENV)/ivy $(AVRO) >$(VENV)/jars.log 2>&1 || \
 	  { tail -n 20 $(VENV)/jars.log; exit 1; }
 	@echo "archiving the classes of Spark's JVM, from which jobs and tests start faster"
-	@$(BIN)/python -m kafkalog.spark.class_archive >>$(VENV)/jars.log 2>&1 || \
+	@$(BIN)/python -m kafkalog.spark.archive_classes >>$(VENV)/jars.log 2>&1 || \
 	  echo "no archive: see $(VENV)/jars.log"
 	@touch $(READY)
 

@@ -2,7 +2,7 @@
 
 The JVM maps the file into memory (Class Data Sharing). It uses no archive that another JVM or other
 jars have made; so the file's name has a hash of both, and a new one is made when they change.
-`python -m kafkalog.spark.class_archive` makes it, and so does the first job of a user. Reasons:
+`python -m kafkalog.spark.archive_classes` makes it, and so does the first job of a user. Reasons:
 docs/decisions/0032.
 """
 
@@ -96,16 +96,3 @@ def _end_jvm() -> None:
     gateway.shutdown()
     process.stdin.close()  # The JVM of a session ends with its input.
     process.wait(_WRITING_SECONDS)
-
-
-def main() -> None:
-    """Make the archive, unless it is there: start a session and run one small job."""
-    from kafkalog.spark.session import job_session
-
-    if archive_options() is None:
-        with job_session("class archive", with_delta=True) as spark:
-            spark.range(10).selectExpr("sum(id)").collect()
-
-
-if __name__ == "__main__":
-    main()
