@@ -1,6 +1,6 @@
-"""Make the archive of Spark's classes, unless it is there: `python -m kafkalog.spark.archive_classes`.
+"""Make the archive of Spark's classes, from which jobs start, unless it is there.
 
-Jobs start from it: kafkalog/spark/class_archive.py.
+    python -m kafkalog.spark.archive_classes
 """
 
 from __future__ import annotations
