@@ -100,7 +100,7 @@ class OutputDirectory:
 
     def delete(self, path: str) -> None:
         """Remove a file, if it is there."""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, NotADirectoryError):
             self._system.delete_file(self._place(path))
 
     def exists(self, path: str) -> bool:

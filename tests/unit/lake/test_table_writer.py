@@ -119,5 +119,18 @@ def test_abort_leaves_nothing(directory, tmp_path):
     assert directory.files() == []
 
 
+def test_abort_removes_what_is_written_where_another_file_cannot_be(directory, tmp_path):
+    writer = TableWriter(TableOutput(directory.path, 7, TableLayout((PartitionBy.TOPIC,))))
+    writer.write(*_rows([0], [5], "a"))
+    writer.write(*_rows([0], [5], "b"))
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "topic=b").touch()
+    with pytest.raises(OSError, match="topic=b"):
+        writer.close()
+    assert len(directory.files("topic=a")) == 1
+    writer.abort()
+    assert directory.files("topic=a") == []
+
+
 def test_a_task_without_rows_writes_no_file(directory):
     assert TableWriter(TableOutput(directory.path, 7)).close() == []
