@@ -1,6 +1,6 @@
 """Make the archive of Spark's classes, from which jobs start, unless it is there.
 
-    python -m kafkalog.spark.archive_classes
+python -m kafkalog.spark.archive_classes
 """
 
 from __future__ import annotations

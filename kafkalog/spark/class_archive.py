@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
 
 import click
@@ -46,21 +47,33 @@ def archive_options() -> str | None:
 @contextmanager
 def archived_classes() -> Iterator[str]:
     """Yield the options of a JVM that writes the archive when it ends. After the session in it is
-    stopped, end the JVM and keep the archive."""
-    folder = next(own_directories(_candidates(), make=True), None)
-    if folder is None:
+    stopped, end the JVM and keep the archive, if that can be done."""
+    temporary = _new_folder()
+    if temporary is None:
         yield ""
         return
-    with TemporaryDirectory(dir=folder) as own:
+    with temporary as own:
         written = Path(own, _name())
         yield f"{_QUIET} -XX:ArchiveClassesAtExit={written}"
         click.echo("keeping Spark's classes, once: later jobs start faster", err=True)
-        _end_jvm()
-        written.touch()
-        written.chmod(0o644)  # whatever the umask is
-        for old in folder.glob(f"{_name().rsplit('-', 1)[0]}-*{_ENDING}"):
-            old.unlink(missing_ok=True)
-        written.replace(folder / _name())
+        with suppress(OSError, TimeoutExpired):
+            _end_jvm()
+            _keep(written, Path(own).parent)
+
+
+def _new_folder() -> TemporaryDirectory[str] | None:
+    for folder in own_directories(_candidates(), make=True):
+        with suppress(OSError):  # an environment that root has installed
+            return TemporaryDirectory(dir=folder)
+    return None
+
+
+def _keep(written: Path, folder: Path) -> None:
+    written.touch()
+    written.chmod(0o644)  # whatever the umask is
+    for old in folder.glob(f"{_name().rsplit('-', 1)[0]}-*{_ENDING}"):
+        old.unlink(missing_ok=True)
+    written.replace(folder / _name())
 
 
 def _candidates() -> list[Path]:
