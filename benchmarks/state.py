@@ -1,54 +1,77 @@
 """How long the state of many records takes, beside Spark's own groupBy over the same in Parquet:
 `python -m benchmarks.state`.
 
-Each contender runs in processes of its own, on local[2] with a driver of 2 GiB, and writes Parquet.
-Spark's start and the compiling of kernels are not in the time.
+Each contender runs in processes of its own, on local[2] with a driver of 2 GiB, and writes Parquet;
+one writes a Delta table of all but the last hundredth of the records, and then adds these. Spark's
+start and the compiling of kernels are not in the time.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from benchmarks.inputs.state_inputs import write_inputs
+from benchmarks.measuring.processes import part_output
 from benchmarks.measuring.report import inputs_argument, load, table
+from kafkalog.spark.jobs.job import ExitCode
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JOB = "kafkalog: jobs/reconstruct_state.py"
+DELTA = "the same into a Delta table, of 99 % of the records"
+INCREMENT = "and the last 1 % merged into it"
 GROUP_BY = "Spark: groupBy and max_by over Parquet"
-_COLUMNS = ("what", "s", "M records/s", "÷ groupBy's")
-_PROJECT = Path(__file__).parent.parent
+_COLUMNS = ("what", "s", "M records/s", "times groupBy's rate", "peak MiB")
+_MIB = 1024 * 1024
 _SUBMIT = (
     "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "
     "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
 )
+# Seconds and records of each part of a contender.
+_Parts = Mapping[str, tuple[float, int]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the report."""
     options = _options(arguments)
     if options.contender:
-        print(_CONTENDERS[options.contender](options))
+        print(json.dumps(_CONTENDERS[options.contender](options)))
         return 0
     before = load()
     write_inputs(options.inputs, options.records, options.keys)
-    times: dict[str, list[float]] = {name: [] for name in _CONTENDERS}
+    rates: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
+    peaks: dict[str, list[int]] = {}
     for _ in range(options.rounds):
-        for name in _CONTENDERS:
-            times[name].append(_measured(name, options))
-            print(f"{name}: {times[name][-1]:.1f} s", file=sys.stderr)
-    ratios = [one / other for one, other in zip(times[JOB], times[GROUP_BY], strict=True)]
+        for contender in _CONTENDERS:
+            parts, peak = _measured(contender, options)
+            for name, (taken, records) in parts.items():
+                rates.setdefault(name, []).append(records / taken)
+                seconds.setdefault(name, []).append(taken)
+                peaks.setdefault(name, []).append(peak)
+                print(f"{name}: {taken:.1f} s", file=sys.stderr)
     rows = [
-        (name, f"{median(taken):.1f}", f"{options.records / median(taken) / 1e6:.2f}", ratio)
-        for (name, taken), ratio in zip(times.items(), (f"{median(ratios):.2f}", "1"), strict=True)
+        (
+            name,
+            f"{median(seconds[name]):.1f}",
+            f"{median(rates[name]) / 1e6:.2f}",
+            f"{median(map(_ratio, rates[name], rates[GROUP_BY])):.2f}",
+            f"{median(peaks[name]) / _MIB:,.0f}",
+        )
+        for name in seconds
     ]
     print(
         f"Python {platform.python_version()}, pyspark {version('pyspark')}, local[2], a driver of "
@@ -59,39 +82,69 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measured(name: str, options: argparse.Namespace) -> float:
-    """Seconds of one run in a fresh process. Raises CalledProcessError where it fails."""
+def _ratio(one: float, other: float) -> float:
+    return one / other
+
+
+def _measured(name: str, options: argparse.Namespace) -> tuple[_Parts, int]:
+    """The parts of one run in a fresh process, and its peak of memory. Raises CalledProcessError
+    where it fails."""
     command = [sys.executable, "-m", "benchmarks.state", "--contender", name]
     for option in ("inputs", "records", "keys"):
         command += [f"--{option}", str(getattr(options, option))]
-    environment = {
-        **os.environ,
-        "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": _SUBMIT.format(memory=options.memory),
-    }
-    done = subprocess.run(
-        command, cwd=_PROJECT, env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return float(done.stdout.splitlines()[-1])
+    submit = _SUBMIT.format(memory=options.memory)
+    if name == DELTA:
+        submit = f"{_given_jars()}{submit}"
+    return part_output(command, submit)
 
 
-def _job(options: argparse.Namespace) -> float:
-    from jobs.reconstruct_state import main as run
+def _given_jars() -> str:
+    """Return the jars of Delta where the environment names them; else Spark fetches them."""
+    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "").split()
+    jars = [after for name, after in pairwise(given) if name == "--jars"]
+    return f"--jars {jars[0]} " if jars else ""
+
+
+def _job(options: argparse.Namespace) -> _Parts:
     from kafkalog.spark.session import job_session
 
-    logs = options.inputs / "logs"
-    given = ["--format", "parquet", "--show", "0", "--isolation-level", "read_committed"]
     with job_session("state", with_delta=False) as spark, tempfile.TemporaryDirectory() as output:
-        spark.read.format("kafkalog").load(str(logs)).limit(1).collect()
-        started = time.perf_counter()
-        code = run([str(logs), "--output-dir", output, *given])
-        taken = time.perf_counter() - started
-        if code or spark.read.parquet(f"{output}/state").count() > options.keys:
+        _warm(spark, options)
+        taken = _run(options, output, "parquet")
+        if spark.read.parquet(f"{output}/state").count() > options.keys:
             raise ValueError("not the state of these keys")
-        return taken
+        return {JOB: (taken, options.records)}
 
 
-def _group_by(options: argparse.Namespace) -> float:
+def _delta(options: argparse.Namespace) -> _Parts:
+    from kafkalog.spark.session import job_session
+
+    most = options.records * 99 // 100
+    with job_session("state", with_delta=True) as spark, tempfile.TemporaryDirectory() as output:
+        _warm(spark, options)
+        first = _run(options, output, "delta", "--as-of-offset", str(most))
+        rest = _run(options, output, "delta")
+        return {DELTA: (first, most), INCREMENT: (rest, options.records - most)}
+
+
+def _warm(spark: SparkSession, options: argparse.Namespace) -> None:
+    """Start a worker, and load its kernels."""
+    spark.read.format("kafkalog").load(str(options.inputs / "logs")).limit(1).collect()
+
+
+def _run(options: argparse.Namespace, output: str, table_format: str, *more: str) -> float:
+    """Seconds of a run of the job. Raises ValueError where it fails."""
+    from jobs.reconstruct_state import main as run
+
+    given = ["--format", table_format, "--show", "0", "--isolation-level", "read_committed"]
+    started = time.perf_counter()
+    code = run([str(options.inputs / "logs"), "--output-dir", output, *given, *more])
+    if code != ExitCode.DONE:
+        raise ValueError(f"the job ended with exit code {code}")
+    return time.perf_counter() - started
+
+
+def _group_by(options: argparse.Namespace) -> _Parts:
     from pyspark.sql import functions as F
 
     from kafkalog.spark.session import job_session
@@ -103,10 +156,14 @@ def _group_by(options: argparse.Namespace) -> float:
         latest = F.max_by(F.struct("value", "offset", "timestampMs"), "offset").alias("latest")
         state = records.groupBy("topic", "partition", "key").agg(latest)
         state.select("topic", "partition", "key", "latest.*").write.parquet(f"{output}/state")
-        return time.perf_counter() - started
+        return {GROUP_BY: (time.perf_counter() - started, options.records)}
 
 
-_CONTENDERS: dict[str, Callable[[argparse.Namespace], float]] = {JOB: _job, GROUP_BY: _group_by}
+_CONTENDERS: dict[str, Callable[[argparse.Namespace], _Parts]] = {
+    JOB: _job,
+    DELTA: _delta,
+    GROUP_BY: _group_by,
+}
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

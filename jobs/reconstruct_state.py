@@ -43,7 +43,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.spark.decoding import decoded_frames as decoded
     from kafkalog.spark.decoding.format_choices import format_choices
     from kafkalog.spark.jobs.inputs import announced_inputs
-    from kafkalog.spark.jobs.tables import state_table
+    from kafkalog.spark.jobs.tables import state_by_tasks, state_table
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
     from kafkalog.spark.session import job_session
     from kafkalog.views.planning.state_sources import found_sources
@@ -53,12 +53,19 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     sources = found_sources(options)
     with job_session("kafkalog reconstruct-state", with_delta=job.is_delta) as spark:
         choices = format_choices(spark, requests)
+        version = state_by_tasks.version_of(spark, job)
         planned = state_table.planned_state_run(spark, job, request, sources)
-        partitions, keyless = sources_frame(spark, sources), Observation()
-        rows = build(spark, job, planned, partitions, keyless)
-        paths = state_table.write_tables(rows, partitions, job, inputs, planned)
-        # An observation without an action would wait for ever.
-        keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
+        partitions = sources_frame(spark, sources)
+        if state_by_tasks.why_by_spark(spark, job, planned) is None:
+            done = state_by_tasks.write_state(spark, job, inputs, planned, sources, version)
+            keyless_records = done.keyless
+            paths = state_table.write_partitions(partitions, job, inputs, planned)
+        else:
+            keyless = Observation()
+            rows = build(spark, job, planned, partitions, keyless)
+            paths = state_table.write_tables(rows, partitions, job, inputs, planned)
+            # An observation without an action would wait for ever.
+            keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
         table = state_table.read_state(spark, job)
         (totals,) = state.state_totals(table).collect()
         if choices:

@@ -13,6 +13,8 @@ from kafkalog.columns.batches.batch_table import new_table
 from kafkalog.columns.batches.scan import set_header_rows
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import MemoryWindow, WindowBytes
+from kafkalog.columns.keys.key_hashes import SECRET_BYTES
+from kafkalog.columns.keys.key_offsets import KEY_COLUMNS, KeyOffsets
 from kafkalog.columns.records.payload_pieces import find_record_fields, piece_end
 from kafkalog.columns.records.record_metadata import IS_CONTROL, record_schema
 from kafkalog.columns.records.segment_reader import Constants, SegmentBatchRows, SegmentRecords
@@ -59,6 +61,7 @@ def compile_kernels() -> None:
     _compile_commits()
     _compile_encoder()
     _compile_texts()
+    _compile_keys()
     header = np.frombuffer(bytearray(segments[0][:V2_HEADER_BYTES]), dtype=np.uint8)
     set_header_rows(header, np.zeros(1, dtype=np.int64), new_table(1), 0)
 
@@ -102,6 +105,14 @@ def _compile_texts() -> None:
     """One value, as a line."""
     value = escaped(of_texts([b"\x1b"]), LineFormat.TEXT)
     Template().bytes_of("value").lines(1, {}, {"value": value})
+
+
+def _compile_keys() -> None:
+    """One key, by its hash."""
+    records = pa.RecordBatch.from_pylist(
+        [{"key": b"key", "offset": 0}], schema=record_schema(KEY_COLUMNS)
+    )
+    KeyOffsets(bytes(SECRET_BYTES)).add(records)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ Statistics").
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -34,6 +35,19 @@ def add_action(file: WrittenFile, written_at_ms: int) -> str:
         "stats": _statistics(file),
     }
     return json.dumps({"add": action})
+
+
+def metadata_action(schema: str, created_ms: int) -> str:
+    """Return the action that makes a new table with a schema, Spark's JSON, as JSON."""
+    action = {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema,
+        "partitionColumns": [],
+        "configuration": {},
+        "createdTime": created_ms,
+    }
+    return json.dumps({"metaData": action})
 
 
 def transaction_action(writer: str, version: int) -> str:

@@ -37,7 +37,7 @@ class RecordRows:
         input_path, ingest_run."""
         self._schema = arrow_schema(RECORDS)
         self._constants = {
-            name: _constant(self._schema, name, constants[name]) for name in constants
+            name: constant_column(self._schema, name, constants[name]) for name in constants
         }
 
     def of(self, records: pa.RecordBatch) -> pa.RecordBatch:
@@ -50,7 +50,7 @@ class RecordRows:
         return pa.RecordBatch.from_arrays(arrays, names=self._schema.names)
 
 
-class _OneString:
+class OneString:
     """One string for every row, as a dictionary of one value: it is hashed once for each batch."""
 
     def __init__(self, value: str) -> None:
@@ -58,14 +58,16 @@ class _OneString:
         self._codes = fixed_width(np.zeros(0), pa.int32())
 
     def of(self, count: int) -> pa.DictionaryArray:
+        """Return the string for so many rows."""
         if len(self._codes) < count:
             self._codes = fixed_width(np.zeros(count), pa.int32())
         return pa.DictionaryArray.from_arrays(self._codes.slice(0, count), self._value)
 
 
-def _constant(schema: pa.Schema, name: str, value: str | int | None) -> _OneString | Constant:
+def constant_column(schema: pa.Schema, name: str, value: str | int | None) -> OneString | Constant:
+    """Return what makes a column of the schema with one value in all rows."""
     if isinstance(value, str):
-        return _OneString(value)
+        return OneString(value)
     data_type = schema.field(name).type
     if value is None and data_type == pa.string():
         data_type = pa.dictionary(pa.int32(), pa.string())
@@ -74,7 +76,10 @@ def _constant(schema: pa.Schema, name: str, value: str | int | None) -> _OneStri
 
 def _column(records: pa.RecordBatch, name: str) -> pa.Array:
     array = records.column(_OF_RECORDS[name])
-    if name != "timestamp_ms":
-        return array
+    return timestamps_ms(array) if name == "timestamp_ms" else array
+
+
+def timestamps_ms(array: pa.Array) -> pa.Array:
+    """Return timestamps of view `records` in milliseconds, null where a record has none."""
     times = integers(array)
     return fixed_width(times, pa.int64(), times == _NO_TIMESTAMP)

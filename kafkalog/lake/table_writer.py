@@ -224,13 +224,14 @@ def parquet_writer(
     layout: TableLayout = _USUAL_LAYOUT,
     metadata: list[FileMetaData] | None = None,
 ) -> ParquetWriter:
-    """Return a writer of rows of records or batches; `metadata` receives the file's at its end.
+    """Return a writer of rows of records or batches; `metadata` receives the file's at its end. The
+    file has what the schema has beside its fields, such as comments for Spark.
 
     Only columns with few values have dictionaries, and those with payloads no bounds: both would
     take several times the time, and copies of the largest values.
     """
     described = columns_with_statistics(schema)
-    return ParquetWriter(
+    writer = ParquetWriter(
         sink,
         schema,
         compression=layout.compression.value
@@ -242,6 +243,9 @@ def parquet_writer(
         store_schema=False,
         metadata_collector=metadata,
     )
+    if schema.metadata:
+        writer.add_key_value_metadata(schema.metadata)
+    return writer
 
 
 def columns_with_statistics(schema: pa.Schema) -> dict[str, pa.DataType]:
@@ -275,7 +279,8 @@ def _bounds(metadata: FileMetaData) -> tuple[dict[str, Bound], dict[str, Bound],
             if statistics is None or "." in name:
                 continue
             null_counts[name] += statistics.null_count
-            if statistics.has_min_max:
+            # Delta's own writer has no bounds of flags.
+            if statistics.has_min_max and chunk.physical_type != "BOOLEAN":
                 low, high = _value(statistics.min_raw), _value(statistics.max_raw)
                 least[name] = min(least.get(name, low), low)
                 greatest[name] = max(greatest.get(name, high), high)

@@ -22,7 +22,7 @@ from delta.exceptions import (
 from pyspark.sql import SparkSession
 
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.delta_actions import add_action, transaction_action
+from kafkalog.lake.delta_actions import add_action, metadata_action, transaction_action
 from kafkalog.lake.written_file import WrittenFile
 
 _CONFLICTS = (
@@ -72,6 +72,56 @@ def append_files(
     )
     try:
         transaction.commit(actions, operation)
+    except _CONFLICTS as error:
+        raise written_meanwhile(location) from error
+
+
+def table_version(spark: SparkSession, location: str) -> int:
+    """Return the version of the table at a location, -1 without a table."""
+    jvm: Any = spark._jvm
+    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
+    return int(log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty()).version())
+
+
+def replace_all_files(
+    spark: SparkSession,
+    location: str,
+    files: Sequence[WrittenFile],
+    *,
+    version: int,
+    schema: str,
+    user_metadata: str,
+) -> None:
+    """Make files all that the table at a location has, with a text, in one commit; create the table
+    with the schema, Spark's JSON, if it does not exist.
+
+    `version` is that of the table which the files take the place of, -1 if there is none. Raises
+    StatePositionError where the table has another: then it is as it was.
+    """
+    jvm: Any = spark._jvm
+    delta = jvm.org.apache.spark.sql.delta
+    transaction = delta.DeltaLog.forTable(spark._jsparkSession, location).startTransaction()
+    if transaction.readVersion() != version:
+        raise written_meanwhile(location)
+    now_ms = time.time_ns() // 1_000_000
+    actions = [delta.actions.Action.fromJson(add_action(file, now_ms)) for file in files]
+    if version < 0:
+        created = delta.actions.Action.fromJson(metadata_action(schema, now_ms))
+        transaction.updateMetadataForNewTable(created)
+    else:
+        # All files are read here, so that one which another run adds is a conflict.
+        old = transaction.filterFiles()
+        actions += [old.apply(number).remove() for number in range(old.size())]
+    option = jvm.scala.Option.apply
+    operation = delta.DeltaOperations.Write(
+        jvm.org.apache.spark.sql.SaveMode.Overwrite,
+        option(None),
+        option(None),
+        option(user_metadata),
+        *[option(None)] * _OPTIONS_AFTER_METADATA,
+    )
+    try:
+        transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
     except _CONFLICTS as error:
         raise written_meanwhile(location) from error
 

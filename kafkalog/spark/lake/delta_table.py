@@ -5,7 +5,7 @@ Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014 and 0027.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from delta.tables import DeltaTable
@@ -123,10 +123,7 @@ class DeltaTarget:
             return "Spark Connect gives no access to Delta's transactions"
         if run.replaces is not Replaces.NOTHING:
             return "the run replaces rows"
-        properties = self._detail().properties if self._exists() else {}
-        if properties.get(_COLUMN_MAPPING, "none") != "none":
-            return f"the table has {_COLUMN_MAPPING}"
-        return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
+        return why_not_by_tasks(self._detail().properties) if self._exists() else None
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:
         """Make the files and the positions part of the table; then report the run.
@@ -317,6 +314,14 @@ class DeltaTarget:
                     f"{self._place}: column {field.name} is {has}, not {wanted}: {_OTHER_TABLE}"
                 )
         return layout
+
+
+def why_not_by_tasks(properties: Mapping[str, str]) -> str | None:
+    """Return which property of a table only Spark's writer heeds, None where tasks can write its
+    files."""
+    if properties.get(_COLUMN_MAPPING, "none") != "none":
+        return f"the table has {_COLUMN_MAPPING}"
+    return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
 
 
 def _replaced(run: IngestRun) -> str:

@@ -33,36 +33,36 @@ from kafkalog.views.reading.work_log import READ, reported_work
 from kafkalog.words import counted, size_text
 
 
-class _Report(NamedTuple):
+class Report(NamedTuple):
     """What a task reports that has ended well: the bytes of segments that it read, its files."""
 
     read_bytes: int
     files: tuple[WrittenFile, ...]
 
 
-_OnReport = Callable[[_Report], None]
+_OnReport = Callable[[Report], None]
 
 
-def _no_report(report: _Report) -> None:
+def _no_report(report: Report) -> None:
     pass
 
 
-class _Reports(AccumulatorParam[list[_Report]]):
+class Reports(AccumulatorParam[list[Report]]):
     """Adds up reports as they come to the driver, and tells each."""
 
-    def __init__(self, on_report: Callable[[_Report], None] | None = None) -> None:
+    def __init__(self, on_report: Callable[[Report], None] | None = None) -> None:
         self._on_report = on_report
 
-    def __reduce__(self) -> tuple[type[_Reports], tuple[()]]:
+    def __reduce__(self) -> tuple[type[Reports], tuple[()]]:
         """As it goes to tasks."""
-        return _Reports, ()
+        return Reports, ()
 
-    def zero(self, value: list[_Report]) -> list[_Report]:
+    def zero(self, value: list[Report]) -> list[Report]:
         return []
 
     def addInPlace(  # noqa: N802
-        self, value1: list[_Report], value2: list[_Report]
-    ) -> list[_Report]:
+        self, value1: list[Report], value2: list[Report]
+    ) -> list[Report]:
         if self._on_report is not None:
             for report in value2:
                 self._on_report(report)
@@ -99,7 +99,7 @@ def written_after_decoding(
 
         def run(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             files = task.written_rows(rows)
-            report(_Report(0, tuple(files)))
+            report(Report(0, tuple(files)))
             yield _pickled(files)
 
         return _files(decoded(rows_of_tasks(spark, task, plan.groups, report)), run)
@@ -119,7 +119,7 @@ def rows_of_tasks(
         types = arrow_schema(RECORDS)
         for batch in task.rows(reads):
             yield batch.cast(types)
-        report(_Report(sum(read.size for read in reads), ()))
+        report(Report(sum(read.size for read in reads), ()))
 
     return _rows(spark, groups, rows, spark_schema(RECORDS))
 
@@ -166,7 +166,7 @@ def _run(
         for reads in _groups_of(numbers, groups):
             with reported_work(READ, {"reads": str(len(reads))}):
                 files = task.written_files(reads)
-            report(_Report(sum(read.size for read in reads), tuple(files)))
+            report(Report(sum(read.size for read in reads), tuple(files)))
             yield _pickled(files)
 
     return run
@@ -191,7 +191,7 @@ def _reported(spark: SparkSession, plan: ExportPlan) -> Iterator[_OnReport]:
         yield _no_report
         return
     with _progress(sum(read.size for group in plan.groups for read in group)) as on_report:
-        reports = spark.sparkContext.accumulator([], _Reports(on_report))
+        reports = spark.sparkContext.accumulator([], Reports(on_report))
         try:
             yield lambda report: reports.add([report])
         except BaseException:
@@ -209,7 +209,7 @@ def _groups_of(
 
 
 @contextmanager
-def _progress(total_bytes: int) -> Iterator[Callable[[_Report], None]]:
+def _progress(total_bytes: int) -> Iterator[Callable[[Report], None]]:
     """Show on a terminal how far the tasks are: the yielded function takes what they report."""
     started_s, records, read_bytes = time.monotonic(), 0, 0
 
@@ -226,7 +226,7 @@ def _progress(total_bytes: int) -> Iterator[Callable[[_Report], None]]:
         item_show_func=text,
     ) as bar:
 
-        def on_report(report: _Report) -> None:
+        def on_report(report: Report) -> None:
             nonlocal records, read_bytes
             records += sum(file.rows for file in report.files)
             read_bytes += report.read_bytes

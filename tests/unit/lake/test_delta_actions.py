@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.lake.delta_actions import add_action, transaction_action
+from kafkalog.lake.delta_actions import add_action, metadata_action, transaction_action
 from kafkalog.lake.written_file import WrittenFile
 
 _NOON_US = int(datetime(2020, 1, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000
@@ -73,3 +73,19 @@ def test_a_time_whose_year_has_no_four_digits_is_no_bound(year: int) -> None:
 def test_a_transaction_counts_the_commits_of_a_writer() -> None:
     action = json.loads(transaction_action("writer", 3))
     assert action == {"txn": {"appId": "writer", "version": 3}}
+
+
+def test_a_new_table_has_a_schema_and_no_partitions() -> None:
+    first, second = (
+        json.loads(metadata_action('{"type":"struct"}', 1_600_000_000_000))["metaData"]
+        for _ in range(2)
+    )
+    # Two tables never have the same id.
+    assert first.pop("id") != second.pop("id")
+    assert first == {
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": '{"type":"struct"}',
+        "partitionColumns": [],
+        "configuration": {},
+        "createdTime": 1_600_000_000_000,
+    }

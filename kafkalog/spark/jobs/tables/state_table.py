@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.state.state_rows import STATE
 from kafkalog.spark.delta_history import History, any_of, newest_positions, user_metadata
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
@@ -26,6 +27,8 @@ from kafkalog.views.planning.state_positions import (
     incremental_run,
     state_positions_from_json,
 )
+
+_PARTITIONS = "state_partitions"
 
 
 def planned_state_run(
@@ -46,7 +49,7 @@ def recorded_state_positions(
     spark: SparkSession, output: str, settings: StateSettings
 ) -> StatePositions | None:
     """Return what the table holds, None without a table."""
-    path = os.path.join(output, "state")
+    path = os.path.join(output, STATE)
     if not DeltaTable.isDeltaTable(spark, path):
         return None
     table = DeltaTable.forPath(spark, path)
@@ -64,14 +67,14 @@ def _in_tables(
     older copy of the log is given. Table `state_partitions`, which is written after `state`, keeps
     that out; it does not know of a RESTORE.
     """
-    state = read_table(spark, output, "state", "delta")
+    state = read_table(spark, output, STATE, "delta")
     by_partition = state.groupBy("topic", "partition")
     rows = by_partition.agg(F.max("offset") + 1, F.max("cluster_id")).collect()
     reached = {(topic, partition): end for topic, partition, end, _ in rows}
-    partitions = os.path.join(output, "state_partitions")
+    partitions = os.path.join(output, _PARTITIONS)
     topic_ids = {}
     if not history.was_restored and DeltaTable.isDeltaTable(spark, partitions):
-        known = read_table(spark, output, "state_partitions", "delta")
+        known = read_table(spark, output, _PARTITIONS, "delta")
         for row in known.select("topic", "partition", "next_offset", "topic_id").collect():
             key = row.topic, row.partition
             reached[key] = max(row.next_offset, reached.get(key, row.next_offset))
@@ -86,24 +89,31 @@ def write_tables(
 ) -> list[str]:
     """Write the rows, deletes included, and a row for each partition; return the paths."""
     kept = rows if run.positions.settings.keep_tombstones else rows.where("NOT is_deleted")
+    path = os.path.join(job.output_dir, STATE)
     if not job.is_delta:
-        return [
-            replace_rows(kept, job.output_dir, "state", job.table_format, inputs),
-            replace_rows(partitions, job.output_dir, "state_partitions", job.table_format, inputs),
-        ]
-    path, places = (os.path.join(job.output_dir, name) for name in ("state", "state_partitions"))
-    if run.replaced is not None:
-        _replace_partitions(kept, path, "state", run.replaced, run.positions.to_json())
+        replace_rows(kept, job.output_dir, STATE, job.table_format, inputs)
+    elif run.replaced is not None:
+        _replace_partitions(kept, path, STATE, run.replaced, run.positions.to_json())
     elif run.has_work:
         _merge(rows, path, run)
-    keys = {*run.ends, *(run.replaced or ())}
-    _replace_partitions(partitions, places, "state_partitions", keys)
+    return write_partitions(partitions, job, inputs, run)
+
+
+def write_partitions(
+    partitions: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun
+) -> list[str]:
+    """Write a row for each partition, once table `state` is written; return the paths of both."""
+    path, places = (os.path.join(job.output_dir, name) for name in (STATE, _PARTITIONS))
+    if job.is_delta:
+        _replace_partitions(partitions, places, _PARTITIONS, {*run.ends, *(run.replaced or ())})
+    else:
+        replace_rows(partitions, job.output_dir, _PARTITIONS, job.table_format, inputs)
     return [path, places]
 
 
 def read_state(spark: SparkSession, job: JobSettings) -> DataFrame:
     """Return all rows of the table."""
-    return read_table(spark, job.output_dir, "state", job.table_format)
+    return read_table(spark, job.output_dir, STATE, job.table_format)
 
 
 def write_decoded(rows: DataFrame, job: JobSettings) -> str:

@@ -1,0 +1,110 @@
+"""Which tasks build the table of state: one for some whole partitions, several for a large one.
+
+Reasons: docs/decisions/0031.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from kafkalog.columns.keys.key_offsets import MOST_BUCKETS
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.state.state_task import MOST_KEYS, PartitionReads, first_offset
+from kafkalog.storage.reading.read_plan import (
+    LEAST_PART_BYTES,
+    OPEN_COST_BYTES,
+    SegmentRead,
+    TaskSize,
+    packed,
+)
+from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.planning.state_positions import StateRun, StateSource
+from kafkalog.views.planning.state_sources import range_options
+
+# Of segments that one task reads at most: a key is passed on once for each task that has it.
+_TASK_BYTES = 1024 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadPartition:
+    """A partition that several tasks read: each has a part of its reads. Its keys are divided into
+    buckets, so that each fits into memory."""
+
+    parts: tuple[PartitionReads, ...]
+    buckets: int
+
+    @property
+    def firsts(self) -> list[int]:
+        """The lowest offset that each part can have."""
+        return [first_offset(part.reads[0]) for part in self.parts]
+
+
+@dataclass(frozen=True, slots=True)
+class StatePlan:
+    """What a run reads: each of the groups `whole` has partitions for one task."""
+
+    options: ReadOptions
+    whole: tuple[tuple[PartitionReads, ...], ...]
+    spread: tuple[SpreadPartition, ...]
+
+
+def plan_state(
+    paths: Sequence[str],
+    mode: str,
+    run: StateRun,
+    sources: Sequence[StateSource],
+    *,
+    processes: int,
+    most_keys: int = MOST_KEYS,
+    least_bytes: int = LEAST_PART_BYTES,
+) -> StatePlan:
+    """Plan the tasks of a run; `processes` is how many run at once.
+
+    A partition that has more than `most_keys` offsets, or more than an equal share of the bytes,
+    is read by several tasks, none for fewer than `least_bytes`.
+    """
+    options = read_options(
+        {
+            "paths": json.dumps(list(paths)),
+            "mode": mode,
+            "isolationLevel": run.positions.settings.isolation_level,
+            **(range_options(run) if run.starts else {}),
+        }
+    )
+    of_partition: defaultdict[TopicPartition, list[SegmentRead]] = defaultdict(list)
+    groups = planned_groups(options) if run.starts else []
+    for group in cast("list[tuple[SegmentRead, ...]]", groups):
+        for read in group:
+            of_partition[read.topic or "", read.partition or 0].append(read)
+    size = sum(read.size for reads in of_partition.values() for read in reads)
+    task_bytes = max(least_bytes, min(_TASK_BYTES, -(-size // processes)))
+    by_key = {source.key: source for source in sources}
+    whole, spread = [], []
+    for key, reads in of_partition.items():
+        source = by_key[key]
+        partition = PartitionReads(
+            key, source.cluster_id, source.input_path, tuple(reads), run.ends[key] - run.starts[key]
+        )
+        if partition.size > task_bytes or partition.offsets > most_keys:
+            spread.append(_spread(partition, task_bytes, processes, most_keys))
+        else:
+            whole.append(partition)
+    tasks = packed(whole, TaskSize(task_bytes, cores=processes))
+    return StatePlan(options, tuple(tasks), tuple(spread))
+
+
+def _spread(
+    partition: PartitionReads, task_bytes: int, processes: int, most_keys: int
+) -> SpreadPartition:
+    shares = -(-partition.size // task_bytes)
+    tasks = -(-shares // processes) * processes
+    cost = sum(read.size + OPEN_COST_BYTES for read in partition.reads)
+    groups = packed(partition.reads, TaskSize(-(-cost // tasks), cores=1))
+    parts = tuple(replace(partition, reads=group) for group in groups)
+    buckets = max(-(-partition.offsets // most_keys), min(processes, len(parts)))
+    return SpreadPartition(parts, min(buckets, MOST_BUCKETS))

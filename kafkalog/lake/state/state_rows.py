@@ -1,0 +1,79 @@
+"""Records of view `records` as rows of table `state`, in Arrow.
+
+Columns: schemas/tables/state.json.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from kafkalog.columns.arrays import fixed_width, integers, present, strings
+from kafkalog.columns.arrow_types import arrow_schema
+from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.record_rows import constant_column, timestamps_ms
+from kafkalog.lake.table_writer import parquet_writer
+from kafkalog.schemas import table_json
+
+STATE = "state"
+# The columns of view `records` that `StateRows` takes, in this order.
+STATE_COLUMNS = (
+    "key",
+    "value",
+    "headers",
+    "offset",
+    "timestamp",
+    "timestampMs",
+    "timestampType",
+    "brokerId",
+)
+_AS_IN_RECORDS = {"key", "value", "headers", "offset", "timestamp"}
+_TIMESTAMP_TYPES = ["CreateTime", "LogAppendTime"]
+# Where Spark looks in Parquet for its own schema, which has comments.
+_METADATA = {b"org.apache.spark.sql.parquet.row.metadata": table_json(STATE).encode()}
+
+
+class StateRows:
+    """Makes rows of the records of one partition; nothing is copied but timestamps."""
+
+    def __init__(self, constants: dict[str, str | int | None]) -> None:
+        """`constants` has the columns that are the same in all rows: topic, partition, cluster_id,
+        input_path."""
+        self._types = arrow_schema(STATE)
+        self._constants = {
+            name: constant_column(self._types, name, value) for name, value in constants.items()
+        }
+
+    def of(self, records: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of some records with STATE_COLUMNS."""
+        names = self._types.names
+        arrays = [
+            self._constants[name].of(len(records))
+            if name in self._constants
+            else _column(records, name)
+            for name in names
+        ]
+        rows = pa.RecordBatch.from_arrays(arrays, names=names)
+        return rows.replace_schema_metadata(_METADATA)
+
+
+def write_no_rows(directory: OutputDirectory) -> None:
+    """Write a file without rows, so that readers of the directory know the columns."""
+    schema = arrow_schema(STATE).with_metadata(_METADATA)
+    with directory.create("no-rows.parquet") as sink, parquet_writer(sink, schema):
+        pass
+
+
+def _column(records: pa.RecordBatch, name: str) -> pa.Array:
+    if name in _AS_IN_RECORDS:
+        return records.column(name)
+    if name == "broker_id":
+        return records.column("brokerId")
+    if name == "timestamp_ms":
+        return timestamps_ms(records.column("timestampMs"))
+    if name == "is_deleted":
+        return fixed_width(~present(records.column("value")), pa.bool_())
+    types = integers(records.column("timestampType")).astype(np.int32)
+    is_none = (types < 0) | (types >= len(_TIMESTAMP_TYPES))
+    codes = fixed_width(np.where(is_none, 0, types), pa.int32(), is_none)
+    return pa.DictionaryArray.from_arrays(codes, strings(_TIMESTAMP_TYPES))

@@ -1,0 +1,42 @@
+"""Hashes of keys, against the reference implementation's own vectors."""
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+
+from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
+
+# vectors.h of github.com/veorq/SipHash, `vectors_sip128`: of the bytes 0, 1, 2, … of each length,
+# with the key 0 to 15.
+VECTORS = {
+    0: "a3817f04ba25a8e66df67214c7550293",
+    1: "da87c1d86b99af44347659119b22fc45",
+    2: "8177228da4a45dc7fca38bdef60affe4",
+}
+
+
+def hashes_of(keys: list[bytes], secret: bytes) -> list[str]:
+    data = np.frombuffer(b"".join(keys) or b"\0", dtype=np.uint8)
+    ends = np.array([0, *accumulate(map(len, keys))], dtype=np.int32)
+    hashes = np.zeros((len(keys), 2), dtype=np.int64)
+    hash_keys(data, ends, secret_words(secret), hashes)
+    return [row.astype("<i8").tobytes().hex() for row in hashes]
+
+
+@pytest.mark.parametrize("size", VECTORS)
+def test_hashes_are_those_of_the_reference_implementation(size: int) -> None:
+    assert hashes_of([bytes(range(size))], bytes(range(SECRET_BYTES))) == [VECTORS[size]]
+
+
+def test_all_bytes_of_a_key_count_and_those_of_its_neighbours_do_not() -> None:
+    secret = bytes(range(SECRET_BYTES))
+    keys = [bytes(range(size)) for size in range(40)]
+    changed = [key[:-1] + b"\xff" for key in keys[1:]]
+    together = hashes_of([*keys, *changed], secret)
+    assert together == [hashes_of([key], secret)[0] for key in [*keys, *changed]]
+    assert len(set(together)) == len(together)
+
+
+def test_another_secret_gives_other_hashes() -> None:
+    assert hashes_of([b"key"], bytes(SECRET_BYTES)) != hashes_of([b"key"], b"\1" * SECRET_BYTES)
