@@ -5,12 +5,13 @@ Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014 and 0027.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructField, StructType
 from pyspark.sql.utils import is_remote
@@ -26,7 +27,14 @@ from kafkalog.spark.delta_history import (
     newest_positions,
     user_metadata,
 )
-from kafkalog.spark.lake.delta_commit import append_files, written_meanwhile
+from kafkalog.spark.lake.delta_commit import (
+    append_files,
+    new_table,
+    newest_commits,
+    property_for_spark,
+    table_detail,
+    written_meanwhile,
+)
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.tables import quoted, spark_schema, with_table_schema
 from kafkalog.views.planning.ingest_positions import (
@@ -58,10 +66,6 @@ _TIME_VALUES = {
     PartitionBy.DAY: F.to_date,
     PartitionBy.HOUR: lambda name: F.date_format(name, "yyyy-MM-dd-HH"),
 }
-# Of tables that others have made, properties that only Spark's writer heeds: files have other names
-# for columns, or rows are checked.
-_COLUMN_MAPPING = "delta.columnMapping.mode"
-_CONSTRAINT = "delta.constraints."
 _OTHER_TABLE = "the table has other columns than records; give another name or --output-dir"
 
 
@@ -103,8 +107,8 @@ class DeltaTarget:
         # Numbers of runs are never used again, not even after a RESTORE: the guard goes by them.
         last = last_written(history, ingest_positions_from_json) or positions
         recorded = replace(positions, run=max(positions.run, last.run))
-        if recorded.ranges and not self._manifest.has(recorded):
-            self._manifest.write(self._counted(recorded))
+        if recorded.ranges and not self._manifest.has(recorded, self._name):
+            self._manifest.write(self._counted(recorded), self._name)
         return recorded
 
     def prepare(self, run: IngestRun) -> TableOutput:
@@ -120,10 +124,8 @@ class DeltaTarget:
             return "Spark Connect gives no access to Delta's transactions"
         if run.replaces is not Replaces.NOTHING:
             return "the run replaces rows"
-        properties = self._detail().properties if self._exists() else {}
-        if properties.get(_COLUMN_MAPPING, "none") != "none":
-            return f"the table has {_COLUMN_MAPPING}"
-        return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
+        name = property_for_spark(self._table())
+        return None if name is None else f"the table has {name}"
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:
         """Make the files and the positions part of the table; then report the run.
@@ -139,7 +141,7 @@ class DeltaTarget:
             version=run.positions.run,
             user_metadata=run.positions.to_json(),
         )
-        self._manifest.write(run.positions)
+        self._manifest.write(run.positions, self._name)
 
     def write(self, rows: DataFrame, run: IngestRun) -> IngestRun:
         """Write rows by Spark's writer, in one commit with the positions, in place of those that
@@ -158,7 +160,7 @@ class DeltaTarget:
         if not self._is_written(run.positions):
             raise written_meanwhile(self._place)
         written = replace(run, positions=self._counted(run.positions))
-        self._manifest.write(written.positions)
+        self._manifest.write(written.positions, self._name)
         return written
 
     def discard(self, files: Sequence[WrittenFile]) -> None:
@@ -172,21 +174,19 @@ class DeltaTarget:
             return self._spark.catalog.tableExists(self._place)
         return DeltaTable.isDeltaTable(self._spark, self._place)
 
+    @property
+    def _name(self) -> str:
+        return os.path.basename(self._place)
+
     def _table(self) -> DeltaTable:
-        return DeltaTable.forPath(self._spark, self._path())
+        open_table = DeltaTable.forName if self._is_name else DeltaTable.forPath
+        return open_table(self._spark, self._place)
 
     def _frame(self) -> DataFrame:
         return self._table().toDF()
 
-    def _detail(self) -> Row:
-        (detail,) = self._table().detail().collect()
-        return detail
-
     def _path(self) -> str:
-        if not self._is_name:
-            return self._place
-        (detail,) = self._spark.sql(f"DESCRIBE DETAIL {self._place}").collect()
-        return str(detail.location)
+        return str(table_detail(self._table()).location) if self._is_name else self._place
 
     def _in_manifest(self, history: History) -> IngestPositions:
         """Return the positions from the manifest, where Delta has removed the commits that had
@@ -225,7 +225,7 @@ class DeltaTarget:
     def _is_written(self, positions: IngestPositions) -> bool:
         """Return whether the positions are in a commit: Delta skips what it takes for a
         repetition."""
-        commits = self._table().history(_LATEST).collect()
+        commits = newest_commits(self._table(), _LATEST)
         found = (ingest_positions_from_json(commit.userMetadata) for commit in commits)
         return any(each is not None and each.token == positions.token for each in found)
 
@@ -233,7 +233,8 @@ class DeltaTarget:
         """Create the table if it does not exist, with positions that say it holds nothing."""
         if self._exists():
             return
-        with user_metadata(self._spark, IngestPositions(positions.isolation_level).to_json()):
+        text = IngestPositions(positions.isolation_level).to_json()
+        with new_table(self._spark), user_metadata(self._spark, text):
             if self._is_name:
                 self._create_by_name()
             else:
@@ -287,7 +288,10 @@ class DeltaTarget:
 
         Raises OptionError for another one than the table's, SchemaError for another table.
         """
-        detail, types = self._detail(), {each.name: each.dataType for each in self._frame().schema}
+        detail, types = (
+            table_detail(self._table()),
+            {each.name: each.dataType for each in self._frame().schema},
+        )
         found, given = list(detail.partitionColumns), self._partition_columns()
         if given and found != given:
             own = f"--partition-by {' --partition-by '.join(found)}" if found else "no partitions"
