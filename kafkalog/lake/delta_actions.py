@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 from kafkalog.lake.layout import RECORDS
+from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.written_file import Bound, WrittenFile
 from kafkalog.schemas import table_fields
 
@@ -20,7 +21,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Of times that a text with four digits for the year can hold.
 _FIRST_US = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST_US = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
-_TIMES = frozenset(field["name"] for field in table_fields(RECORDS) if field["type"] == "timestamp")
+_TIMES = frozenset(
+    field["name"]
+    for table in (RECORDS, MANIFEST)
+    for field in table_fields(table)
+    if field["type"] == "timestamp"
+)
 
 
 def add_action(file: WrittenFile, written_at_ms: int) -> str:

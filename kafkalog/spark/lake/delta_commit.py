@@ -1,12 +1,15 @@
-"""A commit of Delta that names files which tasks wrote, by delta-spark's own transaction.
+"""A commit of Delta that names files which tasks wrote, by delta-spark's own transaction, and what
+its log says of a table without a Spark job.
 
 Its classes are internal to delta-spark, and nothing else here names them: docs/decisions/0027.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from delta.exceptions import (
@@ -19,7 +22,10 @@ from delta.exceptions import (
     MetadataChangedException,
     ProtocolChangedException,
 )
-from pyspark.sql import SparkSession
+from delta.tables import DeltaTable
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
 from kafkalog.lake.delta_actions import add_action, metadata_action, transaction_action
@@ -35,6 +41,12 @@ _CONFLICTS = (
     MetadataChangedException,
     ProtocolChangedException,
 )
+# Without it Delta writes the same list of an empty table's files, and does not look for them.
+_FILES_IN_CHECKSUM = "spark.databricks.delta.allFilesInCrc.enabled"
+# Properties of tables that only Spark's writer heeds: files have other names for columns, or rows
+# are checked.
+_COLUMN_MAPPING = "delta.columnMapping.mode"
+_CONSTRAINT = "delta.constraints."
 # Of an operation WRITE, after its mode: partitionBy, predicate, userMetadata and five more.
 _OPTIONS_AFTER_METADATA = 5
 
@@ -46,7 +58,7 @@ def append_files(
     *,
     writer: str,
     version: int,
-    user_metadata: str,
+    user_metadata: str | None = None,
 ) -> None:
     """Make files part of the table at a location, with a text, in one commit.
 
@@ -55,9 +67,8 @@ def append_files(
     """
     jvm: Any = spark._jvm
     delta = jvm.org.apache.spark.sql.delta
-    transaction = delta.DeltaLog.forTable(spark._jsparkSession, location).startTransaction()
-    # What a transaction has read, another one must not change before it commits.
-    if transaction.txnVersion(writer) >= version:
+    transaction = _log_at(spark, location).startTransaction()
+    if _last_version(jvm, transaction, writer) >= version:
         raise written_meanwhile(location)
     now_ms = time.time_ns() // 1_000_000
     texts = [transaction_action(writer, version), *(add_action(file, now_ms) for file in files)]
@@ -78,9 +89,7 @@ def append_files(
 
 def table_version(spark: SparkSession, location: str) -> int:
     """Return the version of the table at a location, -1 without a table."""
-    jvm: Any = spark._jvm
-    log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
-    return int(log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty()).version())
+    return int(_snapshot(_log_at(spark, location)).version())
 
 
 def replace_all_files(
@@ -100,7 +109,7 @@ def replace_all_files(
     """
     jvm: Any = spark._jvm
     delta = jvm.org.apache.spark.sql.delta
-    transaction = delta.DeltaLog.forTable(spark._jsparkSession, location).startTransaction()
+    transaction = _log_at(spark, location).startTransaction()
     if transaction.readVersion() != version:
         raise written_meanwhile(location)
     now_ms = time.time_ns() // 1_000_000
@@ -124,6 +133,112 @@ def replace_all_files(
         transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
     except _CONFLICTS as error:
         raise written_meanwhile(location) from error
+
+
+@contextmanager
+def session_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Let the session have another value of a setting."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
+def new_table(spark: SparkSession) -> AbstractContextManager[None]:
+    """Let the commit that creates an empty table take no Spark job."""
+    return session_setting(spark, _FILES_IN_CHECKSUM, "false")
+
+
+def last_version(spark: SparkSession, location: str, writer: str) -> int:
+    """Return the number of a writer's last commit to the table at a location, -1 without any."""
+    return _last_version(spark._jvm, _log_at(spark, location).startTransaction(), writer)
+
+
+def table_detail(table: DeltaTable) -> Row:
+    """Return partitionColumns, properties and location of a table, as its `detail` does, which
+    counts the files too."""
+    if is_remote():
+        (detail,) = table.detail().collect()
+        return detail
+    log = _log(table)
+    metadata = json.loads(_snapshot(log).metadata().json())["metaData"]
+    return Row(
+        partitionColumns=metadata["partitionColumns"],
+        properties=metadata["configuration"],
+        location=log.dataPath().toString(),
+    )
+
+
+def why_not_by_tasks(properties: Mapping[str, str]) -> str | None:
+    """Return which property of a table only Spark's writer heeds, None where tasks can write its
+    files."""
+    if properties.get(_COLUMN_MAPPING, "none") != "none":
+        return f"the table has {_COLUMN_MAPPING}"
+    return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
+
+
+def newest_commits(table: DeltaTable, count: int) -> Iterator[Row]:
+    """Yield version, operation, operationParameters and userMetadata of the newest commits, newest
+    first, as the table's `history` does."""
+    if is_remote():
+        yield from table.history(count).collect()
+        return
+    jvm: Any = table._spark._jvm
+    delta = jvm.org.apache.spark.sql.delta
+    log = _log(table)
+    snapshot, settings = _snapshot(log), log.newDeltaHadoopConf()
+    files = delta.util.DeltaCommitFileProvider.apply(snapshot)
+    newest = snapshot.version()
+    for version in range(newest, max(newest - count, -1), -1):
+        try:
+            info = delta.DeltaHistoryManager.getCommitInfoOpt(
+                log.store(), files.deltaFile(version), settings
+            )
+        except Py4JJavaError as error:
+            # Delta has removed it, and those before it.
+            if "FileNotFoundException" in str(error.java_exception):
+                return
+            raise
+        found = json.loads(info.get().json())["commitInfo"] if info.isDefined() else {}
+        yield Row(
+            version=version,
+            operation=found.get("operation"),
+            operationParameters=found.get("operationParameters", {}),
+            userMetadata=found.get("userMetadata"),
+        )
+
+
+def _log_at(spark: SparkSession, location: str) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, location)
+
+
+def _last_version(jvm: Any, transaction: Any, writer: str) -> int:
+    """Return the number of a writer's last commit, which no other one must change until the
+    transaction commits."""
+    checksum = transaction.snapshot().checksumOpt()
+    known = checksum.get().setTransactions() if checksum.isDefined() else checksum
+    if not known.isDefined():
+        # Spark jobs read the whole log.
+        return int(transaction.txnVersion(writer))
+    transaction.readTxn().addOne(writer)
+    found = jvm.scala.jdk.javaapi.CollectionConverters.asJava(known.get())
+    return max((int(each.version()) for each in found if each.appId() == writer), default=-1)
+
+
+def _log(table: DeltaTable) -> Any:
+    return table._jdt.deltaLog()
+
+
+def _snapshot(log: Any) -> Any:
+    """Return the newest version of a table."""
+    # Python cannot write its names of default values otherwise.
+    return log.update(*(getattr(log, f"update$default${number}")() for number in (1, 2, 3)))
 
 
 def written_meanwhile(place: str) -> StatePositionError:

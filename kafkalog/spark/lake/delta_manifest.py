@@ -6,13 +6,25 @@ import time
 
 import pyarrow as pa
 from delta.tables import DeltaTable
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 
+from kafkalog.errors import StatePositionError
+from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
 from kafkalog.lake.manifest_rows import manifest_rows
+from kafkalog.lake.table_writer import TableWriter
+from kafkalog.spark.lake.delta_commit import (
+    append_files,
+    last_version,
+    new_table,
+    table_detail,
+    why_not_by_tasks,
+)
 from kafkalog.spark.tables import spark_schema, with_table_schema
-from kafkalog.views.planning.ingest_positions import IngestPositions
+from kafkalog.views.planning.ingest_positions import WRITER, IngestPositions
 
 
 class DeltaManifest:
@@ -21,19 +33,25 @@ class DeltaManifest:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self.path = path
+        # Whether it was created here, and so has rows of none but these runs.
+        self._is_new = False
 
-    def write(self, positions: IngestPositions) -> None:
-        """Replace what the manifest has of a run."""
+    def write(self, positions: IngestPositions, table: str) -> None:
+        """Replace what the manifest has of a run of the table with this name."""
         if not positions.ranges:
             return
-        rows = pa.Table.from_batches([manifest_rows(positions, time.time_ns() // 1_000_000)])
-        frame = self._spark.createDataFrame(rows, spark_schema(MANIFEST))
-        writer = with_table_schema(frame, MANIFEST).write.format("delta").mode("overwrite")
-        writer.option("replaceWhere", _is_of(positions)).save(self.path)
+        rows = manifest_rows(positions, time.time_ns() // 1_000_000)
+        if is_remote() or not self._added(rows, positions.run, table):
+            self._replace(pa.Table.from_batches([rows]), positions, table)
 
-    def has(self, positions: IngestPositions) -> bool:
-        """Return whether the manifest has rows of the run with these positions."""
-        return self._exists() and not self._frame().where(_is_of(positions)).isEmpty()
+    def has(self, positions: IngestPositions, table: str) -> bool:
+        """Return whether the manifest has rows of the run with these positions, of the table with
+        this name."""
+        if not self._exists():
+            return False
+        if not is_remote() and self._last_run(table) == positions.run:
+            return True
+        return not self._frame().where(_is_of(positions)).isEmpty()
 
     def newest_ranges(self) -> list[Row]:
         """Return the end of each partition, and what is known of it; none without a manifest."""
@@ -53,11 +71,52 @@ class DeltaManifest:
         )
         return newest.collect()
 
+    def _added(self, rows: pa.RecordBatch, run: int, table: str) -> bool:
+        """Add the rows of a run by a transaction, and return whether that was possible: not if
+        there may be rows of the run already."""
+        file = TableWriter(TableOutput(self.path, run))
+        try:
+            if not self._exists():
+                with new_table(self._spark):
+                    new = DeltaTable.createIfNotExists(self._spark).location(self.path)
+                    new.addColumns(spark_schema(MANIFEST)).execute()
+                self._is_new = True
+            is_known = self._is_new or self._last_run(table) > 0
+            own = table_detail(DeltaTable.forPath(self._spark, self.path))
+            if not is_known or why_not_by_tasks(own.properties):
+                return False
+            file.write(rows, (MANIFEST, 0))
+            append_files(self._spark, self.path, file.close(), writer=_writer(table), version=run)
+        except (AnalysisException, StatePositionError):
+            # The log of a killed run has no commit, or the table's last run is not an earlier one.
+            file.abort()
+            return False
+        return True
+
+    def _replace(self, rows: pa.Table, positions: IngestPositions, table: str) -> None:
+        """Write the rows of a run by Spark's writer, which takes longer, in place of those that are
+        there."""
+        frame = self._spark.createDataFrame(rows, spark_schema(MANIFEST))
+        writer = with_table_schema(frame, MANIFEST).write.format("delta").mode("overwrite")
+        # Delta would pass over a number that is not higher.
+        if not is_remote() and self._last_run(table) < positions.run:
+            writer = writer.option("txnAppId", _writer(table)).option("txnVersion", positions.run)
+        writer.option("replaceWhere", _is_of(positions)).save(self.path)
+
+    def _last_run(self, table: str) -> int:
+        """Return the last run of a table that the log has, -1 without any."""
+        return last_version(self._spark, self.path, _writer(table))
+
     def _exists(self) -> bool:
         return DeltaTable.isDeltaTable(self._spark, self.path)
 
     def _frame(self) -> DataFrame:
         return self._spark.read.format("delta").load(self.path)
+
+
+def _writer(table: str) -> str:
+    """Return the name under which the manifest's log has the last run of a table."""
+    return f"{WRITER} {table}"
 
 
 def _is_of(positions: IngestPositions) -> str:

@@ -5,12 +5,13 @@ Rules: docs/ingest.md F530 to F535; reasons: docs/decisions/0014 and 0027.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 
 from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DateType, StringType, StructField, StructType
 from pyspark.sql.utils import is_remote
@@ -20,14 +21,21 @@ from kafkalog.lake.decoded_columns import DECODED_COLUMNS, Field, refuse_other_c
 from kafkalog.lake.layout import RECORDS, PartitionBy, TableLayout, TableOutput
 from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
-from kafkalog.spark.delta_history import (
+from kafkalog.spark.lake.delta_commit import (
+    append_files,
+    new_table,
+    newest_commits,
+    table_detail,
+    why_not_by_tasks,
+    written_meanwhile,
+)
+from kafkalog.spark.lake.delta_history import (
     History,
     any_of,
     last_written,
     newest_positions,
     user_metadata,
 )
-from kafkalog.spark.lake.delta_commit import append_files, written_meanwhile
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.tables import quoted, spark_schema
 from kafkalog.views.planning.ingest_positions import (
@@ -59,10 +67,6 @@ _TIME_VALUES = {
     PartitionBy.DAY: F.to_date,
     PartitionBy.HOUR: lambda name: F.date_format(name, "yyyy-MM-dd-HH"),
 }
-# Of tables that others have made, properties that only Spark's writer heeds: files have other names
-# for columns, or rows are checked.
-_COLUMN_MAPPING = "delta.columnMapping.mode"
-_CONSTRAINT = "delta.constraints."
 _OTHER_TABLE = "the table has other columns than records; give another name or --output-dir"
 
 
@@ -105,8 +109,8 @@ class DeltaTarget:
         # Numbers of runs are never used again, not even after a RESTORE: the guard goes by them.
         last = last_written(history, ingest_positions_from_json) or positions
         recorded = replace(positions, run=max(positions.run, last.run))
-        if recorded.ranges and not self._manifest.has(recorded):
-            self._manifest.write(self._counted(recorded))
+        if recorded.ranges and not self._manifest.has(recorded, self._name):
+            self._manifest.write(self._counted(recorded), self._name)
         return recorded
 
     def prepare(self, run: IngestRun, decoded: Sequence[Field] = ()) -> TableOutput:
@@ -123,7 +127,7 @@ class DeltaTarget:
             return "Spark Connect gives no access to Delta's transactions"
         if run.replaces is not Replaces.NOTHING:
             return "the run replaces rows"
-        return why_not_by_tasks(self._detail().properties) if self._exists() else None
+        return why_not_by_tasks(table_detail(self._table()).properties)
 
     def commit(self, files: Sequence[WrittenFile], run: IngestRun) -> None:
         """Make the files and the positions part of the table; then report the run.
@@ -139,7 +143,7 @@ class DeltaTarget:
             version=run.positions.run,
             user_metadata=run.positions.to_json(),
         )
-        self._manifest.write(run.positions)
+        self._manifest.write(run.positions, self._name)
 
     def write(self, rows: DataFrame, run: IngestRun) -> IngestRun:
         """Write rows by Spark's writer, in one commit with the positions, in place of those that
@@ -158,7 +162,7 @@ class DeltaTarget:
         if not self._is_written(run.positions):
             raise written_meanwhile(self._place)
         written = replace(run, positions=self._counted(run.positions))
-        self._manifest.write(written.positions)
+        self._manifest.write(written.positions, self._name)
         return written
 
     def discard(self, files: Sequence[WrittenFile]) -> None:
@@ -172,21 +176,19 @@ class DeltaTarget:
             return self._spark.catalog.tableExists(self._place)
         return DeltaTable.isDeltaTable(self._spark, self._place)
 
+    @property
+    def _name(self) -> str:
+        return os.path.basename(self._place)
+
     def _table(self) -> DeltaTable:
-        return DeltaTable.forPath(self._spark, self._path())
+        open_table = DeltaTable.forName if self._is_name else DeltaTable.forPath
+        return open_table(self._spark, self._place)
 
     def _frame(self) -> DataFrame:
         return self._table().toDF()
 
-    def _detail(self) -> Row:
-        (detail,) = self._table().detail().collect()
-        return detail
-
     def _path(self) -> str:
-        if not self._is_name:
-            return self._place
-        (detail,) = self._spark.sql(f"DESCRIBE DETAIL {self._place}").collect()
-        return str(detail.location)
+        return str(table_detail(self._table()).location) if self._is_name else self._place
 
     def _in_manifest(self, history: History) -> IngestPositions:
         """Return the positions from the manifest, where Delta has removed the commits that had
@@ -225,7 +227,7 @@ class DeltaTarget:
     def _is_written(self, positions: IngestPositions) -> bool:
         """Return whether the positions are in a commit: Delta skips what it takes for a
         repetition."""
-        commits = self._table().history(_LATEST).collect()
+        commits = newest_commits(self._table(), _LATEST)
         found = (ingest_positions_from_json(commit.userMetadata) for commit in commits)
         return any(each is not None and each.token == positions.token for each in found)
 
@@ -233,7 +235,8 @@ class DeltaTarget:
         """Create the table if it does not exist, with positions that say it holds nothing."""
         if self._exists():
             return
-        with user_metadata(self._spark, IngestPositions(positions.isolation_level).to_json()):
+        text = IngestPositions(positions.isolation_level).to_json()
+        with new_table(self._spark), user_metadata(self._spark, text):
             if self._is_name:
                 self._create_by_name()
             else:
@@ -294,7 +297,7 @@ class DeltaTarget:
 
         Raises OptionError for another one than the table's, SchemaError for another table.
         """
-        detail, schema = self._detail(), self._frame().schema
+        detail, schema = table_detail(self._table()), self._frame().schema
         types = {each.name: each.dataType for each in schema}
         of_table = [each.jsonValue() for each in schema if each.name in DECODED_COLUMNS]
         refuse_other_columns(self._place, of_table, [each.jsonValue() for each in self._decoded])
@@ -314,14 +317,6 @@ class DeltaTarget:
                     f"{self._place}: column {field.name} is {has}, not {wanted}: {_OTHER_TABLE}"
                 )
         return layout
-
-
-def why_not_by_tasks(properties: Mapping[str, str]) -> str | None:
-    """Return which property of a table only Spark's writer heeds, None where tasks can write its
-    files."""
-    if properties.get(_COLUMN_MAPPING, "none") != "none":
-        return f"the table has {_COLUMN_MAPPING}"
-    return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
 
 
 def _replaced(run: IngestRun) -> str:

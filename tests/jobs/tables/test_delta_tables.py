@@ -79,6 +79,64 @@ def test_a_commit_by_deltas_own_transaction(spark: SparkSession, tmp_path: Path)
     assert [row.number for row in frame.where("number < 2").collect()] == [1]
 
 
+def _jobs(spark: SparkSession) -> int:
+    """How many jobs the session has run."""
+    return int(spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def test_an_export_takes_one_spark_job_which_reads(spark: SparkSession, tmp_path: Path) -> None:
+    log, output = StreamedLog(tmp_path / "log", "orders", 0), tmp_path / "out"
+    for _ in range(2):
+        log.append(2, 3)
+        before = _jobs(spark)
+        kafkalog.export(spark, tmp_path / "log", str(output))
+        assert _jobs(spark) == before + 1
+    before = _jobs(spark)
+    assert kafkalog.export(spark, tmp_path / "log", str(output)) == []
+    assert _jobs(spark) == before
+    assert [(row["ingest_run"], row["rows"]) for row in manifest(spark, output)] == [(1, 6), (2, 6)]
+    # A reader finds rows of the manifest by the statistics that its commits have.
+    rows = spark.read.format("delta").load(str(output / "ingest_manifest"))
+    assert rows.where("written_at > '2020-01-01' AND ingest_run = 2").count() == 1
+    assert rows.where("written_at < '2020-01-01'").count() == 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "left", ["no checksum files", "no run in its log", "other names of columns"]
+)
+def test_manifests_of_other_writers_have_each_run_once(
+    left: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    # F530, F535
+    log, output = StreamedLog(tmp_path / "log", "orders", 0), tmp_path / "out"
+    path = output / "ingest_manifest"
+    for _ in range(3):
+        log.append(2, 3)
+        for _ in range(2):
+            assert run_ingest(tmp_path / "log", output=output) == ExitCode.DONE
+        if left == "no checksum files":
+            for file in output.glob("*/_delta_log/*.crc"):
+                file.unlink()
+        elif left == "no run in its log":
+            frame = spark.read.format("delta").load(str(path))
+            frame.write.format("delta").save(str(tmp_path / "copy"))
+            shutil.rmtree(path)
+            shutil.move(tmp_path / "copy", path)
+        else:
+            mapping = "'delta.columnMapping.mode' = 'name'"
+            spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({mapping})")
+    rows = [(row["ingest_run"], row["from_offset"]) for row in manifest(spark, output)]
+    assert rows == [(1, 0), (2, 6), (3, 12)]
+    # A table that is created again begins with run 1 again.
+    shutil.rmtree(output / "ingested_records")
+    assert run_ingest(tmp_path / "log", output=output) == ExitCode.DONE
+    rows = [(row["ingest_run"], row["from_offset"]) for row in manifest(spark, output)]
+    assert len(ingested(spark, output)) == 18
+    assert rows[:1] == [(1, 0)]
+    assert [run for run, _ in rows] == [1, 2, 3]
+
+
 @pytest.mark.deep
 def test_tables_are_partitioned_as_asked_and_keep_it(spark: SparkSession, tmp_path: Path) -> None:
     log, output = StreamedLog(tmp_path / "log", "orders", 0), tmp_path / "out"

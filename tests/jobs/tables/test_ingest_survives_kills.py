@@ -40,7 +40,7 @@ def _rows_committed(work: Path) -> Iterator[Path]:
 
 
 def _manifest_begun(work: Path) -> Iterator[Path]:
-    return (work / "tables" / "ingest_manifest").glob("part-*.parquet")
+    return (work / "tables" / "ingest_manifest").glob("*.parquet")
 
 
 def _manifest_committed(work: Path) -> Iterator[Path]:

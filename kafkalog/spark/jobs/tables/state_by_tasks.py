@@ -21,8 +21,12 @@ from kafkalog.lake.state.state_plan import plan_state
 from kafkalog.lake.state.state_rows import STATE, write_no_rows
 from kafkalog.lake.state.state_task import StateFiles, StateTask
 from kafkalog.spark.jobs.job import JobSettings
-from kafkalog.spark.lake.delta_commit import replace_all_files, table_version
-from kafkalog.spark.lake.delta_table import why_not_by_tasks
+from kafkalog.spark.lake.delta_commit import (
+    replace_all_files,
+    table_detail,
+    table_version,
+    why_not_by_tasks,
+)
 from kafkalog.spark.lake.state_files import written_state
 from kafkalog.spark.session import parallelism
 from kafkalog.spark.tables import refuse_other_inputs, spark_schema
@@ -114,7 +118,7 @@ def write_state(
 
 
 def _why_not_these_files(table: DeltaTable) -> str | None:
-    (detail,) = table.detail().collect()
+    detail = table_detail(table)
     if detail.partitionColumns:
         return "the table has partitions"
     found = [(field.name, field.dataType) for field in table.toDF().schema]

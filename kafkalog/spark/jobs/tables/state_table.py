@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.state_rows import STATE
-from kafkalog.spark.delta_history import History, any_of, newest_positions, user_metadata
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
+from kafkalog.spark.lake.delta_history import History, any_of, newest_positions, user_metadata
 from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (
     StatePositions,

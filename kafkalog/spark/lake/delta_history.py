@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, TypeVar
 
 from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.spark.lake.delta_commit import newest_commits, session_setting
 
 _USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 # Commits to look at before all that there are: each is a file.
@@ -36,12 +37,23 @@ def newest_positions(
     table: DeltaTable, parse: Parse[_Positions]
 ) -> tuple[_Positions | None, History]:
     """Return the newest positions, those that a RESTORE took back left out; None without any."""
-    newest = History(table.history(_NEWEST).collect())
+    newest = _newest(table, parse)
     positions = _in_history(newest.commits, parse)
     if positions is not None:
         return positions, newest
     everything = History(table.history().collect())
     return _in_history(everything.commits, parse), everything
+
+
+def _newest(table: DeltaTable, parse: Parse[_Positions]) -> History:
+    """Return the newest commits down to one with positions; more of them if there is a RESTORE, for
+    what it restored is further back."""
+    commits: list[Row] = []
+    for commit in newest_commits(table, _NEWEST):
+        commits.append(commit)
+        if parse(commit.userMetadata) is not None and not History(commits).was_restored:
+            break
+    return History(commits)
 
 
 def last_written(history: History, parse: Parse[_Positions]) -> _Positions | None:
@@ -80,15 +92,6 @@ def any_of(keys: Iterable[TopicPartition]) -> str:
     return " OR ".join(partitions) or "false"
 
 
-@contextmanager
-def user_metadata(spark: SparkSession, text: str) -> Iterator[None]:
+def user_metadata(spark: SparkSession, text: str) -> AbstractContextManager[None]:
     """Let commits carry the text: merges and new tables take it from the session only."""
-    before = spark.conf.get(_USER_METADATA, None)
-    spark.conf.set(_USER_METADATA, text)
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(_USER_METADATA)
-        else:
-            spark.conf.set(_USER_METADATA, before)
+    return session_setting(spark, _USER_METADATA, text)
