@@ -18,6 +18,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     java.write_bytes(b"a JVM")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
     monkeypatch.setattr(class_archive, "_candidates", lambda: [tmp_path / "kept"])
+    # The JVM of this process, if it has one, is that of the tests' session.
+    monkeypatch.setattr(class_archive, "_end_jvm", lambda: None)
     class_archive._name.cache_clear()
     yield tmp_path / "kept"
     class_archive._name.cache_clear()
