@@ -71,8 +71,9 @@ def _new_folder() -> TemporaryDirectory[str] | None:
 def _keep(written: Path, folder: Path) -> None:
     written.touch()
     written.chmod(0o644)  # whatever the umask is
-    for old in folder.glob(f"{_name().rsplit('-', 1)[0]}-*{_ENDING}"):
-        old.unlink(missing_ok=True)
+    if folder == Path(sys.prefix):  # In the user's cache the others can be of other environments.
+        for old in folder.glob(f"{_name().rsplit('-', 1)[0]}-*{_ENDING}"):
+            old.unlink(missing_ok=True)
     written.replace(folder / _name())
 
 
