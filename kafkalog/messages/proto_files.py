@@ -7,9 +7,13 @@ from collections.abc import Iterator
 
 from kafkalog.errors import SchemaError
 
-# Comments and texts first: they can contain what looks like a message.
+# Comments and texts first: they can contain what looks like a message. One that is not closed goes
+# to the end, or else it would be searched for at each place again.
 _TOKEN = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[A-Za-z_][\w.]*|[{};]""", re.DOTALL
+    r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+    r"""|"(?:[^"\\]++|\\.)*+(?:"|\Z)|'(?:[^'\\]++|\\.)*+(?:'|\Z)"""
+    r"|[A-Za-z_][\w.]*|[{};]",
+    re.DOTALL,
 )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _ESCAPED = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
-_KEY_AND_VALUE = re.compile(r"[ \t\f]*((?:\\.|[^\\=: \t\f])+)([ \t\f]*[=:]|[ \t\f]+)(.*)")
+# Possessive: for each repetition that could be taken back, a match keeps a hundred bytes.
+_KEY_AND_VALUE = re.compile(r"[ \t\f]*+((?:[^\\=: \t\f]++|\\.)++)([ \t\f]*[=:]|[ \t\f]+)(.*)")
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # What Java puts a backslash before when it writes keys and values.
 _TO_ESCAPE = re.compile(r"[\\=:#!\t\n\r\f]|^ ")

@@ -1,5 +1,7 @@
 """Where messages stand in .proto files. Rule: F293."""
 
+import tracemalloc
+
 import pytest
 
 from kafkalog.errors import SchemaError
@@ -57,3 +59,15 @@ def test_only_messages_count() -> None:
 def test_a_message_that_is_not_there_is_an_error() -> None:
     with pytest.raises(SchemaError, match="no message Third, but First"):
         message_place("message First {}", "Third")
+
+
+@pytest.mark.parametrize("part", ["/* ", '"\\a', "'\\\\", "/", "'\"'"])
+def test_what_is_never_closed_takes_memory_as_its_size(part: str) -> None:
+    text = part * (2**20 // len(part))
+    tracemalloc.start()
+    try:
+        assert message_indexes(f"message A {{}} {text}") == {"A": (0,)}
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100 * len(text)

@@ -1,6 +1,7 @@
 """Files beside the logs: what is refused, and the rules of leader epochs. F103 to F109."""
 
 import struct
+import tracemalloc
 
 import crc32c
 import pytest
@@ -188,3 +189,15 @@ def test_a_value_of_a_million_lines_is_read_in_linear_time() -> None:
 
 def test_a_comment_sign_in_a_line_that_goes_on_is_part_of_the_value() -> None:
     assert read_properties("a=\\\n#b\n").values == {"a": "#b"}
+
+
+@pytest.mark.parametrize("text", ["\0", "\\a", " ", "a="])
+def test_one_long_line_of_properties_takes_a_few_times_its_size(text: str) -> None:
+    line = text * (2**20 // len(text))
+    tracemalloc.start()
+    try:
+        read_properties(f"cluster.id=a\n{line}")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * len(line)
