@@ -54,7 +54,13 @@ def archived_classes() -> Iterator[str]:
         return
     with temporary as own:
         written = Path(own, _name())
-        yield f"{_QUIET} -XX:ArchiveClassesAtExit={written}"
+        try:
+            yield f"{_QUIET} -XX:ArchiveClassesAtExit={written}"
+        except BaseException:
+            # The JVM complains if there is no place for its archive.
+            with suppress(OSError, TimeoutExpired):
+                _end_jvm()
+            raise
         click.echo("keeping Spark's classes, once: later jobs start faster", err=True)
         with suppress(OSError, TimeoutExpired):
             _end_jvm()
