@@ -66,25 +66,13 @@ def append_files(
     this number already, or was changed in the meantime: then the table is as it was.
     """
     jvm: Any = spark._jvm
-    delta = jvm.org.apache.spark.sql.delta
     transaction = _log_at(spark, location).startTransaction()
     if _last_version(jvm, transaction, writer) >= version:
         raise written_meanwhile(location)
     now_ms = time.time_ns() // 1_000_000
     texts = [transaction_action(writer, version), *(add_action(file, now_ms) for file in files)]
-    actions = jvm.PythonUtils.toSeq([delta.actions.Action.fromJson(text) for text in texts])
-    option = jvm.scala.Option.apply
-    operation = delta.DeltaOperations.Write(
-        jvm.org.apache.spark.sql.SaveMode.Append,
-        option(None),
-        option(None),
-        option(user_metadata),
-        *[option(None)] * _OPTIONS_AFTER_METADATA,
-    )
-    try:
-        transaction.commit(actions, operation)
-    except _CONFLICTS as error:
-        raise written_meanwhile(location) from error
+    actions = [jvm.org.apache.spark.sql.delta.actions.Action.fromJson(text) for text in texts]
+    _commit(jvm, transaction, actions, "Append", user_metadata, location)
 
 
 def table_version(spark: SparkSession, location: str) -> int:
@@ -121,18 +109,7 @@ def replace_all_files(
         # All files are read here, so that one which another run adds is a conflict.
         old = transaction.filterFiles()
         actions += [old.apply(number).remove() for number in range(old.size())]
-    option = jvm.scala.Option.apply
-    operation = delta.DeltaOperations.Write(
-        jvm.org.apache.spark.sql.SaveMode.Overwrite,
-        option(None),
-        option(None),
-        option(user_metadata),
-        *[option(None)] * _OPTIONS_AFTER_METADATA,
-    )
-    try:
-        transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
-    except _CONFLICTS as error:
-        raise written_meanwhile(location) from error
+    _commit(jvm, transaction, actions, "Overwrite", user_metadata, location)
 
 
 @contextmanager
@@ -211,6 +188,29 @@ def newest_commits(table: DeltaTable, count: int) -> Iterator[Row]:
             operationParameters=found.get("operationParameters", {}),
             userMetadata=found.get("userMetadata"),
         )
+
+
+def _commit(
+    jvm: Any,
+    transaction: Any,
+    actions: Sequence[Any],
+    mode: str,
+    user_metadata: str | None,
+    location: str,
+) -> None:
+    """Commit actions as an operation WRITE with a SaveMode, such as Append."""
+    option = jvm.scala.Option.apply
+    operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
+        getattr(jvm.org.apache.spark.sql.SaveMode, mode),
+        option(None),
+        option(None),
+        option(user_metadata),
+        *[option(None)] * _OPTIONS_AFTER_METADATA,
+    )
+    try:
+        transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
+    except _CONFLICTS as error:
+        raise written_meanwhile(location) from error
 
 
 def _log_at(spark: SparkSession, location: str) -> Any:
