@@ -223,12 +223,15 @@ def parquet_writer(
     schema: pa.Schema,
     layout: TableLayout = _USUAL_LAYOUT,
     metadata: list[FileMetaData] | None = None,
+    *,
+    data_page_version: str = "1.0",
 ) -> ParquetWriter:
     """Return a writer of rows of records or batches; `metadata` receives the file's at its end. The
     file has what the schema has beside its fields, such as comments for Spark.
 
     Only columns with few values have dictionaries, and those with payloads no bounds: both would
-    take several times the time, and copies of the largest values.
+    take several times the time, and copies of the largest values. Pages of version "2.0"
+    take a copy of the largest value less, but some older readers of tables refuse them.
     """
     described = columns_with_statistics(schema)
     writer = ParquetWriter(
@@ -241,6 +244,7 @@ def parquet_writer(
         use_dictionary=[name for name, each in described.items() if _has_few_values(each)],
         write_statistics=list(described),
         store_schema=False,
+        data_page_version=data_page_version,
         metadata_collector=metadata,
     )
     if schema.metadata:

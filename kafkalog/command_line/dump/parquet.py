@@ -44,7 +44,7 @@ def run_parquet(request: DumpRequest, *, fail_on_findings: bool) -> ExitCode:
     )
     with (
         opened_output(request, [item.path for item in items]) as output,
-        parquet_writer(output, _schema(request)) as writer,
+        parquet_writer(output, _schema(request), data_page_version="2.0") as writer,
         progress_bar(size) as bar,
     ):
         for rows, findings in parts:
