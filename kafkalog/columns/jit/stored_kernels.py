@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, cached_property
 from types import FunctionType
 from typing import Any, TypeVar
@@ -132,19 +132,21 @@ def _kind(argument: Any) -> object:
     raise TypeError(f"no kernel takes {type(argument)}")
 
 
-def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield the arguments as numba's calling convention passes them: for an array two null
+def _flat(arguments: tuple[Any, ...]) -> list[Any]:
+    """Return the arguments as numba's calling convention passes them: for an array two null
     pointers, its size, the bytes of an element, its address, its shape and its strides."""
+    flat: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
             place = argument.__array_interface__["data"][0]
-            yield from (None, None, argument.size, argument.itemsize, place)
-            yield from argument.shape
-            yield from argument.strides
+            flat += (None, None, argument.size, argument.itemsize, place)
+            flat += argument.shape
+            flat += argument.strides
         elif isinstance(argument, tuple):
-            yield from _flat(argument)
+            flat += _flat(argument)
         else:
-            yield argument
+            flat.append(argument)
+    return flat
 
 
 def _letters(arguments: tuple[Any, ...]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -90,8 +91,10 @@ def crc_32(data: ByteArray, begin: int, end: int, tables: LongArray) -> int:
     return crc ^ 0xFFFFFFFF
 
 
+@cache
 def slicing_tables(polynomial: int = 0xEDB88320) -> LongArray:
-    """Return the tables of CRC-32 by slices of eight bytes: int64 of shape (8, 256)."""
+    """Return the tables of CRC-32 by slices of eight bytes: int64 of shape (8, 256), which all
+    callers share."""
     tables = np.zeros((8, 256), dtype=np.int64)
     for byte in range(256):
         value = byte
