@@ -94,6 +94,7 @@ def test_failfast_writes_nothing_where_faults_are(
     assert told.out == f"missing: 1 partition that the checkpoints of {DAMAGED} name: e.z-0\n"
 
 
+@pytest.mark.deep
 def test_failfast_keeps_the_tables_of_an_earlier_run(spark: SparkSession, tmp_path: Path) -> None:
     assert run(DAMAGED, output=tmp_path) == ExitCode.DONE
     before = sorted(tmp_path.rglob("*"))

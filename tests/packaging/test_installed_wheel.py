@@ -96,6 +96,7 @@ main()
 """
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_spark_finds_the_source_by_itself_and_a_job_runs(environment: Path, tmp_path: Path) -> None:
     log_dir = LogDirectory(tmp_path / "kafka-logs")

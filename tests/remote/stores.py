@@ -13,6 +13,7 @@ from tests.remote.gateway import ACCESS_KEY, SECRET_KEY, why_no_gateway
 _MISSING = why_no_gateway()
 needs_store = [
     pytest.mark.remote,
+    pytest.mark.deep,
     pytest.mark.skipif(bool(_MISSING), reason=_MISSING),
     pytest.mark.timeout(900),  # whichever test is first waits until Go has built the server
 ]

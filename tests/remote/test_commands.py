@@ -11,7 +11,7 @@ from tests.remote.gateway import SECRET_KEY
 from tests.remote.stores import Store, needs_store
 from tests.support.repository import EXAMPLES
 
-pytestmark = [*needs_store, pytest.mark.deep]
+pytestmark = needs_store
 COMMANDS = [
     ("ls", "--by", "segment"),
     ("check",),

@@ -25,7 +25,6 @@ def one_file(store: Store) -> tuple[str, Path]:
     return f"{uri}/file.log", folder / "file.log"
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("fault", [Fault.SLOW_DOWN, Fault.CUT])
 def test_what_goes_wrong_twice_is_tried_again(store: Store, fault: Fault) -> None:
     """F543."""
@@ -46,7 +45,6 @@ def test_a_part_that_goes_on_going_wrong_is_unreadable_and_the_rest_is_read(stor
     assert data == DATA[:PART_BYTES] + bytes(PART_BYTES) + DATA[2 * PART_BYTES :]
 
 
-@pytest.mark.deep
 def test_a_file_that_is_refused_is_unreadable_as_a_whole_in_a_few_requests(store: Store) -> None:
     """F546."""
     uri, _ = one_file(store)
@@ -61,7 +59,6 @@ def test_a_file_that_is_refused_is_unreadable_as_a_whole_in_a_few_requests(store
     assert len(store.proxy.reads(".log")) <= 2 * (1 + MOST_FAILURES)
 
 
-@pytest.mark.deep
 def test_a_store_that_stays_too_busy_is_one_error_and_no_unreadable_file(store: Store) -> None:
     """F543: the task can be repeated."""
     uri, _ = one_file(store)
@@ -75,7 +72,6 @@ def test_a_store_that_stays_too_busy_is_one_error_and_no_unreadable_file(store: 
     assert "reading again is safe" in str(caught.value)
 
 
-@pytest.mark.deep
 def test_a_file_that_vanishes_while_it_is_read_is_an_error(store: Store) -> None:
     """F543."""
     uri, path = one_file(store)
@@ -88,7 +84,6 @@ def test_a_file_that_vanishes_while_it_is_read_is_an_error(store: Store) -> None
         file.read(2 * MIB, 5)
 
 
-@pytest.mark.deep
 def test_a_file_that_is_deleted_once_it_is_read_was_read(store: Store) -> None:
     """F544."""
     uri, path = one_file(store)
@@ -97,7 +92,6 @@ def test_a_file_that_is_deleted_once_it_is_read_was_read(store: Store) -> None:
         path.unlink()
 
 
-@pytest.mark.deep
 def test_a_file_that_is_not_there_is_not_found(store: Store) -> None:
     uri, path = one_file(store)
     path.unlink()
@@ -106,7 +100,6 @@ def test_a_file_that_is_not_there_is_not_found(store: Store) -> None:
     assert read_text(uri) is None
 
 
-@pytest.mark.deep
 def test_a_file_that_grows_has_the_size_that_it_was_opened_with(store: Store) -> None:
     """F544."""
     uri, path = one_file(store)
@@ -118,7 +111,6 @@ def test_a_file_that_grows_has_the_size_that_it_was_opened_with(store: Store) ->
         assert file.read(0, 10 * MIB) == DATA + b"more"
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("other", [DATA[::-1], DATA + b"more", DATA[:-9]])
 def test_a_file_that_is_replaced_while_it_is_read_is_an_error(store: Store, other: bytes) -> None:
     """F544."""
@@ -147,7 +139,6 @@ def test_wrong_credentials_are_an_error_without_them(store: Store) -> None:
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.deep
 def test_a_store_that_is_not_there_is_an_error(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

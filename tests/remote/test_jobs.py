@@ -50,7 +50,6 @@ def tables(output: Path, written: str, as_if: str) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize(
     ("job", "arguments"),
     [
@@ -84,7 +83,6 @@ def test_a_job_makes_the_same_tables(
     assert any(expected.values())
 
 
-@pytest.mark.deep
 def test_salvage_reads_a_store_and_writes_a_disk(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:
@@ -105,7 +103,6 @@ def test_salvage_reads_a_store_and_writes_a_disk(
     assert remote
 
 
-@pytest.mark.deep
 @needs_delta
 def test_the_ingest_takes_from_a_store_what_is_new(store: Store, tmp_path: Path) -> None:
     uri, _ = store.bucket(EXAMPLES / "kafka-4.4")

@@ -41,7 +41,6 @@ def test_partitions_are_found_as_on_disk(store: Store, pattern: str) -> None:
     assert remote == local
 
 
-@pytest.mark.deep
 def test_a_log_directory_takes_one_listing(store: Store) -> None:
     """F541."""
     uri, folder = store.bucket(LOG_DIR)
@@ -54,7 +53,6 @@ def test_a_log_directory_takes_one_listing(store: Store) -> None:
     assert opened == {path.name for path in folder.iterdir() if path.is_file()}
 
 
-@pytest.mark.deep
 def test_planning_opens_no_segment(store: Store) -> None:
     """F541: small segments are planned by their names and sizes."""
     uri, folder = store.bucket(LOG_DIR)
@@ -64,7 +62,6 @@ def test_planning_opens_no_segment(store: Store) -> None:
     assert len(store.proxy.requests) <= 4 + 2 * len(opened)
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize(
     "options",
     [
@@ -81,7 +78,6 @@ def test_large_segments_are_split_as_on_a_disk(store: Store, options: dict[str, 
     assert remote == local.replace(str(folder), uri)
 
 
-@pytest.mark.deep
 def test_files_of_a_log_directory_that_are_not_there_are_not_asked_for(store: Store) -> None:
     """F541."""
     uri, folder = store.bucket(LOG_DIR)
@@ -93,7 +89,6 @@ def test_files_of_a_log_directory_that_are_not_there_are_not_asked_for(store: St
     assert len(store.proxy.requests) <= 3
 
 
-@pytest.mark.deep
 def test_hadoops_name_of_the_store_and_a_slash_at_the_end_change_nothing(store: Store) -> None:
     """F540."""
     uri, _ = store.bucket(LOG_DIR)
@@ -101,7 +96,6 @@ def test_hadoops_name_of_the_store_and_a_slash_at_the_end_change_nothing(store: 
     assert named == find_partitions([uri])
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("pattern", ["/nothing", "/noth*", "/shop.tx-0/*.nothing"])
 def test_what_is_not_in_the_store_is_said_so(store: Store, pattern: str) -> None:
     uri, _ = store.bucket(LOG_DIR)
@@ -109,7 +103,6 @@ def test_what_is_not_in_the_store_is_said_so(store: Store, pattern: str) -> None
         find_partitions([uri + pattern])
 
 
-@pytest.mark.deep
 def test_a_listing_of_more_than_a_page_is_whole(store: Store) -> None:
     """F541: a page has a thousand objects."""
     uri, folder = store.bucket()

@@ -38,7 +38,6 @@ def walked(walk_class: type[SegmentBatches] | type[SegmentHeaders], uri: str) ->
         return sum(len(chunk.table) for chunk in batches.chunks())
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize(("walk_class", "most"), [(SegmentBatches, 8), (SegmentHeaders, 16)])
 def test_small_batches_take_no_request_each(
     store: Store, walk_class: type[SegmentBatches] | type[SegmentHeaders], most: int
@@ -52,7 +51,6 @@ def test_small_batches_take_no_request_each(
     assert sum(request.size for request in reads) <= 1.01 * path.stat().st_size
 
 
-@pytest.mark.deep
 def test_headers_of_large_batches_take_a_small_share_of_the_bytes(store: Store) -> None:
     """F542."""
     uri, folder = store.bucket()
@@ -63,7 +61,6 @@ def test_headers_of_large_batches_take_a_small_share_of_the_bytes(store: Store) 
     assert sum(request.size for request in reads) <= 0.07 * path.stat().st_size
 
 
-@pytest.mark.deep
 def test_the_next_request_is_under_way_while_bytes_are_worked_on(store: Store) -> None:
     """F542."""
     uri, folder = store.bucket()
@@ -86,7 +83,6 @@ def test_the_next_request_is_under_way_while_bytes_are_worked_on(store: Store) -
     assert overlaps.is_set()
 
 
-@pytest.mark.deep
 def test_reading_goes_no_faster_than_asked(store: Store) -> None:
     """F550: twice a mebibyte waits for the first one, once."""
     uri, folder = store.bucket()

@@ -50,7 +50,6 @@ def test_every_view_has_the_rows_that_it_has_of_a_disk(
     assert remote == local
 
 
-@pytest.mark.deep
 def test_committed_records_of_a_store_are_those_of_a_disk(
     spark: SparkSession, store: Store
 ) -> None:
@@ -58,7 +57,6 @@ def test_committed_records_of_a_store_are_those_of_a_disk(
     assert remote == local
 
 
-@pytest.mark.deep
 def test_zookeepers_files_are_read_from_a_store(
     spark: SparkSession, store: Store, unpacked: Unpack
 ) -> None:
@@ -85,7 +83,6 @@ def test_secrets_are_in_no_plan_and_no_error(spark: SparkSession, store: Store) 
     assert SECRET_KEY not in str(caught.value)
 
 
-@pytest.mark.deep
 def test_a_setting_that_the_store_does_not_have_is_named_without_its_value(
     spark: SparkSession, store: Store
 ) -> None:
@@ -98,7 +95,6 @@ def test_a_setting_that_the_store_does_not_have_is_named_without_its_value(
     assert "storage.secretKey" in str(caught.value)
 
 
-@pytest.mark.deep
 def test_an_object_that_vanishes_after_planning_is_data_loss(
     spark: SparkSession, store: Store
 ) -> None:
@@ -115,7 +111,6 @@ def test_an_object_that_vanishes_after_planning_is_data_loss(
     assert 0 < lenient.count() < whole
 
 
-@pytest.mark.deep
 def test_a_stream_reads_a_store(spark: SparkSession, store: Store, tmp_path: Path) -> None:
     """F545: options of a stream get to the process that plans it."""
     uri, folder = store.bucket(EXAMPLES / "kafka-4.4")
@@ -133,7 +128,6 @@ def test_a_stream_reads_a_store(spark: SparkSession, store: Store, tmp_path: Pat
     assert streamed == kafkalog_read(spark, folder, subscribe="shop.tx").count()
 
 
-@pytest.mark.deep
 def test_a_few_offsets_take_a_share_of_the_bytes(
     spark: SparkSession, store: Store, tmp_path: Path
 ) -> None:

@@ -99,7 +99,7 @@ _SIDE_FILES = (
 _TOP_FILES = ("meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint")
 
 
-@pytest.mark.parametrize("how", ["page", "denied"])
+@pytest.mark.parametrize("how", [pytest.param("page", marks=pytest.mark.deep), "denied"])
 @pytest.mark.parametrize("name", _SIDE_FILES)
 def test_a_side_file_that_cannot_be_read_is_a_finding(
     disk: FailingDisk, logs: Path, name: str, how: str

@@ -32,6 +32,7 @@ with job_session("test", with_delta=False) as spark:
 """
 
 
+@pytest.mark.deep
 def test_a_job_writes_its_tables_and_ends_with_exit_code_3(
     disk: FailingDisk, logs: Path, tmp_path: Path
 ) -> None:

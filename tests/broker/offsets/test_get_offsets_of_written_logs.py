@@ -19,6 +19,7 @@ def max_timestamp(log: PartitionLog) -> int | None:
     return None if found is None else found.offset
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("topic", WRITTEN)
 @pytest.mark.parametrize(
     ("time", "question"),

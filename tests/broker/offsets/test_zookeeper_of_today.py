@@ -85,9 +85,8 @@ def tree_of(data_dir: DataDir) -> dict[str, Znode]:
     return {znode.path: znode for znode in znodes(tree_at(data_dir, None, refuse))}
 
 
-@pytest.mark.parametrize(
-    "form", [name if name == "gz" else pytest.param(name, marks=pytest.mark.deep) for name in FORMS]
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("form", FORMS)
 def test_files_in_every_form_hold_the_tree_that_the_shell_lists(form: str, tmp_path: Path) -> None:
     properties, expected_form = FORMS[form]
     properties = {**properties, **EVERYWHERE}

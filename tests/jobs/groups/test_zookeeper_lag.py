@@ -59,6 +59,7 @@ def lag_of_0_10(
     return found.collect()
 
 
+@pytest.mark.deep
 def test_offset_end_lag_and_owner_are_what_the_offset_checker_printed(
     lag_of_0_10: list[Row], unpacked: Unpack
 ) -> None:

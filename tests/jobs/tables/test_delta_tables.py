@@ -269,6 +269,7 @@ def test_tables_are_directories_of_parquet_too(spark: SparkSession, tmp_path: Pa
     assert [(row.ingest_run, row.rows) for row in rows] == [(1, 6), (2, 6)]
 
 
+@pytest.mark.deep
 def test_tables_are_icebergs_too(spark: SparkSession, tmp_path: Path) -> None:
     log, output = StreamedLog(tmp_path / "log", "orders", 0), tmp_path / "out"
     for _ in range(2):
@@ -280,6 +281,7 @@ def test_tables_are_icebergs_too(spark: SparkSession, tmp_path: Path) -> None:
     assert len(table.history()) == 2
 
 
+@pytest.mark.deep
 def test_icebergs_tables_can_be_in_a_catalog(
     spark: SparkSession,
     tmp_path: Path,

@@ -51,7 +51,14 @@ def _rows(found: pa.Table) -> list[dict[str, Any]]:
     return sorted(found.select(COLUMNS).to_pylist(), key=lambda row: int(row["offset"]))
 
 
-@pytest.mark.parametrize("table_format", ["delta", "iceberg", "parquet"])
+@pytest.mark.parametrize(
+    "table_format",
+    [
+        "delta",
+        pytest.param("iceberg", marks=pytest.mark.deep),
+        pytest.param("parquet", marks=pytest.mark.deep),
+    ],
+)
 def test_decoded_values_are_columns_and_what_is_not_decoded_keeps_its_bytes(
     table_format: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -96,6 +103,7 @@ def test_decoded_values_are_columns_and_what_is_not_decoded_keeps_its_bytes(
     assert rows[4]["value_decoded"] == {"id": 5, "note": "late", "lines": []}
 
 
+@pytest.mark.deep
 def test_a_run_that_replaces_rows_decodes_them(spark: SparkSession, tmp_path: Path) -> None:
     logs, output = tmp_path / "logs", tmp_path / "lake"
     write_records(logs, "carts-0", CARTS)
@@ -108,6 +116,7 @@ def test_a_run_that_replaces_rows_decodes_them(spark: SparkSession, tmp_path: Pa
     assert len(before) == len(CARTS)
 
 
+@pytest.mark.deep
 @needs_avro
 def test_confluents_schema_ids_are_a_column(spark: SparkSession, tmp_path: Path) -> None:
     logs, output = tmp_path / "logs", tmp_path / "lake"

@@ -35,6 +35,7 @@ def logs(tmp_path: Path) -> list[GrowingLog]:
     return made
 
 
+@pytest.mark.deep
 def test_tasks_that_pass_keys_on_find_the_same_state(
     logs: list[GrowingLog],
     spark: SparkSession,

@@ -69,6 +69,7 @@ def decoded(spark: SparkSession, output: Path, table_format: str = "parquet") ->
     return rows.orderBy("key").select(*names).collect()
 
 
+@pytest.mark.deep
 @needs_avro
 def test_each_value_is_read_by_the_schema_that_its_id_names(
     spark: SparkSession, tmp_path: Path

@@ -5,6 +5,7 @@ import pytest
 from benchmarks import many_segments
 
 
+@pytest.mark.deep
 def test_commands_over_a_few_segments_are_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

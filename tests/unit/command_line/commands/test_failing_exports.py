@@ -118,7 +118,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, err
 
 
-@pytest.fixture(params=["parquet", "iceberg"])
+@pytest.fixture(params=["parquet", pytest.param("iceberg", marks=pytest.mark.deep)])
 def exports(request: pytest.FixtureRequest, tmp_path: Path) -> Exports:
     return Exports(tmp_path, request.param)
 

@@ -194,11 +194,11 @@ exported(IcebergTable(output_dir=output_dir), [Path(logs)])
 @pytest.mark.parametrize(
     ("place", "has_rows", "has_leftovers"),
     [
-        ("kafkalog.lake.iceberg.iceberg_table IcebergTable prepare after", False, False),
+        pytest.param("kafkalog.lake.iceberg.iceberg_table IcebergTable prepare after", False, False, marks=pytest.mark.deep),
         ("kafkalog.lake.export_task ExportTask written_files after", False, True),
-        ("pyiceberg.table.update.snapshot _MergeAppendFiles _commit after", False, True),
-        ("kafkalog.lake.iceberg.iceberg_table IcebergTable _write_manifest before", True, False),
-        ("pyiceberg.table Table append before", True, False),
+        pytest.param("pyiceberg.table.update.snapshot _MergeAppendFiles _commit after", False, True, marks=pytest.mark.deep),
+        pytest.param("kafkalog.lake.iceberg.iceberg_table IcebergTable _write_manifest before", True, False, marks=pytest.mark.deep),
+        pytest.param("pyiceberg.table Table append before", True, False, marks=pytest.mark.deep),
     ],
 )  # fmt: skip
 def test_after_a_run_that_was_killed_the_next_one_makes_the_table_of_an_undisturbed_run(
