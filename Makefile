@@ -5,6 +5,7 @@ VENV        := .venv
 BIN         := $(VENV)/bin
 READY       := $(VENV)/.ready
 AIRFLOW     := build/airflow/.ready
+BUILDER     := build/builder/.ready
 LOG_DIRS    ?= examples/log-dirs/*
 OUTPUT      ?= build/tables
 FORMAT      ?= delta
@@ -117,9 +118,14 @@ chromium: ## Install chromium where that is possible; without it browser tests a
 cluster-test: $(READY) ## Run the tests on Spark's own cluster and its Connect server, on loopback
 	$(BIN)/python -m pytest -m cluster
 
-dist: $(READY) ## Build dist/kafkalog-VERSION.tar.gz and, from that, the wheel to pip install
+dist: $(BUILDER) ## Build dist/kafkalog-VERSION.tar.gz and, from that, the wheel to pip install
 	@rm -f dist/kafkalog-*.whl dist/kafkalog-*.tar.gz
-	@$(BIN)/python -m build --no-isolation --outdir dist .
+	@build/builder/bin/python -m build --outdir dist .
+
+$(BUILDER):
+	@$(PYTHON) -m venv build/builder
+	@build/builder/bin/pip install --quiet --disable-pip-version-check 'build>=1.3,<2'
+	@touch $(BUILDER)
 
 package: $(READY) ## Make what a cluster needs: dist/environment.tar.gz and dist/kafkalog.zip
 	@$(BIN)/python -m kafkalog.spark.packing dist

@@ -176,7 +176,10 @@ if not TYPE_CHECKING:  # mypy would take any name for one that is there
     def __getattr__(name):
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        from kafkalog.extras import missing_extras_named
+
+        with missing_extras_named():
+            found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
         globals()[name] = found
         return found
 

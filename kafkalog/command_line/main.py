@@ -21,6 +21,7 @@ from kafkalog.columns.jit import prefer_stored
 from kafkalog.command_line.terminal import print_error, print_note
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, ExitCode, StoppedError, output_closed
+from kafkalog.extras import missing_extras_named
 from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import name_suggestions
@@ -110,7 +111,8 @@ class LazyCommands(click.Group):
 
     def _ended(self, context: click.Context) -> int:
         try:
-            code: int = super().invoke(context)
+            with missing_extras_named():
+                code: int = super().invoke(context)
             sys.stdout.flush()
         except OptionError as error:
             code = print_error(self._named_as_given(str(error), context), ExitCode.WRONG_ARGUMENTS)
@@ -150,7 +152,7 @@ def main() -> None:
     # A command has few short-lived objects: modules, and rows in columns.
     gc.set_threshold(200_000)
     _keep_memory()
-    prefer_stored()
+    prefer_stored(_say_compiling)
     # File names can be bytes that are not text.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -161,6 +163,11 @@ def main() -> None:
         if "pyspark" not in sys.modules and isinstance(ended.code, int):
             _end(ended.code)
         raise
+
+
+def _say_compiling() -> None:
+    if sys.stderr.isatty():
+        print_note("compiling for this processor, once: this takes some seconds")
 
 
 def _keep_memory() -> None:

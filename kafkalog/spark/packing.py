@@ -32,6 +32,8 @@ _RESOURCES = (
 # A cluster's machines have Spark, with its Python half, themselves.
 _OF_SPARK = ("pyspark", "py4j")
 _PROGRAM = "kafkalog"
+# Tasks need what Spark asks of its Python.
+_OF_TASKS = re.compile(r"""extra == ['"]spark['"]""")
 
 
 def sources() -> Iterator[tuple[str, bytes]]:
@@ -75,7 +77,8 @@ def libraries(name: str = _PROGRAM) -> set[str]:
         for requirement in requires(waiting.pop()) or ():
             needed, _, marker = requirement.partition(";")
             project = re.split(r"[^A-Za-z0-9._-]", needed.strip(), maxsplit=1)[0]
-            if "extra ==" in marker or project in _OF_SPARK or project in found:
+            is_of_other_extra = "extra ==" in marker and not _OF_TASKS.fullmatch(marker.strip())
+            if is_of_other_extra or project in _OF_SPARK or project in found:
                 continue
             try:
                 distribution(project)

@@ -62,6 +62,9 @@ def test_the_metadata_say_version_and_command(wheel: Path, sdist: Path) -> None:
         metadata = archive.read(f"{folder}/METADATA").decode()
         scripts = archive.read(f"{folder}/entry_points.txt").decode()
     assert f"\nVersion: {__version__}\n" in metadata
+    always = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
+    assert "pyarrow" in always
+    assert set(always).isdisjoint(("pyspark", "delta-spark", "pandas"))
     assert scripts.split("\n")[:2] == [
         "[console_scripts]",
         "kafkalog = kafkalog.command_line.main:main",

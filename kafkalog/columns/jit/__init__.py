@@ -7,15 +7,28 @@ to start fast prefer; `plain`, as Python functions, which are slow and open to a
 
 from __future__ import annotations
 
+import mmap
 import os
+from collections.abc import Callable
 
 _preferred = "compiled"
+_on_compile: Callable[[], None] | None = None
+# Processes that this one forks have it in common: one of them says that kernels are compiled.
+_is_said = mmap.mmap(-1, 1)
 
 
-def prefer_stored() -> None:
-    """Prefer `stored`. Call this before importing a kernel."""
-    global _preferred
-    _preferred = "stored"
+def prefer_stored(on_compile: Callable[[], None]) -> None:
+    """Prefer `stored`, and call `on_compile` before the first kernel is compiled, if one has to be.
+    Call this before importing a kernel."""
+    global _preferred, _on_compile
+    _preferred, _on_compile = "stored", on_compile
+
+
+def announce_compiling() -> None:
+    """Call what `prefer_stored` was given, in one of this process and its forks."""
+    if _on_compile is not None and not _is_said[0]:
+        _is_said[0] = 1
+        _on_compile()
 
 
 def kernel_mode() -> str:

@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import __version__ as llvmlite_version
 
+from kafkalog.columns.jit import announce_compiling
 from kafkalog.columns.jit.kernel_files import (
     code_name,
     fingerprint,
@@ -59,6 +60,7 @@ class StoredKernel:
         name = code_name(self.__name__, self.fingerprint, key, _processor(), llvmlite_version)
         kept = kept_code(name)
         if kept is None:
+            announce_compiling()
             from kafkalog.columns.jit.numba_kernels import object_code
 
             made = object_code(self.dispatcher, arguments, _letters(arguments))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kafkalog.errors import OptionError, UnsupportedFormatError
+from kafkalog.errors import OptionError
+from kafkalog.extras import missing_extras_named
 from kafkalog.lake.layout import RECORDS, TableLayout
 from kafkalog.lake.table_options import TableRequest
 
@@ -92,15 +93,10 @@ def iceberg_table(
     place: TablePlace, name: str = RECORDS, layout: TableLayout | None = None
 ) -> IcebergTable:
     """Return the table of that name, `place.table` instead of ingested_records. Raises
-    UnsupportedFormatError without pyiceberg."""
-    for module in ("pyiceberg", "sqlalchemy"):
-        try:
+    MissingExtraError without pyiceberg."""
+    with missing_extras_named():
+        for module in ("pyiceberg", "sqlalchemy"):
             import_module(module)
-        except ModuleNotFoundError:
-            raise UnsupportedFormatError(
-                f"Iceberg tables need {module}, which is not installed: "
-                "pip install 'kafkalog[iceberg]'"
-            ) from None
     from kafkalog.lake.iceberg.iceberg_table import IcebergTable
 
     return IcebergTable(

@@ -18,6 +18,7 @@ import click
 from kafkalog.errors import KafkaLogError, OptionError, OutOfMemoryError
 from kafkalog.exit_codes import INTERRUPTED, StoppedError, output_closed, stopped_by_exceptions
 from kafkalog.exit_codes import ExitCode as ExitCode
+from kafkalog.extras import missing_extras_named
 from kafkalog.storage.files.unreadable_input import noted_unreadable_by_all
 from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options import click_options as shared
@@ -217,7 +218,7 @@ def run_job(run: Callable[[], int], in_words_of: click.Command | None = None) ->
 
 def _run(run: Callable[[], int], command: click.Command) -> int:
     try:
-        with noted_unreadable_by_all() as noted, stopped_by_exceptions():
+        with missing_extras_named(), noted_unreadable_by_all() as noted, stopped_by_exceptions():
             code = run()
             for line in noted.lines():
                 print(line, file=sys.stderr)

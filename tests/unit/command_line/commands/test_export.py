@@ -126,8 +126,7 @@ def test_without_pyiceberg_a_line_says_what_to_install(
     code, out, err = run(logs.write(), *_ICEBERG, "--output-dir", tmp_path / "tables")
     assert (code, out) == (3, "")
     assert err.splitlines()[-1] == (
-        f"error: Iceberg tables need {module}, which is not installed: "
-        "pip install 'kafkalog[iceberg]'"
+        f"error: this needs {module}, which is not installed: pip install 'kafkalog[iceberg]'"
     )
     assert not (tmp_path / "tables").exists()
 
