@@ -39,7 +39,7 @@ from kafkalog.views.planning.ingest_positions import (
     ingest_run,
     ingest_starting_offsets,
 )
-from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.planning.planning import CommittedReads, planned_groups
 from kafkalog.views.planning.state_positions import StateSource
 from kafkalog.views.planning.state_sources import found_sources
 
@@ -146,7 +146,8 @@ def plan_export(
     written = [each for run in runs.values() for each in run.written]
     tasks = _tasks(written, target_file_bytes, processes)
     task_options = _task_options(options, written, tasks)
-    groups = _groups(task_options, tasks) if written else ()
+    walked = {source.key: source.committed for source in sources}
+    groups = _groups(task_options, walked, tasks) if written else ()
     has_work = any(run.has_work for run in runs.values())
     decoded = tuple(decoded_columns(task_options, groups)) if has_work else ()
     planned = tuple(
@@ -228,10 +229,12 @@ def _task_options(options: ReadOptions, ranges: Sequence[IngestRange], tasks: in
     )
 
 
-def _groups(options: ReadOptions, tasks: int) -> tuple[tuple[SegmentRead, ...], ...]:
+def _groups(
+    options: ReadOptions, walked: CommittedReads, tasks: int
+) -> tuple[tuple[SegmentRead, ...], ...]:
     """Return the reads of each task, one topic after another, as logs are found: a task writes the
     files of few."""
-    groups = cast("list[tuple[SegmentRead, ...]]", planned_groups(options))
+    groups = cast("list[tuple[SegmentRead, ...]]", planned_groups(options, committed=walked))
     reads = [read for group in groups for read in group]
     cost = sum(read.size + OPEN_COST_BYTES for read in reads)
     return tuple(packed(reads, TaskSize(-(-cost // tasks), cores=1)))

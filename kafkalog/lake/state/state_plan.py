@@ -77,7 +77,8 @@ def plan_state(
         }
     )
     of_partition: defaultdict[TopicPartition, list[SegmentRead]] = defaultdict(list)
-    groups = planned_groups(options) if run.starts else []
+    walked = {source.key: source.committed for source in sources}
+    groups = planned_groups(options, committed=walked) if run.starts else []
     for group in cast("list[tuple[SegmentRead, ...]]", groups):
         for read in group:
             of_partition[read.topic or "", read.partition or 0].append(read)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeVar
 
 from kafkalog.columns.batches.segment_parts import parts_by_bytes, parts_by_offsets
@@ -80,14 +81,20 @@ _TOPIC_OF = {
 _OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
 _Part = TypeVar("_Part")
+# What was found out of the transactions of partitions, by walking over their headers.
+CommittedReads = Mapping[TopicPartition, CommittedRead | None]
+NOT_WALKED: CommittedReads = MappingProxyType({})
 Read = SegmentRead | PartitionRead | ReplicaSetRead | CommitsRead | LostLogRead
 
 
 def planned_groups(
-    options: ReadOptions, found: list[PartitionLog] | None = None
+    options: ReadOptions,
+    found: list[PartitionLog] | None = None,
+    committed: CommittedReads = NOT_WALKED,
 ) -> list[tuple[Read, ...]]:
     """Return which segments to read, or which partitions, a group for each task; `found` are the
-    logs under the paths where they have been listed just now.
+    logs under the paths where they have been listed just now, `committed` what was found out of
+    their transactions.
 
     Looks at names and checkpoints only; times are looked up in batch headers. The log start holds
     for records only, and an account of bytes is one of whole files.
@@ -97,12 +104,14 @@ def planned_groups(
     with reported_work(PLANNED) as context:
         if found is None:
             found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-        groups = _groups(options, chosen_logs(options, found))
+        groups = _groups(options, chosen_logs(options, found), committed)
         context.update(plan_context(found, groups))
     return groups
 
 
-def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, ...]]:
+def _groups(
+    options: ReadOptions, logs: list[PartitionLog], committed: CommittedReads
+) -> list[tuple[Read, ...]]:
     _refuse_oldest_layout(options.view, logs)
     _refuse_tiered(options.view, logs)
     if options.view in PARTITION_VIEWS:
@@ -115,7 +124,7 @@ def _groups(options: ReadOptions, logs: list[PartitionLog]) -> list[tuple[Read, 
         return [*packed(sets, _task_size(options))]
     check_partitions(options.offsets, logs)
     if options.view in RECORD_VIEWS and options.replicas is Replicas.BEST:
-        return _packed(list(_best_reads(logs, options)), options)
+        return _packed(list(_best_reads(logs, options, committed)), options)
     lost = lost_log_reads(logs) if options.view in _ACCOUNTS else []
     if options.view not in RECORD_VIEWS:
         # Bytes below the log start are there until their segment is deleted.
@@ -262,25 +271,30 @@ def _copies_before(
     return copies
 
 
-def _best_reads(logs: list[PartitionLog], options: ReadOptions) -> Iterator[SegmentRead]:
+def _best_reads(
+    logs: list[PartitionLog], options: ReadOptions, known: CommittedReads
+) -> Iterator[SegmentRead]:
     """Return the best replica's segments of every partition, together with the others'."""
-    for found, offsets, committed in best_ranges(logs, options):
+    for found, offsets, committed in best_ranges(logs, options, known):
         _report_if_lost(found.best, offsets, options)
         yield from replica_reads(found, offsets, committed)
 
 
 def best_ranges(
-    logs: Sequence[PartitionLog], options: ReadOptions
+    logs: Sequence[PartitionLog], options: ReadOptions, known: CommittedReads = NOT_WALKED
 ) -> Iterator[tuple[ReplicaSet, OffsetRange, CommittedRead | None]]:
     """Return the replicas of every partition, the offsets that view `records` reads of them, and
-    the transactions to leave out if only committed records are read."""
+    the transactions to leave out if only committed records are read, unless they are `known`."""
     replicas = replica_sets(logs)
     best = [found.best for found in replicas]
     _report_missing_high_watermarks(options.offsets.end_rule, best)
     if isinstance(options.offsets.starting, Everything):
         _report_tiered_storage(best)
     for found in replicas:
-        committed = committed_read(found.logs_and_ends, options)
+        key = found.best.topic_partition
+        committed = known.get(key) if key else None
+        if committed is None:
+            committed = committed_read(found.logs_and_ends, options)
         lookup, end = time_lookup(found), _end_of(committed)
         yield found, offset_range(found.best, options.offsets, lookup, end), committed
 

@@ -14,6 +14,7 @@ from kafkalog.errors import StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.format.side_files.leader_epochs import EpochStart
 from kafkalog.storage.partition_log import SegmentFile
+from kafkalog.storage.reading.read_plan import CommittedRead
 from kafkalog.views.options.offset_options import by_partition, by_topic
 
 _WRITER = "kafkalog reconstruct_state"
@@ -27,7 +28,8 @@ class StateSource:
 
     `start_offset` is the first that is requested; `segments` are those of the replica that counts.
     `cleaner_checkpoint` is None where the cleaner has not been; `end_from` says what the end is:
-    log_end, high_watermark, last_stable_offset or asked.
+    log_end, high_watermark, last_stable_offset or asked. `committed` is what reading only committed
+    records up to there needs to know.
     """
 
     topic: str
@@ -44,6 +46,7 @@ class StateSource:
     leader_epochs: tuple[EpochStart, ...] = ()
     start_offset: int = 0
     segments: tuple[SegmentFile, ...] = ()
+    committed: CommittedRead | None = None
 
     @property
     def key(self) -> TopicPartition:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from kafkalog.errors import LogDirError, OptionError
@@ -57,7 +58,8 @@ def found_sources(options: ReadOptions) -> list[StateSource]:
     _refuse_parts(logs)
     check_partitions(options.offsets, logs)
     sources = [
-        _source(replicas, offsets, options) for replicas, offsets, _ in best_ranges(logs, options)
+        replace(_source(replicas, offsets, options), committed=committed)
+        for replicas, offsets, committed in best_ranges(logs, options)
     ]
     names = Counter(source.name for source in sources)
     for name, count in names.items():

@@ -173,6 +173,7 @@ def test_a_full_disk_while_tasks_write_leaves_the_table_as_it_was(
     assert sorted_rows(scanned(opened())) == view_rows([SHOP])
 
 
+DEEP = pytest.mark.deep
 # Runs an export whose process is killed when a function is called, or has returned.
 _KILLED = """
 import importlib, os, signal, sys
@@ -194,13 +195,28 @@ exported(IcebergTable(output_dir=output_dir), [Path(logs)])
 @pytest.mark.parametrize(
     ("place", "has_rows", "has_leftovers"),
     [
-        pytest.param("kafkalog.lake.iceberg.iceberg_table IcebergTable prepare after", False, False, marks=pytest.mark.deep),
+        pytest.param(
+            "kafkalog.lake.iceberg.iceberg_table IcebergTable prepare after",
+            False,
+            False,
+            marks=DEEP,
+        ),
         ("kafkalog.lake.export_task ExportTask written_files after", False, True),
-        pytest.param("pyiceberg.table.update.snapshot _MergeAppendFiles _commit after", False, True, marks=pytest.mark.deep),
-        pytest.param("kafkalog.lake.iceberg.iceberg_table IcebergTable _write_manifest before", True, False, marks=pytest.mark.deep),
-        pytest.param("pyiceberg.table Table append before", True, False, marks=pytest.mark.deep),
+        pytest.param(
+            "pyiceberg.table.update.snapshot _MergeAppendFiles _commit after",
+            False,
+            True,
+            marks=DEEP,
+        ),
+        pytest.param(
+            "kafkalog.lake.iceberg.iceberg_table IcebergTable _write_manifest before",
+            True,
+            False,
+            marks=DEEP,
+        ),
+        pytest.param("pyiceberg.table Table append before", True, False, marks=DEEP),
     ],
-)  # fmt: skip
+)
 def test_after_a_run_that_was_killed_the_next_one_makes_the_table_of_an_undisturbed_run(
     place: str, has_rows: bool, has_leftovers: bool, opened: Opened, tmp_path: Path
 ) -> None:
