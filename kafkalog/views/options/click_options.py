@@ -17,11 +17,19 @@ import click
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.views.options.options import Isolation, Mode, Shutdown
-from kafkalog.views.options.parameter_types import GivenPath, Offsets, Pattern, Time, Topic
+from kafkalog.views.options.parameter_types import (
+    GivenPath,
+    OffsetOfPartition,
+    Offsets,
+    Pattern,
+    Time,
+    Topic,
+)
 from kafkalog.words import TIMES_ALLOWED
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+AS_OF_OFFSET = "--as-of-offset"
 # What a PATH is, for the end of a help text.
 PATHS_MEANING = """\
 \b
@@ -131,6 +139,18 @@ def time_option(name: str, parameter: str, meaning: str) -> Decorator:
 def as_of_option(meaning: str) -> Decorator:
     """Add --as-of, received as `as_of` in milliseconds since 1970, None where it is not given."""
     return time_option("--as-of", "as_of", meaning)
+
+
+def as_of_offset_option(meaning: str) -> Decorator:
+    """Add --as-of-offset, received as `as_of_offsets`: a tuple of PartitionOffset."""
+    return click.option(
+        AS_OF_OFFSET,
+        "as_of_offsets",
+        metavar="[TOPIC-PARTITION=]OFFSET",
+        type=OffsetOfPartition(),
+        multiple=True,
+        help=meaning,
+    )
 
 
 def from_time_option(meaning: str) -> Decorator:

@@ -25,6 +25,14 @@ class GivenOffsets(NamedTuple):
     end: int | None
 
 
+class PartitionOffset(NamedTuple):
+    """The value of `--as-of-offset`: an offset of one partition, or of the only one that is read
+    where `topic_partition` is None; -1 is the end."""
+
+    topic_partition: TopicPartition | None
+    offset: int
+
+
 class Time(click.ParamType[int]):
     """A time, in milliseconds since 1970."""
 
@@ -113,6 +121,23 @@ class Offsets(click.ParamType[GivenOffsets]):
         if end is not None and end > LARGEST_OFFSET:
             self.fail(f"{value!r}: UNTIL is not at most {LARGEST_OFFSET}", param, ctx)
         return GivenOffsets(place, first, end)
+
+
+class OffsetOfPartition(click.ParamType[PartitionOffset]):
+    """An offset, after `TOPIC-PARTITION=` or alone."""
+
+    name = "offset"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> PartitionOffset:
+        if isinstance(value, PartitionOffset):
+            return value
+        place, is_placed, offset = value.rpartition("=")
+        partition = topic_partition(place) if is_placed else None
+        if not re.fullmatch("-1|[0-9]{1,19}", offset) or (is_placed and partition is None):
+            self.fail(f"{value!r} is not TOPIC-PARTITION=OFFSET, such as orders-0=50", param, ctx)
+        return PartitionOffset(partition, int(offset))
 
 
 def topic_partition(text: str) -> TopicPartition | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -14,9 +13,10 @@ from kafkalog.errors import ConflictingOptionsError, OptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import AS_OF_OFFSET
 from kafkalog.views.options.offset_options import by_topic
 from kafkalog.views.options.options import ReadOptions, read_options
-from kafkalog.views.options.parameter_types import topic_partition
+from kafkalog.views.options.parameter_types import PartitionOffset
 from kafkalog.views.options.source_options import (
     partition_names,
     partitions_read,
@@ -25,31 +25,6 @@ from kafkalog.views.options.source_options import (
     source_options,
 )
 from kafkalog.views.planning.state_positions import StateSettings
-
-AS_OF_OFFSET = "--as-of-offset"
-
-
-class PartitionOffset(NamedTuple):
-    """The value of `--as-of-offset`: an offset of one partition, or of the only one that is read
-    where `topic_partition` is None; -1 is the end."""
-
-    topic_partition: TopicPartition | None
-    offset: int
-
-
-class _PartitionOffset(click.ParamType[PartitionOffset]):
-    name = "offset"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> PartitionOffset:
-        if isinstance(value, PartitionOffset):
-            return value
-        place, is_placed, offset = value.rpartition("=")
-        partition = topic_partition(place) if is_placed else None
-        if not re.fullmatch("-1|[0-9]{1,19}", offset) or (is_placed and partition is None):
-            self.fail(f"{value!r} is not TOPIC-PARTITION=OFFSET, such as orders-0=50", param, ctx)
-        return PartitionOffset(partition, int(offset))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +65,9 @@ def state_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "request",
         source_option_group,
         shared.as_of_option("The state before the first record of each partition that is as late"),
-        click.option(
-            AS_OF_OFFSET,
-            "as_of_offsets",
-            metavar="[TOPIC-PARTITION=]OFFSET",
-            type=_PartitionOffset(),
-            multiple=True,
-            help="The state before this offset, -1 for the end; repeatable, once for each "
-            "partition that is read, or OFFSET alone where that is one.",
+        shared.as_of_offset_option(
+            "The state before this offset, -1 for the end; repeatable, once for each partition "
+            "that is read, or OFFSET alone where that is one."
         ),
         click.option(
             "--keep-tombstones",
