@@ -85,6 +85,7 @@ def own_paths(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> Cal
             "/var/lib/zookeeper": ensemble,
             "/backup/zookeeper": ensemble,
             "/var/lib/kafka/data": logs_with["zookeeper" in line],
+            "/var/lib/kafka/metadata": ROOT / "examples" / "controller",
             "/mnt/copy/kafka-logs": week,
             "/mnt/broker1/kafka-logs": week,
             "/mnt/broker2/kafka-logs": ROOT / "examples" / "log-dirs" / "kafka-4.4",

@@ -30,6 +30,7 @@ OWN = {
     },
     "job": {"--spark-submit"},
     "ls": {"--deep", "--quick"},
+    "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "report": {"--show-keys"},

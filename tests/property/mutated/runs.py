@@ -56,6 +56,9 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("groups", "--verbose", "--lagging"),
     ("groups", "--members", "--verbose"),
     ("groups", "--state", "--as-of", _MOMENT),
+    ("metadata", "--by", "partition"),
+    ("metadata", "--diff", "--show-secrets"),
+    ("metadata", "--commands", "--as-of", _MOMENT),
     ("txns", "--all"),
     ("txns", "--stable-offsets"),
     ("txns", "--list"),
@@ -134,7 +137,11 @@ def _command(chance: Random, root: Path, output: Path, *, to_file: bool) -> list
     if name == "find":
         topics = {path.name.rpartition("-")[0] for path in root.iterdir()} - {""}
         options += ["--topic", chance.choice(sorted(topics) or ["t"])]
-    return [name, *map(str, paths), *options, "--format", table_format, "--processes", "1"]
+    if name != "metadata":
+        options += ["--processes", "1"]
+    if "--commands" in options:
+        table_format = "text"
+    return [name, *map(str, paths), *options, "--format", table_format]
 
 
 def _run(command: list[str], output: Path) -> None:
@@ -149,9 +156,9 @@ def _run(command: list[str], output: Path) -> None:
     if "needs more memory" in result.stderr:
         raise WrongEndError(said)
     for printed in (result.stderr_bytes, result.stdout_bytes):
-        if command[-3] == "text" and not _FOR_PEOPLE.issuperset(printed):
+        if command[-1] == "text" and not _FOR_PEOPLE.issuperset(printed):
             raise WrongEndError(f"{said}: {printed!r} has commands for a terminal")
-    if command[-3] == "json":
+    if command[-1] == "json":
         for line in result.stdout.splitlines():
             json.loads(line)
 

@@ -1,0 +1,1 @@
+"""What `kafkalog metadata` and `kafkalog quorum` print."""

@@ -1,0 +1,209 @@
+"""What `kafkalog metadata` prints of the best copy of a cluster's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+from kafkalog.command_line.findings_table import table_rows
+from kafkalog.command_line.terminal import print_note, print_text, write_table
+from kafkalog.coordination.metadata.admin_commands import admin_commands
+from kafkalog.coordination.metadata.cluster_rows import (
+    OF_TOPICS,
+    ROW_KINDS,
+    ChangeRow,
+    change_rows,
+    cluster_rows,
+)
+from kafkalog.errors import OptionError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadata_copies
+from kafkalog.inspection.metadata.replay import MetadataReplay, Moment, image_at
+from kafkalog.words import counted, name_suggestions, time_text
+
+_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record", *ChangeRow._fields)
+_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record", "kind", "name", "change")
+# What a line of text has no room for: the other formats have it.
+_WIDE = frozenset(
+    (
+        *("directories", "log_dirs", "cordoned_log_dirs", "features", "incarnation_id"),
+        *("partition_epoch", "leader_recovery_state"),
+    )
+)
+_KEYS = frozenset(("salt", "stored_key", "server_key"))
+_TIMES = ("timestamp_ms", "issued_ms", "expires_ms", "last_expiry_ms")
+_MOST_REMARKS = 10
+# Configs of all brokers have no name.
+_DEFAULT = "<default>"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The request: rows of a kind, None for the usual; of topics, all if none are given."""
+
+    paths: tuple[str, ...]
+    kind: str | None
+    topics: tuple[str, ...]
+    show_secrets: bool
+    table_format: str
+
+    def write_rows(self, until: Moment) -> ExitCode:
+        """Print the rows of a kind. Raises OptionError for a topic that there is not."""
+        kind = self.kind or "topic"
+        if self.topics and kind not in OF_TOPICS:
+            raise OptionError(
+                "--topic", self.topics[0], f"rows of topics: --by {', '.join(OF_TOPICS)}"
+            )
+        replay = self._image(until)
+        rows = cluster_rows(kind, replay.image, show_secrets=self.show_secrets)
+        meant = [row for row in rows if self._is_meant(kind, row)]
+        self._write(ROW_KINDS[kind].columns, meant, _WIDE if self.show_secrets else _WIDE | _KEYS)
+        return self._ended(replay)
+
+    def write_commands(self, until: Moment) -> ExitCode:
+        """Print command lines. Raises OptionError for a topic that there is not."""
+        replay = self._image(until)
+        print_text(f"# {self._summary(replay)}")
+        for line in admin_commands(replay.image, self.topics, show_secrets=self.show_secrets):
+            print_text(line)
+        return _end(replay)
+
+    def write_changes(self, first: Moment, last: Moment) -> ExitCode:
+        """Print the changes between two moments."""
+        replay = MetadataReplay(self._copy.log, first, last)
+        rows = [
+            {"offset": each.offset, "timestamp_ms": each.timestamp_ms, "record": each.record_name}
+            | row._asdict()
+            for each in replay.changes(after=first)
+            if self.kind in (None, each.change.table)
+            and (not self.topics or each.change.topic in self.topics)
+            for row in change_rows(each.change, show_secrets=self.show_secrets)
+        ]
+        if self.table_format == "text":
+            self._write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), ())
+        else:
+            self._write(_CHANGE_COLUMNS, rows, ())
+        return self._ended(replay)
+
+    @cached_property
+    def _copies(self) -> list[MetadataCopy]:
+        return metadata_copies(self.paths)
+
+    @cached_property
+    def _copy(self) -> MetadataCopy:
+        return best_copy(self._copies)
+
+    def _image(self, until: Moment) -> MetadataReplay:
+        replay = image_at(self._copy.log, until)
+        names = sorted(row["topic"] for row in replay.image.tables["topic"].values())
+        missing = sorted(set(self.topics) - set(names))
+        if missing:
+            raise OptionError(
+                "--topic",
+                ",".join(missing),
+                f"topics at that moment: {name_suggestions(missing, names)}",
+            )
+        return replay
+
+    def _is_meant(self, kind: str, row: Mapping[str, Any]) -> bool:
+        if not self.topics:
+            return True
+        if kind == "config":
+            return row["resource_type"] == "topic" and row["resource_name"] in self.topics
+        return row["topic"] in self.topics
+
+    def _write(
+        self, columns: Sequence[str], rows: list[dict[str, Any]], not_in_text: Collection[str]
+    ) -> None:
+        is_text = self.table_format == "text"
+        if is_text:
+            columns = [
+                name
+                for name in columns
+                if name not in not_in_text and any(row[name] not in ([], {}) for row in rows)
+            ]
+        if rows or not is_text:
+            texts: dict[str, Callable[[Any], str]] = dict.fromkeys(_TIMES, time_text)
+            texts["resource_name"] = lambda name: name or _DEFAULT
+            for name in columns:
+                if any(isinstance(row[name], list | dict) for row in rows):
+                    texts[name] = _text
+            write_table(
+                columns,
+                table_rows(rows, columns, self.table_format),
+                self.table_format,
+                texts=texts,
+            )
+
+    def _ended(self, replay: MetadataReplay) -> ExitCode:
+        """Say of what moment the answer is, and what could not be read."""
+        put = print_text if self.table_format == "text" else print_note
+        put(self._summary(replay))
+        return _end(replay)
+
+    def _summary(self, replay: MetadataReplay) -> str:
+        tables = replay.image.tables
+        held = ", ".join(
+            counted(len(tables[table]), table) for table in ("topic", "partition", "broker")
+        )
+        others = f", the best of {len(self._copies)} copies" if len(self._copies) > 1 else ""
+        time = f", {time_text(replay.last_ms)}" if replay.last_ms >= 0 else ""
+        return (
+            f"{self._copy.path}: as of offset {replay.next_offset}, leader epoch "
+            f"{replay.last_epoch}{time}{others}: {held}"
+        )
+
+
+def _end(replay: MetadataReplay) -> ExitCode:
+    """Name what could not be read, and return the exit code."""
+    remarks = replay.image.remarks
+    for remark in remarks[:_MOST_REMARKS]:
+        name = remark.record_name or "a record"
+        print_note(f"offset {remark.offset}: {name} has no effect here: {remark.detail}")
+    if len(remarks) > _MOST_REMARKS:
+        print_note(f"and {counted(len(remarks) - _MOST_REMARKS, 'record')} more without effect")
+    for unusable in replay.unusable:
+        print_note(f"{unusable}: this snapshot is not used")
+    for damage in replay.damages:
+        print_note(f"{damage}: records from there on are not read")
+    is_whole = not (replay.damages or replay.unusable or remarks)
+    return ExitCode.DONE if is_whole else ExitCode.UNREADABLE_INPUT
+
+
+def _text_changes(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each change, with all columns that it changed in one text."""
+    return [
+        {
+            **dict(zip(_TEXT_CHANGE_COLUMNS, key, strict=False)),
+            "change": ", ".join(map(_words, some)),
+        }
+        for key, some in groupby(
+            rows, lambda row: [row[name] for name in _TEXT_CHANGE_COLUMNS[:-1]]
+        )
+    ]
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    """Return what changed in a few words."""
+    if row["column"] is None:
+        values = row["old"] if row["new"] is None else row["new"]
+        held = {name: value for name, value in values.items() if name not in _WIDE}
+        return f"{row['change']}: {_text(held)}"
+    return f"{row['column']} {_cell(row['old'])} → {_cell(row['new'])}"
+
+
+def _cell(value: Any) -> str:
+    return "-" if value is None else _text(value)
+
+
+def _text(value: Any) -> str:
+    """Return a list or a dictionary in a cell."""
+    if isinstance(value, dict):
+        found = (
+            (name, _text(each)) for name, each in value.items() if each not in (None, [], False)
+        )
+        return " ".join(f"{name}={text}" for name, text in found) or "-"
+    return ",".join(map(str, value)) or "-" if isinstance(value, list) else str(value)

@@ -1,0 +1,56 @@
+"""The file `quorum-state` beside a log of `__cluster_metadata`: whom a node follows or voted for.
+
+Rule: docs/format.md F767.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kafkalog.errors import CorruptDataError
+
+QUORUM_STATE = "quorum-state"
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """The file's fields. `version` is 0 with static voters, whose ids are `voters`, and 1 with
+    dynamic ones, which are not in the file. Ids are None where there is none."""
+
+    version: int
+    leader_id: int | None
+    leader_epoch: int
+    voted_id: int | None
+    voted_directory_id: str | None
+    voters: tuple[int, ...]
+
+
+def read_quorum_state(text: str) -> QuorumState:
+    """Return the file's fields. Raises CorruptDataError, its position the line."""
+    try:
+        content = json.loads(text)
+        version = content["data_version"]
+        if version not in (0, 1):
+            raise CorruptDataError(
+                "version", f"version {str(version)[:80]!r}, not 0 or 1", position=1
+            )
+        voters = content.get("currentVoters") or ()
+        return QuorumState(
+            version,
+            _id(content["leaderId"]),
+            int(content["leaderEpoch"]),
+            _id(content["votedId"]),
+            content.get("votedDirectoryId"),
+            tuple(sorted(int(each["voterId"]) for each in voters)),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        detail = f"{text[:80]!r} is not a quorum's state"
+        raise CorruptDataError("malformed", detail, position=1) from None
+
+
+def _id(value: Any) -> int | None:
+    number = int(value)
+    return None if number == _NONE else number

@@ -1,0 +1,139 @@
+"""The copies of `__cluster_metadata` in log directories of several nodes, and which of them counts.
+
+Rule: docs/format.md F768.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.side_files.leader_epochs import EpochStart, without_start
+from kafkalog.format.side_files.properties import read_properties
+from kafkalog.format.side_files.quorum_state import QUORUM_STATE, QuorumState, read_quorum_state
+from kafkalog.inspection.metadata.metadata_log import MetadataLog, snapshot_entries
+from kafkalog.storage.files.files import read_text
+from kafkalog.storage.log_dir.log_dir import META_PROPERTIES, find_partitions
+from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
+from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.partition_log import PartitionLog
+
+
+@dataclass(frozen=True, slots=True)
+class LogWalk:
+    """What the sound batches of a copy say: the epochs that leaders began and where, and the offset
+    after the last batch; `damage` is what keeps later ones from being read."""
+
+    epochs: tuple[EpochStart, ...]
+    end_offset: int
+    last_ms: int
+    damage: CorruptDataError | None
+
+
+class MetadataCopy:
+    """A node's copy, with the files beside it. What takes reading is read once, on the first
+    request."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self.log = MetadataLog(log)
+        self.path = log.path
+        self.cluster_id = log.log_dir.cluster_id
+        self.node_id = log.log_dir.broker_id
+        self.side_file_faults: list[CorruptDataError] = []
+
+    @cached_property
+    def directory_id(self) -> str | None:
+        """The id of the log directory, which a voter has in dynamic quorums."""
+        text = read_text(os.path.join(self.log.log.log_dir.path, META_PROPERTIES))
+        return None if text is None else read_properties(text).values.get("directory.id")
+
+    @cached_property
+    def quorum_state(self) -> QuorumState | None:
+        """The file quorum-state; None if it is missing or damaged."""
+        path = os.path.join(self.path, QUORUM_STATE)
+        try:
+            text = read_text(path)
+            return None if text is None else read_quorum_state(text)
+        except CorruptDataError as error:
+            self.side_file_faults.append(error.located(path, error.position, None))
+            return None
+
+    @cached_property
+    def snapshot(self) -> MetadataSnapshot | None:
+        """The last whole snapshot."""
+        for snapshot in reversed(self.log.snapshots):
+            try:
+                snapshot_entries(snapshot.path)
+            except CorruptDataError as error:
+                self.side_file_faults.append(error)
+                continue
+            return snapshot
+        return None
+
+    @cached_property
+    def walk(self) -> LogWalk:
+        """What the sound batches say. An epoch counts where its leader announces it: no checksum
+        covers the field of a batch."""
+        epochs: list[EpochStart] = []
+        end_offset, last_ms, damage = self.log.start_offset, -1, None
+        try:
+            for batch in self.log.batches(end_offset):
+                header = batch.header
+                is_new = not epochs or (
+                    header.is_control and header.leader_epoch > epochs[-1].epoch
+                )
+                if is_new:
+                    epochs.append(EpochStart(header.leader_epoch, header.base_offset))
+                end_offset, last_ms = header.last_offset + 1, header.max_timestamp_ms
+        except CorruptDataError as error:
+            damage = error
+        return LogWalk(tuple(epochs), end_offset, last_ms, damage)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The last epoch and the end offset, by which copies are compared."""
+        epochs = self.walk.epochs
+        of_log = (epochs[-1].epoch if epochs else -1, self.walk.end_offset)
+        snapshot = self.snapshot
+        of_snapshot = (snapshot.leader_epoch, snapshot.end_offset) if snapshot else (-1, 0)
+        return max(of_log, of_snapshot)
+
+
+def metadata_copies(paths: Sequence[str]) -> list[MetadataCopy]:
+    """Return the copies under the paths. Raises LogDirError if there is none, and for copies that
+    are not of different nodes of one cluster."""
+    logs = [log for log in find_partitions(paths, strict=False) if log.topic == CLUSTER_METADATA]
+    if not logs:
+        raise LogDirError(
+            f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, or "
+            "metadata.log.dir, of controllers or brokers"
+        )
+    return [MetadataCopy(log) for log in logs]
+
+
+def best_copy(copies: Sequence[MetadataCopy]) -> MetadataCopy:
+    """Return the copy that counts, as Raft compares them: the higher last epoch, then the longer
+    log; of the same the first."""
+    return copies[0] if len(copies) == 1 else max(copies, key=lambda copy: copy.position)
+
+
+def divergence(one: LogWalk, other: LogWalk) -> int | None:
+    """Return the first offset that two copies hold from different leaders, None if one of them is
+    the beginning of the other. What both do not have says nothing."""
+    starts = [walk.epochs[0].start_offset for walk in (one, other) if walk.epochs]
+    if len(starts) < 2:
+        return None
+    first, second = (without_start(walk.epochs, max(starts)) for walk in (one, other))
+    shared = 0
+    while shared < min(len(first), len(second)) and first[shared] == second[shared]:
+        shared += 1
+    # Where each copy goes on under another leader, or ends.
+    ends = [
+        epochs[shared].start_offset if shared < len(epochs) else walk.end_offset
+        for epochs, walk in ((first, one), (second, other))
+    ]
+    place = min(ends)
+    return place if place < min(one.end_offset, other.end_offset) else None

@@ -1,0 +1,148 @@
+"""A node's copy of `__cluster_metadata`: its records, in order, up to the first damage.
+
+As in Kafka, offsets have no gaps, a snapshot counts only if it is whole, and nothing after a
+damaged batch counts: what it did is not known. Rules: docs/format.md F764 and F765.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkalog.errors import CorruptDataError, OffsetOutOfRangeError
+from kafkalog.format.batch_header import BatchHeader, computed_crc, read_header
+from kafkalog.format.faults import Fault
+from kafkalog.format.record_batch import framing_fault, read_batch
+from kafkalog.messages.internal_records import (
+    InternalRecord,
+    read_control_record,
+    read_internal_record,
+)
+from kafkalog.storage.files.files import read_bytes
+from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, metadata_snapshots
+from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.log_reader import LogReader
+
+_CHUNK_BYTES = 4 * 1024 * 1024
+_HEADER, _FOOTER = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"
+
+
+class MetadataBatch(NamedTuple):
+    """A sound batch, and where it is."""
+
+    header: BatchHeader
+    data: bytes
+    path: str
+    position: int
+
+    def entries(self) -> Iterator[MetadataEntry]:
+        """Yield its records. Raises CorruptDataError."""
+        try:
+            records = read_batch(self.data, 0)
+        except CorruptDataError as error:
+            raise error.located(self.path, self.position, self.header.base_offset) from error
+        for each in records:
+            if self.header.is_control:
+                record = read_control_record(each.key, each.value)
+            else:
+                record = read_internal_record(CLUSTER_METADATA, each.key, each.value)
+            yield MetadataEntry(each.offset, self.header.leader_epoch, each.timestamp_ms, record)
+
+
+class MetadataEntry(NamedTuple):
+    """A record of the log, or of a snapshot, where offsets begin with 0."""
+
+    offset: int
+    leader_epoch: int
+    timestamp_ms: int
+    record: InternalRecord
+
+    @property
+    def name(self) -> str | None:
+        return self.record.name
+
+    @property
+    def is_control(self) -> bool:
+        return self.record.is_control
+
+    @property
+    def value(self) -> dict[str, object] | None:
+        return self.record.value
+
+    @property
+    def detail(self) -> str | None:
+        return self.record.detail
+
+
+class MetadataLog:
+    """A copy's segments and snapshots. Raises OSError for a directory that cannot be read, and
+    LogDirError for segments whose names give no order."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self.log = log
+        self.snapshots: list[MetadataSnapshot] = metadata_snapshots(log)
+        self._reader = LogReader(log)
+
+    @property
+    def start_offset(self) -> int:
+        """The first offset of the log, which has no record below it."""
+        return self._reader.start_offset
+
+    def batches(self, offset: int) -> Iterator[MetadataBatch]:
+        """Yield the batches from the one that has `offset` on. Raises CorruptDataError at the first
+        that is damaged, or that does not follow on the one before."""
+        expected = offset
+        while True:
+            try:
+                chunk = self._reader.read(max(expected, self.start_offset), _CHUNK_BYTES)
+            except OffsetOutOfRangeError:
+                return  # a snapshot can end after the log
+            if not chunk.data:
+                return
+            position = chunk.position
+            for data in chunk.batches():
+                header = read_header(data, 0)
+                if header.base_offset > expected:
+                    detail = f"offsets {expected} to {header.base_offset - 1} are missing"
+                    raise CorruptDataError(
+                        "segment_hole", detail, position=position, path=chunk.path
+                    )
+                yield MetadataBatch(header, data, chunk.path or "", position)
+                position += len(data)
+                expected = header.last_offset + 1
+
+    def entries(self, offset: int) -> Iterator[MetadataEntry]:
+        """Yield the records from `offset` on. Raises as `batches` does."""
+        for batch in self.batches(offset):
+            for entry in batch.entries():
+                if entry.offset >= offset:
+                    yield entry
+
+
+def snapshot_entries(path: str) -> list[MetadataEntry]:
+    """Return the records of a whole snapshot. Raises CorruptDataError for one that is damaged or
+    unfinished."""
+    data, position = read_bytes(path), 0
+    entries: list[MetadataEntry] = []
+    while position < len(data):
+        fault, header = framing_fault(data, position)
+        if header is not None and computed_crc(data, position, header) != header.crc:
+            fault = Fault.CHECKSUM
+        if header is None or fault is not Fault.NONE:
+            raise CorruptDataError(fault.label, "a batch", position=position, path=path)
+        whole = data[position : position + header.size]
+        entries += MetadataBatch(header, whole, path, position).entries()
+        position += header.size
+    ends = (entries[0].name, entries[-1].name) if entries else (None, None)
+    if ends != (_HEADER, _FOOTER):
+        detail = f"a snapshot begins with {_HEADER} and ends with {_FOOTER}: this one is unfinished"
+        raise CorruptDataError("truncated", detail, position=len(data), path=path)
+    return entries
+
+
+def snapshot_time_ms(entries: list[MetadataEntry]) -> int:
+    """Return when the last record that a snapshot contains was written, as its header says."""
+    value = entries[0].value or {}
+    time_ms = value.get("lastContainedLogTimestamp", -1)
+    return time_ms if isinstance(time_ms, int) else -1

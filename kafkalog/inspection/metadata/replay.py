@@ -1,0 +1,168 @@
+"""The cluster as of a moment, from one copy of `__cluster_metadata`, and what changed in a range.
+
+Rules: docs/format.md F764 to F766.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkalog.coordination.metadata.image import (
+    LOG_ONLY,
+    Change,
+    MetadataImage,
+    differences,
+    image_of,
+)
+from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.format.offsets import LARGEST_OFFSET
+from kafkalog.inspection.metadata.metadata_log import (
+    MetadataEntry,
+    MetadataLog,
+    snapshot_entries,
+    snapshot_time_ms,
+)
+from kafkalog.messages.metadata_transactions import records_in_force
+from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot
+
+_LAST_MS = 2**63 - 1
+
+
+class Moment(NamedTuple):
+    """The records below `end_offset` that were written up to `time_ms`."""
+
+    end_offset: int = LARGEST_OFFSET
+    time_ms: int = _LAST_MS
+
+    def includes(self, offset: int, time_ms: int) -> bool:
+        """Return whether a record with this offset and time is one of them."""
+        return offset < self.end_offset and time_ms <= self.time_ms
+
+
+END = Moment()
+START = Moment(0)
+
+
+class MetadataChange(NamedTuple):
+    """A change of the image by the record at `offset`. `record_name` is None where records are
+    lost, and the snapshot that ends at `offset` shows what they had changed."""
+
+    offset: int
+    timestamp_ms: int
+    record_name: str | None
+    change: Change
+
+
+class MetadataReplay:
+    """The image of one copy while its records are replayed up to a moment.
+
+    `next_offset` is the offset after the last record that was read, `last_epoch` and `last_ms` are
+    of that record, -1 before one. `damages` is what keeps records from being read; of those in
+    `unusable`, snapshots were passed over. Raises OSError and LogDirError as MetadataLog does.
+    """
+
+    def __init__(self, log: MetadataLog, start: Moment, until: Moment) -> None:
+        self.log = log
+        self.image = MetadataImage()
+        self.next_offset = 0
+        self.last_epoch = -1
+        self.last_ms = -1
+        self.snapshot: MetadataSnapshot | None = None
+        self.damages: list[CorruptDataError] = []
+        self.unusable: list[CorruptDataError] = []
+        self._until = until
+        for snapshot in reversed(log.snapshots):
+            entries = self._usable(snapshot, start)
+            if entries:
+                self._set(snapshot, entries)
+                break
+
+    def changes(self, after: Moment = START) -> Iterator[MetadataChange]:
+        """Replay, and yield the changes that took effect after a moment.
+
+        Damage is passed by the next snapshot, if there is one before the moment to replay up to.
+        """
+        while True:
+            try:
+                yield from self._replayed(after)
+                return
+            except CorruptDataError as error:
+                self.damages.append(error)
+            if not (lost := self._next_snapshot()):
+                return
+            for change in lost:
+                yield MetadataChange(self.next_offset, self.last_ms, None, change)
+
+    def _replayed(self, after: Moment) -> Iterator[MetadataChange]:
+        for entry in records_in_force(self._read()):
+            is_before = after.includes(self.next_offset - 1, self.last_ms)
+            for change in self.image.apply(entry):
+                if not is_before:
+                    yield MetadataChange(entry.offset, entry.timestamp_ms, entry.name, change)
+
+    def _read(self) -> Iterator[MetadataEntry]:
+        for entry in self.log.entries(self.next_offset):
+            if not self._until.includes(entry.offset, entry.timestamp_ms):
+                return
+            self.next_offset = entry.offset + 1
+            self.last_epoch, self.last_ms = entry.leader_epoch, entry.timestamp_ms
+            yield entry
+
+    def _next_snapshot(self) -> list[Change]:
+        """Go on from the first whole snapshot after the damage; return what differs."""
+        for snapshot in self.log.snapshots:
+            if snapshot.end_offset > self.next_offset:
+                before = self.image
+                entries = self._usable(snapshot, self._until)
+                if entries:
+                    self._set(snapshot, entries)
+                    for table in LOG_ONLY:
+                        self.image.tables[table] = before.tables[table]
+                    return list(differences(before, self.image))
+        return []
+
+    def _usable(self, snapshot: MetadataSnapshot, until: Moment) -> list[MetadataEntry]:
+        """Return the records of a snapshot that is whole and not after the moment, else none."""
+        if snapshot.end_offset > until.end_offset:
+            return []
+        try:
+            entries = snapshot_entries(snapshot.path)
+        except CorruptDataError as error:
+            self.unusable.append(error)
+            return []
+        return entries if snapshot_time_ms(entries) <= until.time_ms else []
+
+    def _set(self, snapshot: MetadataSnapshot, entries: list[MetadataEntry]) -> None:
+        self.image = image_of(records_in_force(entries))
+        self.snapshot = snapshot
+        self.next_offset = snapshot.end_offset
+        self.last_epoch = snapshot.leader_epoch
+        self.last_ms = snapshot_time_ms(entries)
+
+
+def image_at(log: MetadataLog, until: Moment = END) -> MetadataReplay:
+    """Return the replay up to a moment, as far as the copy has its records.
+
+    Raises LogDirError if the copy has nothing of that time, and CorruptDataError if it cannot be
+    read from its first batch on.
+    """
+    replay = MetadataReplay(log, until, until)
+    for _ in replay.changes():
+        pass
+    if replay.snapshot is None and not replay.next_offset:
+        _refuse_empty(replay)
+    return replay
+
+
+def _refuse_empty(replay: MetadataReplay) -> None:
+    log = replay.log
+    if log.start_offset:
+        ends = [each.end_offset for each in log.snapshots if each.end_offset]
+        kept = f"the first snapshot has the state at offset {ends[0]}" if ends else "no snapshot"
+        raise LogDirError(
+            f"{log.log.path}: nothing is left of that time: the log begins at offset "
+            f"{log.start_offset}, {kept}"
+        )
+    if replay.damages or replay.unusable:
+        raise (replay.damages or replay.unusable)[0]
