@@ -37,6 +37,7 @@ COMMANDS = {
     "find": "Find records by key or value, and show what was searched.",
     "export": "Write the records of topics to tables of Parquet files, each exactly once.",
     "metadata": "Show a cluster's topics, configs, ACLs and the like as of any moment.",
+    "quorum": "Compare copies of the metadata: voters, majority, divergence.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",

@@ -32,6 +32,7 @@ OWN = {
     "ls": {"--deep", "--quick"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
+    "quorum": set[str](),
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from kafkalog.errors import CorruptDataError, LogDirError
@@ -22,15 +22,36 @@ from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class LogWalk:
     """What the sound batches of a copy say: the epochs that leaders began and where, and the offset
-    after the last batch; `damage` is what keeps later ones from being read."""
+    after the last batch. Where a snapshot goes beyond them, all of it begins with the snapshot.
+    `damages` is what keeps batches from being read."""
 
-    epochs: tuple[EpochStart, ...]
+    epochs: list[EpochStart]
     end_offset: int
-    last_ms: int
-    damage: CorruptDataError | None
+    last_ms: int = -1
+    damages: list[CorruptDataError] = field(default_factory=list)
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The last epoch and the end offset, by which copies are compared."""
+        return (self.epochs[-1].epoch if self.epochs else -1, self.end_offset)
+
+    def follow(self, log: MetadataLog) -> None:
+        """Go through the batches from the end offset on. An epoch counts where its leader announces
+        it: no checksum covers the field of a batch."""
+        try:
+            for batch in log.batches(self.end_offset):
+                header = batch.header
+                if not self.epochs or (
+                    header.is_control and header.leader_epoch > self.epochs[-1].epoch
+                ):
+                    self.epochs.append(EpochStart(header.leader_epoch, header.base_offset))
+                self.end_offset = header.last_offset + 1
+                self.last_ms = header.max_timestamp_ms
+        except CorruptDataError as error:
+            self.damages.append(error)
 
 
 class MetadataCopy:
@@ -42,7 +63,6 @@ class MetadataCopy:
         self.path = log.path
         self.cluster_id = log.log_dir.cluster_id
         self.node_id = log.log_dir.broker_id
-        self.side_file_faults: list[CorruptDataError] = []
 
     @cached_property
     def directory_id(self) -> str | None:
@@ -50,56 +70,61 @@ class MetadataCopy:
         text = read_text(os.path.join(self.log.log.log_dir.path, META_PROPERTIES))
         return None if text is None else read_properties(text).values.get("directory.id")
 
-    @cached_property
+    @property
     def quorum_state(self) -> QuorumState | None:
         """The file quorum-state; None if it is missing or damaged."""
+        state = self._state
+        return None if isinstance(state, CorruptDataError) else state
+
+    @property
+    def snapshot(self) -> MetadataSnapshot | None:
+        """The last whole snapshot."""
+        return self._snapshot[0]
+
+    @cached_property
+    def walk(self) -> LogWalk:
+        """What the sound batches say, and the last whole snapshot."""
+        walk = LogWalk([], self.log.start_offset)
+        walk.follow(self.log)
+        snapshot = self.snapshot
+        if snapshot and (snapshot.leader_epoch, snapshot.end_offset) > walk.position:
+            start = EpochStart(snapshot.leader_epoch, snapshot.end_offset)
+            walk = LogWalk([start], snapshot.end_offset, damages=walk.damages)
+            walk.follow(self.log)
+        return walk
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The last epoch and the end offset, by which copies are compared."""
+        return self.walk.position
+
+    @property
+    def damages(self) -> list[CorruptDataError]:
+        """What is wrong with the log, with the last snapshots and with quorum-state."""
+        of_state = [self._state] if isinstance(self._state, CorruptDataError) else []
+        return [*self.walk.damages, *self._snapshot[1], *of_state]
+
+    @cached_property
+    def _state(self) -> QuorumState | CorruptDataError | None:
         path = os.path.join(self.path, QUORUM_STATE)
         try:
             text = read_text(path)
             return None if text is None else read_quorum_state(text)
         except CorruptDataError as error:
-            self.side_file_faults.append(error.located(path, error.position, None))
-            return None
+            return error.located(path, error.position, None)
 
     @cached_property
-    def snapshot(self) -> MetadataSnapshot | None:
-        """The last whole snapshot."""
+    def _snapshot(self) -> tuple[MetadataSnapshot | None, list[CorruptDataError]]:
+        """The last whole snapshot, and what is wrong with those after it."""
+        faults: list[CorruptDataError] = []
         for snapshot in reversed(self.log.snapshots):
             try:
                 snapshot_entries(snapshot.path)
             except CorruptDataError as error:
-                self.side_file_faults.append(error)
+                faults.append(error)
                 continue
-            return snapshot
-        return None
-
-    @cached_property
-    def walk(self) -> LogWalk:
-        """What the sound batches say. An epoch counts where its leader announces it: no checksum
-        covers the field of a batch."""
-        epochs: list[EpochStart] = []
-        end_offset, last_ms, damage = self.log.start_offset, -1, None
-        try:
-            for batch in self.log.batches(end_offset):
-                header = batch.header
-                is_new = not epochs or (
-                    header.is_control and header.leader_epoch > epochs[-1].epoch
-                )
-                if is_new:
-                    epochs.append(EpochStart(header.leader_epoch, header.base_offset))
-                end_offset, last_ms = header.last_offset + 1, header.max_timestamp_ms
-        except CorruptDataError as error:
-            damage = error
-        return LogWalk(tuple(epochs), end_offset, last_ms, damage)
-
-    @property
-    def position(self) -> tuple[int, int]:
-        """The last epoch and the end offset, by which copies are compared."""
-        epochs = self.walk.epochs
-        of_log = (epochs[-1].epoch if epochs else -1, self.walk.end_offset)
-        snapshot = self.snapshot
-        of_snapshot = (snapshot.leader_epoch, snapshot.end_offset) if snapshot else (-1, 0)
-        return max(of_log, of_snapshot)
+            return snapshot, faults
+        return None, faults
 
 
 def metadata_copies(paths: Sequence[str]) -> list[MetadataCopy]:

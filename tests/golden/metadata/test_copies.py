@@ -15,7 +15,7 @@ Unpacked = Callable[[str], Path]
 
 def walk(end_offset: int, *epochs: tuple[int, int]) -> LogWalk:
     """A copy by its epochs and the offsets where they begin."""
-    return LogWalk(tuple(EpochStart(*each) for each in epochs), end_offset, -1, None)
+    return LogWalk([EpochStart(*each) for each in epochs], end_offset)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_the_higher_epoch_counts_and_then_the_longer_log(
     whole, cut, old = (
         metadata_copies([str(tmp_path / name)])[0] for name in ("whole", "cut", "old")
     )
-    assert whole.position == (2, 707) and whole.walk.damage is None
+    assert whole.position == (2, 707) and whole.damages == []
     # By the dumps of kafka-dump-log: the last batch has offset 706, epoch 2 begins with 376.
     assert cut.position == (2, 706)
-    assert [*whole.walk.epochs] == [EpochStart(1, 0), EpochStart(2, 376)]
+    assert whole.walk.epochs == [EpochStart(1, 0), EpochStart(2, 376)]
     assert best_copy([old, cut, whole]) is whole
     assert best_copy([old, cut]) is cut
     assert whole.quorum_state and whole.quorum_state.voters == (1,)

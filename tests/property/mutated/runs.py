@@ -56,6 +56,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("groups", "--verbose", "--lagging"),
     ("groups", "--members", "--verbose"),
     ("groups", "--state", "--as-of", _MOMENT),
+    ("quorum",),
     ("metadata", "--by", "partition"),
     ("metadata", "--diff", "--show-secrets"),
     ("metadata", "--commands", "--as-of", _MOMENT),
@@ -137,7 +138,7 @@ def _command(chance: Random, root: Path, output: Path, *, to_file: bool) -> list
     if name == "find":
         topics = {path.name.rpartition("-")[0] for path in root.iterdir()} - {""}
         options += ["--topic", chance.choice(sorted(topics) or ["t"])]
-    if name != "metadata":
+    if name not in ("metadata", "quorum"):
         options += ["--processes", "1"]
     if "--commands" in options:
         table_format = "text"
