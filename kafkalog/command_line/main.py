@@ -38,6 +38,7 @@ COMMANDS = {
     "export": "Write the records of topics to tables of Parquet files, each exactly once.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
+    "serve": "Serve log directories to Kafka's clients, read-only.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
     "optimize": "Write the small files of a table again as large ones.",
