@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.byte_ranges import CheckTotals
-from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.storage.log_dir.other_entries import unread_entries
 from kafkalog.storage.names import segment_file_name
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED
+from kafkalog.views.local_views import view_options
 from kafkalog.words import counted
 
 _RANGE_COLUMNS = (

@@ -40,6 +40,7 @@ COMMANDS = {
     "quorum": "Compare copies of the metadata: voters, majority, divergence.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
+    "serve": "Serve log directories to Kafka's clients, read-only.",
     "salvage": "Write a new log directory with everything that is intact in a damaged one.",
     "undelete": "Restore what a broker has deleted but not yet removed.",
     "optimize": "Write the small files of a table again as large ones.",

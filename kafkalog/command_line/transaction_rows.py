@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.terminal import print_note
-from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.coordination.groups.transactional_ids import (
     OpenTransactionRule,
     State,
@@ -25,6 +24,7 @@ from kafkalog.storage.log_dir.absent_coordinators import (
 )
 from kafkalog.storage.names import TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.local_views import cluster_metadata, view_options
 from kafkalog.words import first_names
 
 _LOG = ("cluster_id", "broker_id", "input_path", "topic", "partition")

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from kafkalog.command_line.parallel import in_order
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.options.options import ReadOptions
 from kafkalog.views.planning.planning import Read, planned_groups
 from kafkalog.views.view_reading import read_view
 
 _Result = TypeVar("_Result")
 # What the process that reads a task makes of its batches.
 Reduction = Callable[[Iterator[pa.RecordBatch]], Iterable[_Result]]
-
-
-def view_options(log_dirs: Sequence[str], view: str, **options: str) -> ReadOptions:
-    """Return the source's options: internal topics are included, damage is logged and skipped."""
-    given = {"mode": "PERMISSIVE", "subscribe": "*", **options}
-    return read_options({"paths": json.dumps(list(log_dirs)), "view": view, **given})
 
 
 def reduced_view(

@@ -1,7 +1,10 @@
 """Our message schemas are what Kafka's jars define, field by field, and none is missing."""
 
+import json
+
 import pytest
 
+from kafkalog.messages.protocol import Api, apis
 from tests.support.broker.message_definitions import (
     Definition,
     kafka_definitions,
@@ -39,6 +42,25 @@ def test_record_types_have_kafkas_numbers(definitions: dict[str, Definition]) ->
 def test_a_message_is_defined_as_in_kafka(name: str, definitions: dict[str, Definition]) -> None:
     # F185 to F187: names, types, versions, nullability, tags, defaults, flexible versions.
     assert our_form(our_messages()[name]) == kafkas_form(definitions[name])
+
+
+@pytest.fixture(scope="module")
+def on_the_wire() -> dict[str, Definition]:
+    # Raw batches are bytes with a length.
+    text = json.dumps(kafka_definitions(on_the_wire=True))
+    found: dict[str, Definition] = json.loads(text.replace('"type": "records"', '"type": "bytes"'))
+    return found
+
+
+@pytest.mark.parametrize("api", apis().values(), ids=lambda api: api.name)
+def test_a_request_and_its_response_are_defined_as_in_kafka(
+    api: Api, on_the_wire: dict[str, Definition]
+) -> None:
+    for message in (api.request, api.response):
+        definition = on_the_wire[message.name]
+        assert definition["apiKey"] == api.key
+        assert not definition.get("latestVersionUnstable", False)
+        assert our_form(message) == kafkas_form(definition)
 
 
 def test_every_difference_would_be_seen(definitions: dict[str, Definition]) -> None:

@@ -36,6 +36,10 @@ OWN = {
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
+    "serve": {
+        *("--deep", "--insecure", "--listen", "--max-connections", "--max-request-bytes"),
+        *("--metrics", "--groups", "--ready-file"),
+    },
     "txns": {
         *("--all", "--describe", "--find-hanging", "--list", "--max-transaction-timeout"),
         *("--open", "--stable-offsets", "--transactional-id"),

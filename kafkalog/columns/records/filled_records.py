@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from operator import attrgetter, itemgetter
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow as pa
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.batches.batch_table import first_offsets
 from kafkalog.columns.batches.fault_details import FaultyRange, faulty_range
-from kafkalog.columns.batches.segment_batches import SegmentBatches
+from kafkalog.columns.batches.segment_batches import Chunk, SegmentBatches
 from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow, Window
 from kafkalog.columns.jit.compiled import LongArray
@@ -31,17 +32,84 @@ from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
 
 # Called with offsets that came from another replica, and its file.
 OnFilled = Callable[[OffsetSpan, str], None]
+_Made = TypeVar("_Made")
+_MadeRows = TypeVar("_MadeRows", covariant=True)
+
+
+class RowMaker(Protocol[_MadeRows]):
+    """Makes rows of a chunk's sound batches, and sets FAULT of those that have none."""
+
+    def limit(self, first_offset: int, end_offset: int) -> None:
+        """Make rows only of these offsets from now on."""
+        ...
+
+    def batches(self, chunk: Chunk) -> Iterator[_MadeRows]:
+        """Yield the rows."""
+        ...
+
+
+# Makes rows of the segment itself, for None, or of another replica's in a file.
+MakeRows = Callable[[SegmentOptions, tuple[str, OtherSegment] | None], RowMaker[_Made]]
 
 
 @dataclass
-class FilledRecords:
-    """The records of a segment as `SegmentRecords` has them; what damage hides comes from the other
-    replicas, each offset once. `on_fault` is called with damage that none of them fills.
+class FilledRows(Generic[_Made]):
+    """What is made of a segment's batches; what damage hides comes from the other replicas, each
+    offset once. `on_fault` is called with damage that none of them fills.
 
     Batches next to damage, or to a gap where none should be, can lie about their offsets, which no
     checksum covers: other replicas are read first for them. `log_end` is the offset after the last
     that was found, once all rows were taken.
     """
+
+    window: Window
+    options: SegmentOptions
+    make_rows: MakeRows[_Made]
+    filling: Filling
+    on_fault: OnFault
+    on_filled: OnFilled
+    log_end: int = field(default=0, init=False)
+
+    def rows(self) -> Iterator[_Made]:
+        """Yield what is made of the segment's own batches, then of those of other replicas."""
+        window, options, filling = self.window, self.options, self.filling
+        own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
+        doubtful = doubtful_positions(window, own_options, filling)
+        own = _Pass(own_options)
+        yield from own.read(window, self.make_rows(own_options, None), without=doubtful)
+        missing = _missing(own, options, filling)
+        end_offset = min(own.next_offset, own_options.end_offset)
+        for other in filling.others:
+            agreed = [span for span in (_below(span, other.end_offset) for span in missing) if span]
+            path = current_path(other.path) if agreed else None
+            if path is None:
+                continue
+            theirs = _theirs(options, other, agreed, path)
+            found = _Pass(theirs)
+            with InputFile(path) as file:
+                rows = self.make_rows(theirs, (path, other))
+                yield from found.read(FileWindow(file), rows, spans=agreed)
+            filled = subtract(agreed, subtract(agreed, found.spans))
+            for span in filled:
+                self.on_filled(span, path)
+                end_offset = max(end_offset, span.end)
+            missing = subtract(missing, filled)
+        if len(doubtful) and missing:
+            left = _Pass(own_options)
+            rows = self.make_rows(own_options, None)
+            yield from left.read(window, rows, only=doubtful, spans=missing)
+            missing = subtract(missing, left.spans)
+            own.add_faults(left)
+        for fault in own.unfilled(missing, window, options, filling):
+            self.on_fault(fault)
+        if options.next_base_offset is None:
+            end_offset = max(end_offset, filling.end_offset)
+        self.log_end = end_offset
+
+
+@dataclass
+class FilledRecords:
+    """The records of a segment as `SegmentRecords` has them, filled as `FilledRows` fills them."""
 
     window: Window
     options: SegmentOptions
@@ -57,36 +125,27 @@ class FilledRecords:
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Yield the segment's own records, then those of other replicas."""
-        window, options, filling = self.window, self.options, self.filling
-        own_options = replace(options, end_offset=min(options.end_offset, filling.own_end))
-        doubtful = doubtful_positions(window, own_options, filling)
-        reading = _Reading(self.columns, self.constants, self.with_control_records, self.outcomes)
-        own = _Pass(own_options)
-        yield from own.read(window, reading, without=doubtful)
-        missing = _missing(own, options, filling)
-        end_offset = min(own.next_offset, own_options.end_offset)
-        for other in filling.others:
-            agreed = [span for span in (_below(span, other.end_offset) for span in missing) if span]
-            path = current_path(other.path) if agreed else None
-            if path is None:
-                continue
-            found = _Pass(_theirs(options, other, agreed, path))
-            yield from _read_other(found, path, other, reading, agreed)
-            filled = subtract(agreed, subtract(agreed, found.spans))
-            for span in filled:
-                self.on_filled(span, path)
-                end_offset = max(end_offset, span.end)
-            missing = subtract(missing, filled)
-        if len(doubtful) and missing:
-            left = _Pass(own_options)
-            yield from left.read(window, reading, only=doubtful, spans=missing)
-            missing = subtract(missing, left.spans)
-            own.add_faults(left)
-        for fault in own.unfilled(missing, window, options, filling):
-            self.on_fault(fault)
-        if options.next_base_offset is None:
-            end_offset = max(end_offset, filling.end_offset)
-        self.log_end = end_offset
+        filled = FilledRows(
+            *(self.window, self.options, self._records, self.filling), self.on_fault, self.on_filled
+        )
+        yield from filled.rows()
+        self.log_end = filled.log_end
+
+    def _records(
+        self, options: SegmentOptions, source: tuple[str, OtherSegment] | None
+    ) -> RecordColumns:
+        constants = self.constants
+        if source is not None:
+            path, other = source
+            constants = {**constants, "file": path, "brokerId": other.broker_id}
+        return RecordColumns(
+            options,
+            self.columns,
+            constants,
+            with_control_records=self.with_control_records,
+            outcomes=self.outcomes,
+            by_headers=options.check_crcs,
+        )
 
 
 def _missing(own: _Pass, options: SegmentOptions, filling: Filling) -> list[OffsetSpan]:
@@ -124,15 +183,6 @@ def _theirs(
     )
 
 
-def _read_other(
-    found: _Pass, path: str, other: OtherSegment, reading: _Reading, spans: Sequence[OffsetSpan]
-) -> Iterator[pa.RecordBatch]:
-    constants = {**reading.constants, "file": path, "brokerId": other.broker_id}
-    with InputFile(path) as file:
-        theirs = replace(reading, constants=constants)
-        yield from found.read(FileWindow(file), theirs, spans=spans)
-
-
 def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling) -> LongArray:
     """Return where the sound batches are that lie next to damage or, in a log that should have
     none, next to a gap."""
@@ -158,16 +208,6 @@ def doubtful_positions(window: Window, options: SegmentOptions, filling: Filling
 _KEPT = [column.POSITION, column.FAULT, column.LAST_OFFSET, column.EXPECTED_OFFSET]
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The columns and records to read."""
-
-    columns: Sequence[str]
-    constants: Constants
-    with_control_records: bool
-    outcomes: TransactionOutcomes | None
-
-
 class _Pass:
     """The sound offsets and the damage that one pass over a segment found."""
 
@@ -183,23 +223,15 @@ class _Pass:
     def read(
         self,
         window: Window,
-        reading: _Reading,
+        rows: RowMaker[_Made],
         *,
         without: LongArray | None = None,
         only: LongArray | None = None,
         spans: Sequence[OffsetSpan] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of the segment's sound batches; of batches but those at some positions,
+    ) -> Iterator[_Made]:
+        """Yield the rows of the segment's sound batches; of batches but those at some positions,
         or of those only; with these offsets only, if any are given."""
         options = self._options
-        records = RecordColumns(
-            options,
-            reading.columns,
-            reading.constants,
-            with_control_records=reading.with_control_records,
-            outcomes=reading.outcomes,
-            by_headers=options.check_crcs,
-        )
         requested = (
             [OffsetSpan(options.first_offset, options.end_offset)] if spans is None else spans
         )
@@ -212,12 +244,12 @@ class _Pass:
             if only is not None:
                 table = table[np.isin(table[:, column.POSITION], only)]
             if spans is None:
-                yield from records.batches(replace(chunk, table=table))
+                yield from rows.batches(replace(chunk, table=table))
                 self._note(table, requested[0])
                 continue
             for span, part in _parts(table, requested):
-                records.limit(span.start, span.end)
-                yield from records.batches(replace(chunk, table=part))
+                rows.limit(span.start, span.end)
+                yield from rows.batches(replace(chunk, table=part))
                 self._note(part, span)
         self.next_offset = batches.next_offset
         self.spans = merged(self.spans)

@@ -119,7 +119,8 @@ def _rows(
     requested: Mapping[str, str],
     processes: int | None,
 ) -> list[_Row]:
-    from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+    from kafkalog.command_line.views import plain_rows, reduced_view
+    from kafkalog.views.local_views import view_options
 
     size = bytes_in(logs)
     with progress_bar(size, "reading") as bar:

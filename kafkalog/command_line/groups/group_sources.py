@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from kafkalog.command_line.cluster_metadata import cluster_metadata
 from kafkalog.command_line.parallel import in_order
-from kafkalog.command_line.views import Reduction, reduced_view, view_options
+from kafkalog.command_line.views import Reduction, reduced_view
 from kafkalog.coordination.groups.commit_status import CommitJudge, KnownTopic
 from kafkalog.coordination.groups.group_records import (
     GROUP_RECORD_COLUMNS,
@@ -38,6 +37,7 @@ from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.local_views import cluster_metadata, view_options
 
 # Where the other groups of clusters with old consumers are.
 IN_ZOOKEEPER = (

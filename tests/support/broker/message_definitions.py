@@ -22,12 +22,16 @@ _ON_THE_WIRE = ("request", "response", "header")
 _KEY_AND_VALUE = ("coordinator-key", "coordinator-value")
 
 
-def kafka_definitions(jars: str = "broker") -> dict[str, Definition]:
-    """Return the definitions in a class path's jars but those of requests and responses."""
+def kafka_definitions(jars: str = "broker", *, on_the_wire: bool = False) -> dict[str, Definition]:
+    """Return the definitions in a class path's jars: those of requests, responses and their
+    headers, or all others."""
     found: dict[str, Definition] = {}
     for jar in map(Path, class_path(jars).split(os.pathsep)):
         if jar.name.startswith("kafka"):
-            found.update((data["name"], data) for data in _in_jar(jar))
+            of_jar = (
+                data for data in _in_jar(jar) if (data["type"] in _ON_THE_WIRE) == on_the_wire
+            )
+            found.update((data["name"], data) for data in of_jar)
     return found
 
 
@@ -36,9 +40,7 @@ def _in_jar(jar: Path) -> Iterator[Definition]:
         for name in archive.namelist():
             if _RESOURCE.fullmatch(name):
                 text = archive.read(name).decode("utf-8")
-                data = json.loads(_STRING_OR_COMMENT.sub(lambda match: match[1] or "", text))
-                if data["type"] not in _ON_THE_WIRE:
-                    yield data
+                yield json.loads(_STRING_OR_COMMENT.sub(lambda match: match[1] or "", text))
 
 
 def kafkas_form(data: Definition) -> Definition:

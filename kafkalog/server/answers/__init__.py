@@ -1,0 +1,1 @@
+"""The answers to requests, a function for each, by their keys."""

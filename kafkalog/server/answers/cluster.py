@@ -1,0 +1,248 @@
+"""Answers about brokers, topics and their configs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
+from kafkalog.format.secret_configs import HIDDEN, shown_config
+from kafkalog.messages.schema import ZERO_UUID, Values
+from kafkalog.server.error_codes import ErrorCode
+from kafkalog.server.requests import NO_AUTHORIZED_OPERATIONS, Request, Served
+from kafkalog.server.served_cluster import ServedTopic, broker_of
+from kafkalog.server.served_log import ServedLog
+from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
+
+_TOPIC, _BROKER = 2, 4
+_DYNAMIC_TOPIC_CONFIG, _DYNAMIC_BROKER_CONFIG = 1, 2
+_BROKERS_ENDPOINTS = 1
+# Kinds of coordinators, and the topics whose partitions they lead.
+_COORDINATOR_TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: "__share_group_state"}
+
+
+def metadata(served: Served, request: Request) -> Values:
+    """Answer Metadata: the brokers, and all topics or those that are named."""
+    cluster = served.cluster
+    asked = request.values["topics"]
+    if asked is None or (request.version == 0 and not asked):
+        topics = [_topic_values(served, topic) for topic in cluster.topics.values()]
+    else:
+        topics = [_asked_topic(served, each) for each in asked]
+    return {
+        "brokers": served.brokers("nodeId"),
+        "clusterId": cluster.cluster_id,
+        "controllerId": cluster.brokers[0],
+        "topics": topics,
+        "clusterAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _asked_topic(served: Served, asked: Values) -> Values:
+    name, topic_id = asked.get("name"), asked.get("topicId", ZERO_UUID)
+    cluster = served.cluster
+    topic = cluster.topics_by_id.get(topic_id) if name is None else cluster.topics.get(name)
+    if topic is not None:
+        return _topic_values(served, topic)
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if name is None:
+        error = ErrorCode.UNKNOWN_TOPIC_ID
+    # Before version 12 a topic without a name has an empty one.
+    is_nullable = name is not None
+    return {
+        "errorCode": error,
+        "name": name if is_nullable else "",
+        "topicId": topic_id,
+        "partitions": [],
+        "topicAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _topic_values(served: Served, topic: ServedTopic) -> Values:
+    return {
+        "errorCode": ErrorCode.NONE,
+        "name": topic.name,
+        "topicId": topic.id,
+        "isInternal": topic.is_internal,
+        "partitions": [_partition_values(served, each) for each in topic.partitions.values()],
+        "topicAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _partition_values(served: Served, log: ServedLog) -> Values:
+    cluster = served.cluster
+    leader, replicas = cluster.leader_of(log), cluster.replicas_of(log)
+    return {
+        "errorCode": ErrorCode.NONE,
+        "partitionIndex": log.partition,
+        "leaderId": leader,
+        "leaderEpoch": log.leader_epoch,
+        "replicaNodes": replicas,
+        "isrNodes": cluster.in_sync_of(log),
+        "offlineReplicas": [each for each in replicas if each not in cluster.brokers],
+    }
+
+
+def describe_cluster(served: Served, request: Request) -> Values:
+    """Answer DescribeCluster."""
+    return {
+        "endpointType": _BROKERS_ENDPOINTS,
+        "clusterId": served.cluster.cluster_id,
+        "controllerId": served.cluster.brokers[0],
+        "brokers": served.brokers("brokerId"),
+        "clusterAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
+    }
+
+
+def describe_topic_partitions(served: Served, request: Request) -> Values:
+    """Answer DescribeTopicPartitions: topics by their names, from the cursor on, to a limit."""
+    cluster, asked = served.cluster, request.values
+    names = sorted({topic["name"] for topic in asked["topics"]} or cluster.topics)
+    cursor = asked["cursor"]
+    begin = (cursor["topicName"], cursor["partitionIndex"]) if cursor else ("", 0)
+    left = max(1, min(asked["responsePartitionLimit"], 2000))
+    topics: list[Values] = []
+    for name in names:
+        topic = cluster.topics.get(name)
+        if name < begin[0]:
+            continue
+        if topic is None:
+            topics.append(_unknown_topic(name))
+            continue
+        first = begin[1] if name == begin[0] else 0
+        rest = (log for number, log in topic.partitions.items() if number >= first)
+        logs = list(islice(rest, left + 1))
+        described = [_described_partition(served, log) for log in logs[:left]]
+        topics.append({**_topic_values(served, topic), "partitions": described})
+        if len(logs) > left:
+            nearest = {"topicName": name, "partitionIndex": logs[left].partition}
+            return {"topics": topics, "nextCursor": nearest}
+        left -= len(described)
+        if left <= 0:
+            following = next((each for each in names if each > name), None)
+            if following is None:
+                break
+            return {"topics": topics, "nextCursor": {"topicName": following, "partitionIndex": 0}}
+    return {"topics": topics, "nextCursor": None}
+
+
+def _unknown_topic(name: str) -> Values:
+    return {
+        "errorCode": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        "name": name,
+        "partitions": [],
+        "topicAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _described_partition(served: Served, log: ServedLog) -> Values:
+    more: Values = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
+    return {**_partition_values(served, log), **more}
+
+
+def describe_configs(served: Served, request: Request) -> Values:
+    """Answer DescribeConfigs: what the cluster's metadata has of topics and brokers."""
+    return {"results": [_configs(served, each) for each in request.values["resources"]]}
+
+
+def _configs(served: Served, asked: Values) -> Values:
+    kind, name, names = asked["resourceType"], asked["resourceName"], asked["configurationKeys"]
+    error = ErrorCode.NONE
+    if kind == _TOPIC and name not in served.cluster.topics:
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    known = served.cluster.metadata.configs.get((kind, name), {})
+    source = _DYNAMIC_BROKER_CONFIG if kind == _BROKER else _DYNAMIC_TOPIC_CONFIG
+    configs: list[Values] = []
+    for key, value in sorted(known.items()):
+        if names is None or key in names:
+            is_secret = shown_config(key, value) == HIDDEN
+            configs.append(
+                {
+                    "name": key,
+                    "value": None if is_secret else value,
+                    "readOnly": True,
+                    "configSource": source,
+                    "isSensitive": is_secret,
+                    "synonyms": [],
+                    "documentation": None,
+                }
+            )
+    return {
+        "errorCode": error,
+        "errorMessage": None,
+        "resourceType": kind,
+        "resourceName": name,
+        "configs": configs if error is ErrorCode.NONE else [],
+    }
+
+
+def describe_log_dirs(served: Served, request: Request) -> Values:
+    """Answer DescribeLogDirs: the log directories that were given, and the logs in them."""
+    asked = request.values["topics"]
+    chosen = (
+        None
+        if asked is None
+        else {(each["topic"], number) for each in asked for number in each["partitions"]}
+    )
+    by_directory: dict[str, dict[str, list[Values]]] = {}
+    for topic in served.cluster.topics.values():
+        for log in topic.partitions.values():
+            if chosen is None or (log.topic, log.partition) in chosen:
+                for replica in log.logs:
+                    of_topic = by_directory.setdefault(replica.log_dir.path, {})
+                    of_topic.setdefault(topic.name, []).append(
+                        {
+                            "partitionIndex": log.partition,
+                            "partitionSize": sum(each.size for each in replica.segments),
+                            "offsetLag": 0,
+                            "isFutureKey": False,
+                        }
+                    )
+    return {"results": list(_log_dirs(by_directory))}
+
+
+def _log_dirs(by_directory: dict[str, dict[str, list[Values]]]) -> Iterator[Values]:
+    for path, topics in sorted(by_directory.items()):
+        listed = [{"name": name, "partitions": found} for name, found in sorted(topics.items())]
+        yield {
+            "errorCode": ErrorCode.NONE,
+            "logDir": path,
+            "topics": listed,
+            "totalBytes": -1,
+            "usableBytes": -1,
+        }
+
+
+def list_partition_reassignments(served: Served, request: Request) -> Values:
+    """Answer ListPartitionReassignments: nothing moves."""
+    return {"errorMessage": None, "topics": []}
+
+
+def find_coordinator(served: Served, request: Request) -> Values:
+    """Answer FindCoordinator: the broker that led the partition with the group, or the first."""
+    values = request.values
+    kind = values.get("keyType", 0)
+    keys = values.get("coordinatorKeys", [values.get("key")])
+    found = [_coordinator(served, kind, key) for key in keys]
+    if request.version >= 4:
+        return {"coordinators": found}
+    return {name: value for name, value in found[0].items() if name != "key"}
+
+
+def _coordinator(served: Served, kind: int, key: str) -> Values:
+    cluster = served.cluster
+    node = cluster.brokers[0]
+    topic = cluster.topics.get(_COORDINATOR_TOPICS.get(kind, ""))
+    if topic is not None and kind == 0:
+        number = offsets_partition_of(key, max(topic.partitions) + 1)
+        log = topic.partitions.get(number)
+        node = cluster.leader_of(log) if log is not None else broker_of(cluster.logs[0])
+    error = ErrorCode.NONE if kind in _COORDINATOR_TOPICS else ErrorCode.INVALID_REQUEST
+    return {
+        "key": key,
+        "nodeId": node,
+        "host": served.host,
+        "port": served.port,
+        "errorCode": error,
+        "errorMessage": None,
+    }

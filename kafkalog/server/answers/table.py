@@ -1,0 +1,49 @@
+"""Which function answers which request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkalog.messages.protocol import API_VERSIONS, apis
+from kafkalog.messages.schema import Values
+from kafkalog.server.answers import cluster, logs, refusals
+from kafkalog.server.error_codes import ErrorCode
+from kafkalog.server.requests import Answer
+
+FETCH = 1
+
+PRODUCE = 0
+
+# By the requests' keys. They read files, and change nothing.
+ANSWERS: Mapping[int, Answer] = {
+    PRODUCE: refusals.produce,
+    19: refusals.create_topics,
+    20: refusals.delete_topics,
+    FETCH: logs.fetch,
+    2: logs.list_offsets,
+    3: cluster.metadata,
+    10: cluster.find_coordinator,
+    23: logs.offset_for_leader_epoch,
+    32: cluster.describe_configs,
+    35: cluster.describe_log_dirs,
+    46: cluster.list_partition_reassignments,
+    60: cluster.describe_cluster,
+    75: cluster.describe_topic_partitions,
+}
+
+
+def api_versions(keys: frozenset[int], error: ErrorCode = ErrorCode.NONE) -> Values:
+    """Return the answer to ApiVersions: what the server offers, no more and no less."""
+    offered = [apis()[key] for key in sorted({*keys, API_VERSIONS})]
+    return {
+        "errorCode": error,
+        "apiKeys": [
+            {
+                "apiKey": api.key,
+                # As brokers say: librdkafka looks for the first versions.
+                "minVersion": 0 if api.key == PRODUCE else api.request.versions.first,
+                "maxVersion": api.request.versions.last,
+            }
+            for api in offered
+        ],
+    }

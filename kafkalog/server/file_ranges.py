@@ -1,0 +1,59 @@
+"""Bytes of files that responses hold without reading them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
+from kafkalog.storage.files.uris import is_remote
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """Bytes [position, end) of a file."""
+
+    path: str
+    position: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return self.end - self.position
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the bytes lie in a local file as they are, so that the kernel can send them."""
+        return not is_remote(self.path) and tiered_manifest_path(self.path) is None
+
+
+class FileRanges:
+    """Ranges of files, one after another: the raw batches of a partition in a response."""
+
+    def __init__(self, ranges: Iterable[FileRange]) -> None:
+        self.ranges = _joined(ranges)
+        self._size = sum(each.size for each in self.ranges)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self) -> bytes:
+        """Return the bytes."""
+        parts = []
+        for each in self.ranges:
+            with InputFile(each.path) as file:
+                parts.append(file.read(each.position, each.size))
+        return b"".join(parts)
+
+
+def _joined(ranges: Iterable[FileRange]) -> tuple[FileRange, ...]:
+    """Return the ranges, those that touch as one."""
+    found: list[FileRange] = []
+    for each in ranges:
+        last = found[-1] if found else None
+        if last is not None and (last.path, last.end) == (each.path, each.position):
+            found[-1] = FileRange(last.path, last.position, each.end)
+        else:
+            found.append(each)
+    return tuple(found)

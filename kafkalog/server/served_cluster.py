@@ -1,0 +1,211 @@
+"""What log directories hold, as the cluster that a server stands for: brokers, topics, partitions.
+
+Not for several threads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.errors import LogDirError
+from kafkalog.format.offsets import OffsetSpan
+from kafkalog.log_lines import logger
+from kafkalog.messages.cluster_metadata import ClusterMetadata
+from kafkalog.messages.value_types import uuid_text
+from kafkalog.server.batch_runs import BatchRuns
+from kafkalog.server.served_log import Reports, ServedLog
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
+from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.reading.oldest_log import is_oldest_layout
+from kafkalog.views.local_views import cluster_metadata
+from kafkalog.words import counted, time_text
+
+_logger = logger(__name__)
+
+# The runs of so many segments are kept, and of so many runs in all: some 50 MiB.
+_MOST_SEGMENTS = 64
+_MOST_RUNS = 200_000
+# The number of a broker whose directory does not name it.
+_UNKNOWN_BROKER = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A damaged range that clients do not get, or one that another replica fills."""
+
+    path: str
+    words: str
+
+
+class ServedTopic:
+    """A topic: its id and its partitions by number."""
+
+    def __init__(self, name: str, partitions: Mapping[int, ServedLog], cluster_id: str) -> None:
+        self.name = name
+        self.partitions = dict(sorted(partitions.items()))
+        self._cluster_id = cluster_id
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+    @cached_property
+    def id(self) -> str:
+        """The topic's id; of a topic that has none, one that is made of its name."""
+        for served in self.partitions.values():
+            for log in served.logs:
+                found = topic_id(log)
+                if found is not None:
+                    return found
+        made = hashlib.md5(f"{self._cluster_id}\0{self.name}".encode(), usedforsecurity=False)
+        return uuid_text(made.digest())
+
+
+class ServedCluster:
+    """The partitions under log directories, now or at a past time, and the damage that was met."""
+
+    def __init__(
+        self, paths: Sequence[str], *, as_of_ms: int | None = None, is_deep: bool = False
+    ) -> None:
+        """Raises LogDirError where there is no partition, or those of several clusters."""
+        self.paths = tuple(paths)
+        self.as_of_ms = as_of_ms
+        self.logs = find_partitions(paths, strict=False)
+        served = [log for log in self.logs if _is_served(log)]
+        if not served:
+            raise LogDirError(
+                f"{', '.join(paths)}: there is no partition to serve; give log directories or "
+                "partition directories"
+            )
+        for log in filter(is_oldest_layout, served):
+            _logger.warning("%s has files of Kafka 0.7, which no client of today reads", log.path)
+        self.cluster_id = _cluster_id(served)
+        self.gaps: dict[tuple[str, int], Gap] = {}
+        self.on_gap: Callable[[Gap], None] = lambda gap: None
+        self._runs: OrderedDict[tuple[str, str], BatchRuns] = OrderedDict()
+        reports = Reports(self._note_fault, self._note_filled, self._keep_runs)
+        by_topic: dict[str, dict[int, list[PartitionLog]]] = defaultdict(lambda: defaultdict(list))
+        for log in served:
+            if log.topic_partition is not None and not is_oldest_layout(log):
+                topic, partition = log.topic_partition
+                by_topic[topic][partition].append(log)
+        self.topics = {
+            name: ServedTopic(
+                name,
+                {
+                    partition: ServedLog(logs, reports, as_of_ms=as_of_ms, is_deep=is_deep)
+                    for partition, logs in partitions.items()
+                },
+                self.cluster_id,
+            )
+            for name, partitions in sorted(by_topic.items())
+        }
+
+    @cached_property
+    def topics_by_id(self) -> dict[str, ServedTopic]:
+        """The topics by their ids."""
+        return {topic.id: topic for topic in self.topics.values()}
+
+    @cached_property
+    def metadata(self) -> ClusterMetadata:
+        """What the cluster's metadata says, empty without it."""
+        return cluster_metadata(self.paths, self.logs, self.as_of_ms)
+
+    @cached_property
+    def brokers(self) -> tuple[int, ...]:
+        """The numbers of all brokers that directories or metadata name, in order."""
+        own = {broker_of(log) for log in self.logs if _is_served(log)}
+        leaders = {leader for leader in self.metadata.leaders.values() if leader >= 0}
+        return tuple(sorted(own | leaders))
+
+    def partition(self, topic: str, partition: int) -> ServedLog | None:
+        """Return a partition, None if there is none."""
+        found = self.topics.get(topic)
+        return None if found is None else found.partitions.get(partition)
+
+    def replicas_of(self, served: ServedLog) -> list[int]:
+        """Return the brokers that a partition is on: by the metadata, else those whose directories
+        have it."""
+        by_metadata = self.metadata.replicas_of(served.topic).get(served.partition)
+        return by_metadata or sorted({broker_of(log) for log in served.logs})
+
+    def in_sync_of(self, served: ServedLog) -> list[int]:
+        """Return those of a partition's replicas that were in sync: all, if nothing says."""
+        by_metadata = self.metadata.in_sync_of(served.topic).get(served.partition)
+        return by_metadata or self.replicas_of(served)
+
+    def leader_of(self, served: ServedLog) -> int:
+        """Return the broker that led a partition last, by the metadata, else the first that has
+        it. Clients ask this one."""
+        by_metadata = self.metadata.leaders_of(served.topic).get(served.partition)
+        return broker_of(served.logs[0]) if by_metadata is None else by_metadata
+
+    def contents(self) -> Iterator[str]:
+        """Yield lines about what is served."""
+        partitions = sum(len(topic.partitions) for topic in self.topics.values())
+        topics = counted(len(self.topics), "topic")
+        at = "" if self.as_of_ms is None else f" as of {time_text(self.as_of_ms)}"
+        yield f"{topics} with {counted(partitions, 'partition')} of cluster {self.cluster_id}{at}"
+
+    def summary(self) -> Iterator[str]:
+        """Yield a line for each damaged range that was met, at the end."""
+        if self.gaps:
+            yield f"{counted(len(self.gaps), 'damaged range')} came up while clients read:"
+        yield from (gap.words for gap in self.gaps.values())
+
+    def close(self) -> None:
+        """Close all files."""
+        while self._runs:
+            self._runs.popitem()[1].close()
+
+    def _keep_runs(self, key: tuple[str, str], make: Callable[[], BatchRuns]) -> BatchRuns:
+        found = self._runs.get(key)
+        if found is None:
+            found = self._runs[key] = make()
+        self._runs.move_to_end(key)
+        while len(self._runs) > 1 and (
+            len(self._runs) > _MOST_SEGMENTS or sum(map(len, self._runs.values())) > _MOST_RUNS
+        ):
+            self._runs.popitem(last=False)[1].close()
+        return found
+
+    def _note_fault(self, path: str, fault: FaultyRange) -> None:
+        words = (
+            f"{path}: position {fault.position}, {fault.length} bytes, from offset "
+            f"{fault.expected_offset}: {fault.fault.label}: {fault.detail}; left out"
+        )
+        self._note((path, fault.position), Gap(path, words))
+
+    def _note_filled(self, path: str, span: OffsetSpan, other: str) -> None:
+        words = f"{path}: offsets {span.start} to {span.end - 1} come from {other}"
+        self._note((path, -1 - span.start), Gap(path, words))
+
+    def _note(self, key: tuple[str, int], gap: Gap) -> None:
+        if key not in self.gaps:
+            self.gaps[key] = gap
+            _logger.warning("%s", gap.words)
+            self.on_gap(gap)
+
+
+def broker_of(log: PartitionLog) -> int:
+    """Return the number of the broker that a log belongs to."""
+    return _UNKNOWN_BROKER if log.log_dir.broker_id is None else log.log_dir.broker_id
+
+
+def _is_served(log: PartitionLog) -> bool:
+    return log.is_live and log.topic_partition is not None and log.topic != CLUSTER_METADATA
+
+
+def _cluster_id(logs: Sequence[PartitionLog]) -> str:
+    found = sorted({log.log_dir.cluster_id for log in logs} - {None}, key=str)
+    if len(found) > 1:
+        raise LogDirError(
+            f"log directories of several clusters: {', '.join(map(str, found))}; serve one cluster"
+        )
+    return str(found[0]) if found else "kafkalog"

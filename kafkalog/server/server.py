@@ -1,0 +1,270 @@
+"""The network layer: requests off a socket, responses onto it, log bytes by sendfile.
+
+A request is framed as in Kafka: its size in four bytes, its header, its message. Requests of one
+connection are answered one after another, as by a broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from struct import Struct
+from typing import BinaryIO
+
+from kafkalog.errors import CorruptDataError
+from kafkalog.log_lines import logger
+from kafkalog.messages.message_reader import read_message
+from kafkalog.messages.message_writer import Part
+from kafkalog.messages.protocol import (
+    API_VERSIONS,
+    Api,
+    RequestHead,
+    apis,
+    read_request_head,
+    response_parts,
+)
+from kafkalog.messages.schema import Values
+from kafkalog.server.answers.logs import fetched_bytes, has_errors
+from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
+from kafkalog.server.error_codes import ErrorCode
+from kafkalog.server.file_ranges import FileRange, FileRanges
+from kafkalog.server.metrics import Metrics
+from kafkalog.server.requests import RefusedRequestError, Request, Served, WaitingAnswer
+from kafkalog.server.served_cluster import ServedCluster
+from kafkalog.server.settings import Address, Limits
+from kafkalog.storage.files.files import InputFile
+
+_logger = logger(__name__)
+
+_SIZE = Struct(">i")
+# What is copied at a time of a file that the kernel cannot send.
+_COPIED_BYTES = 1024 * 1024
+_LONGEST_WAIT_SECONDS = 30.0
+
+
+class Server:
+    """Answers the clients of one address from one cluster. Use it in a running event loop."""
+
+    def __init__(
+        self,
+        cluster: ServedCluster,
+        address: Address,
+        limits: Limits,
+        metrics: Metrics,
+        waiting: dict[int, WaitingAnswer] | None = None,
+    ) -> None:
+        """`waiting` answers requests of groups, which wait for other clients."""
+        self._cluster = cluster
+        self._address = address
+        self._limits = limits
+        self._metrics = metrics
+        self._waiting = waiting or {}
+        self._keys = frozenset((*ANSWERS, *self._waiting))
+        # All files are read in one thread.
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="kafkalog-serve")
+        self._connections: set[asyncio.Task[None]] = set()
+        self._in_flight = _InFlight(limits.max_in_flight_bytes)
+        self._listener: asyncio.Server | None = None
+        self._served = Served(cluster, address.host, address.port)
+
+    async def start(self) -> Address:
+        """Listen, and return the address with the port that is used."""
+        self._listener = await asyncio.start_server(
+            self._connected, self._address.host, self._address.port
+        )
+        port = self._listener.sockets[0].getsockname()[1]
+        self._served = Served(self._cluster, self._address.host, port)
+        return Address(self._address.host, port)
+
+    async def stop(self) -> None:
+        """Close all connections; requests that are being answered get no answer."""
+        if self._listener is not None:
+            self._listener.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+        self._reader.shutdown(wait=False, cancel_futures=True)
+
+    async def read(self, function: Callable[[], Values]) -> Values:
+        """Return what a function returns that reads files."""
+        return await asyncio.get_running_loop().run_in_executor(self._reader, function)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is None or len(self._connections) >= self._limits.max_connections:
+            self._metrics.refused_connections += 1
+            writer.close()
+            return
+        self._connections.add(task)
+        self._metrics.connections = len(self._connections)
+        peer = writer.get_extra_info("peername") or ("unknown", 0)
+        try:
+            await _Connection(self, reader, writer, str(peer[0])).serve()
+        except (CorruptDataError, RefusedRequestError) as error:
+            self._metrics.refused_requests += 1
+            _logger.warning("%s:%s: closed: %s", *peer[:2], error)
+        except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+            pass  # the client has gone, or takes nothing any more
+        except asyncio.CancelledError:
+            pass  # the server ends
+        finally:
+            self._connections.discard(task)
+            self._metrics.connections = len(self._connections)
+            writer.transport.abort()
+
+    async def answer(self, request: Request) -> Values:
+        """Return the answer to a request."""
+        key = request.api.key
+        if key == API_VERSIONS:
+            return api_versions(self._keys)
+        if key in self._waiting:
+            return await self._waiting[key](request)
+        answered = await self.read(lambda: ANSWERS[key](self._served, request))
+        if key == FETCH:
+            self._metrics.fetched_bytes += (fetched := fetched_bytes(answered))
+            if not fetched and not has_errors(answered):
+                # Nothing will be written: the client asks again when it has waited.
+                wait = min(request.values["maxWaitMs"] / 1000, _LONGEST_WAIT_SECONDS)
+                await asyncio.sleep(max(wait, 0))
+        return answered
+
+    def offered(self, head: RequestHead) -> Api:
+        """Return the pair of messages that a header names. Raises RefusedRequestError."""
+        api = apis().get(head.api_key)
+        if api is None or (api.key not in self._keys and api.key != API_VERSIONS):
+            name = "unknown" if api is None else api.name
+            raise RefusedRequestError(
+                f"request {head.api_key} ({name}) is not offered: this server only reads"
+            )
+        return api
+
+    @property
+    def keys(self) -> frozenset[int]:
+        """The keys of all requests that are answered."""
+        return self._keys
+
+    @property
+    def limits(self) -> Limits:
+        """What clients may ask for."""
+        return self._limits
+
+    @property
+    def in_flight(self) -> _InFlight:
+        """The bytes of all requests that are not answered yet."""
+        return self._in_flight
+
+    @property
+    def metrics(self) -> Metrics:
+        """What is counted."""
+        return self._metrics
+
+
+class _InFlight:
+    """Bytes of requests in memory, up to a limit; who would exceed it waits."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._is_less = asyncio.Condition()
+
+    async def take(self, size: int) -> None:
+        async with self._is_less:
+            await self._is_less.wait_for(lambda: self._bytes + size <= self._limit)
+            self._bytes += size
+
+    async def give_back(self, size: int) -> None:
+        async with self._is_less:
+            self._bytes -= size
+            self._is_less.notify_all()
+
+
+class _Connection:
+    """One client."""
+
+    def __init__(
+        self,
+        server: Server,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        client_host: str,
+    ) -> None:
+        self._server = server
+        self._reader = reader
+        self._writer = writer
+        self._client_host = client_host
+
+    async def serve(self) -> None:
+        """Answer requests until the client goes. Raises what ends the connection."""
+        while True:
+            wait = asyncio.wait_for(
+                self._reader.readexactly(_SIZE.size), self._server.limits.idle_seconds
+            )
+            (size,) = _SIZE.unpack(await wait)
+            most = self._server.limits.max_request_bytes
+            if not 0 <= size <= most:
+                raise RefusedRequestError(f"a request of {size} bytes, allowed are {most}")
+            await self._server.in_flight.take(size)
+            try:
+                data = await asyncio.wait_for(
+                    self._reader.readexactly(size), self._server.limits.send_seconds
+                )
+                parts = await self._response(data)
+            finally:
+                await self._server.in_flight.give_back(size)
+            await self._send(parts)
+
+    async def _response(self, data: bytes) -> list[Part]:
+        head = read_request_head(data)
+        api = self._server.offered(head)
+        self._server.metrics.count(api.name)
+        version = head.api_version
+        if version not in api.request.versions:
+            if api.key != API_VERSIONS:
+                raise RefusedRequestError(
+                    f"{api.name} has versions {api.request.versions}, not {version}"
+                )
+            # The client does not know yet which versions it may ask for.
+            offered = api_versions(self._server.keys, ErrorCode.UNSUPPORTED_VERSION)
+            return response_parts(api, 0, head.correlation_id, offered)
+        # As by brokers, bytes after the message are ignored: librdkafka sends some.
+        values, _ = read_message(api.request, version, data, head.end)
+        request = Request(api, version, values, head.client_id or "", self._client_host)
+        answer = await self._server.answer(request)
+        return response_parts(api, version, head.correlation_id, answer)
+
+    async def _send(self, parts: list[Part]) -> None:
+        size = sum(map(len, parts))
+        self._server.metrics.sent_bytes += size
+        self._writer.write(_SIZE.pack(size))
+        for part in parts:
+            if isinstance(part, bytes):
+                self._writer.write(part)
+                await self._taken(self._writer.drain())
+            elif isinstance(part, FileRanges):
+                for each in part.ranges:
+                    await self._send_range(each)
+
+    async def _send_range(self, each: FileRange) -> None:
+        if each.is_plain:
+            with open(each.path, "rb") as file:
+                await self._send_file(file, each)
+            return
+        loop = asyncio.get_running_loop()
+        with await loop.run_in_executor(None, lambda: InputFile(each.path)) as stored:
+            for position in range(each.position, each.end, _COPIED_BYTES):
+                count = min(_COPIED_BYTES, each.end - position)
+                data = await loop.run_in_executor(None, stored.read, position, count)
+                self._writer.write(data)
+                await self._taken(self._writer.drain())
+
+    async def _send_file(self, file: BinaryIO, each: FileRange) -> None:
+        loop = asyncio.get_running_loop()
+        sending = loop.sendfile(self._writer.transport, file, each.position, each.size)
+        sent = await self._taken(sending)
+        if sent != each.size:
+            raise RefusedRequestError(f"{each.path} became shorter while it was sent")
+
+    async def _taken(self, sending: Awaitable[int | None]) -> int | None:
+        """Wait until the client has taken what is sent to it. Raises TimeoutError."""
+        return await asyncio.wait_for(sending, self._server.limits.send_seconds)

@@ -1,0 +1,152 @@
+"""A server from its start to its end: in the command, and in a thread for tests and notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kafkalog.errors import OptionError
+from kafkalog.server.metrics import Metrics
+from kafkalog.server.served_cluster import Gap, ServedCluster
+from kafkalog.server.server import Server
+from kafkalog.server.settings import Address, Limits, parse_address
+from kafkalog.words import given_time_ms
+
+_STOPPED_WITHIN_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs: its address, as clients take it, and the damage that it has met."""
+
+    bootstrap_servers: str
+    cluster: ServedCluster
+
+    @property
+    def gaps(self) -> list[str]:
+        """A line for each damaged range that was left out, or filled from another replica."""
+        return [gap.words for gap in self.cluster.gaps.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRequest:
+    """What is served, where, and within which limits. `status` is where metrics are; `with_groups`
+    says whether consumer groups are offered."""
+
+    cluster: ServedCluster
+    address: Address
+    limits: Limits = field(default_factory=Limits)
+    with_groups: bool = True
+    status: Address | None = None
+
+
+async def run(
+    request: ServeRequest, is_ready: Callable[[Address], None], stop: asyncio.Event
+) -> None:
+    """Serve until `stop` is set; `is_ready` gets the address once clients can connect. Raises
+    OSError where it cannot listen."""
+    cluster, metrics = request.cluster, Metrics()
+
+    def count(gap: Gap) -> None:
+        metrics.gaps += 1
+
+    cluster.on_gap = count
+    server = Server(cluster, request.address, request.limits, metrics)
+    try:
+        is_ready(await server.start())
+        await stop.wait()
+    finally:
+        await server.stop()
+        cluster.close()
+
+
+def refuse_other_hosts(option: str, address: Address) -> None:
+    """Raise OptionError for an address that other machines reach: nobody is asked who they are."""
+    if not address.is_loopback:
+        raise OptionError(
+            option,
+            str(address),
+            "a loopback address, since clients are not authenticated; --insecure allows all",
+        )
+
+
+@contextmanager
+def serve(
+    paths: str | Sequence[str],
+    *,
+    as_of: str | None = None,
+    listen: str = "127.0.0.1:0",
+    insecure: bool = False,
+    groups: bool = True,
+    deep: bool = False,
+) -> Iterator[Running]:
+    """Serve log directories to Kafka's clients while a `with` block runs, in a thread of this
+    process.
+
+    `paths` are log directories or partition directories, `as_of` a time whose state is served, such
+    as 2026-11-21T12:00:00Z. The server reads and changes nothing. Raises LogDirError for paths
+    without a partition, OptionError for wrong arguments, OSError where it cannot listen.
+    """
+    address = parse_address("listen", listen)
+    if not insecure:
+        refuse_other_hosts("listen", address)
+    as_of_ms = None
+    if as_of is not None:
+        try:
+            as_of_ms = given_time_ms(as_of, lambda note: None)
+        except ValueError as error:
+            raise OptionError("as_of", as_of, f"a time: {error}") from None
+    given = [paths] if isinstance(paths, str) else list(paths)
+    cluster = ServedCluster(given, as_of_ms=as_of_ms, is_deep=deep)
+    thread = _Thread(ServeRequest(cluster, address, with_groups=groups))
+    thread.start()
+    try:
+        yield Running(thread.address(), cluster)
+    finally:
+        thread.stop()
+
+
+class _Thread(threading.Thread):
+    """Runs a server in an event loop of its own."""
+
+    def __init__(self, request: ServeRequest) -> None:
+        super().__init__(name="kafkalog-serve-loop", daemon=True)
+        self._request = request
+        self._is_ready = threading.Event()
+        self._found: Address | None = None
+        self._error: BaseException | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+
+    def run(self) -> None:
+        """Serve until `stop` is called."""
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 -- raised in the thread that waits
+            self._error = error
+        finally:
+            self._is_ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        await run(self._request, self._ready, self._stop)
+
+    def _ready(self, address: Address) -> None:
+        self._found = address
+        self._is_ready.set()
+
+    def address(self) -> str:
+        """Return the address once clients can connect. Raises what kept it from listening."""
+        self._is_ready.wait()
+        if self._found is None:
+            raise self._error or RuntimeError("the server has ended")
+        return str(self._found)
+
+    def stop(self) -> None:
+        """End the server, and wait for it."""
+        if self._loop is not None and self._stop is not None:
+            self._loop.call_soon_threadsafe(self._stop.set)
+        self.join(_STOPPED_WITHIN_SECONDS)

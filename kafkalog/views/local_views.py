@@ -1,0 +1,58 @@
+"""Rows of the source's views, read by this process, for who has no Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from kafkalog.messages.cluster_metadata import ClusterMetadata
+from kafkalog.messages.internal_records import InternalRecord, read_internal_record
+from kafkalog.storage.log_dir.metadata_snapshots import snapshot_before
+from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.options.options import ReadOptions, read_options
+from kafkalog.views.planning.planning import planned_groups
+from kafkalog.views.view_reading import read_view
+
+_METADATA_COLUMNS = ("key", "value", "timestampMs")
+
+
+def view_options(log_dirs: Sequence[str], view: str, **options: str) -> ReadOptions:
+    """Return the source's options: internal topics are included, damage is logged and skipped."""
+    given = {"mode": "PERMISSIVE", "subscribe": "*", **options}
+    return read_options({"paths": json.dumps(list(log_dirs)), "view": view, **given})
+
+
+def view_batches(
+    options: ReadOptions, columns: tuple[str, ...], found: list[PartitionLog] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a view in the order of the logs. `found` has the logs under the paths if
+    they have been listed."""
+    for reads in planned_groups(options, found):
+        yield from read_view(reads, options, columns)
+
+
+def cluster_metadata(
+    log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
+) -> ClusterMetadata:
+    """Return what `__cluster_metadata` under log directories says of topics and leaders, with a
+    snapshot where its log has lost its beginning."""
+    metadata = ClusterMetadata()
+    of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
+    snapshots = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
+    if snapshots:
+        metadata.take(_metadata_records(snapshots, None, at_ms))
+    if of_metadata:
+        metadata.take(_metadata_records(log_dirs, of_metadata, at_ms))
+    return metadata
+
+
+def _metadata_records(
+    paths: Sequence[str], found: list[PartitionLog] | None, at_ms: int | None
+) -> Iterator[InternalRecord]:
+    for batch in view_batches(view_options(paths, "records"), _METADATA_COLUMNS, found):
+        for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
+            if at_ms is None or (written_ms is not None and written_ms <= at_ms):
+                yield read_internal_record(CLUSTER_METADATA, key, value)
