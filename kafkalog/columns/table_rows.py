@@ -36,8 +36,15 @@ def row_batches(
     table: str, rows: Iterator[TableRow], input_path: str, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows of the table that were found in one input, in batches of bounded numbers."""
+    yield from table_batches(table, rows, {"input_path": input_path}, columns)
+
+
+def table_batches(
+    table: str, rows: Iterator[TableRow], constants: TableRow, columns: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield what `table_batch` returns, in batches of bounded numbers."""
     while some := list(islice(rows, ROWS_PER_BATCH)):
-        yield table_batch(table, some, {"input_path": input_path}, columns)
+        yield table_batch(table, some, constants, columns)
 
 
 def _array(values: list[object], data_type: pa.DataType) -> pa.Array:

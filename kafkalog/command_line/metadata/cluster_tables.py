@@ -24,8 +24,8 @@ from kafkalog.inspection.metadata.copies import MetadataCopy, best_copy, metadat
 from kafkalog.inspection.metadata.replay import MetadataReplay, Moment, image_at
 from kafkalog.words import counted, name_suggestions, time_text
 
-_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record", *ChangeRow._fields)
-_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record", "kind", "name", "change")
+_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", *ChangeRow._fields)
+_TEXT_CHANGE_COLUMNS = ("offset", "timestamp_ms", "record_name", "kind", "name", "change")
 # What a line of text has no room for: the other formats have it.
 _WIDE = frozenset(
     (
@@ -75,13 +75,19 @@ class Request:
         """Print the changes between two moments."""
         replay = MetadataReplay(self._copy.log, first, last)
         rows = [
-            {"offset": each.offset, "timestamp_ms": each.timestamp_ms, "record": each.record_name}
+            {
+                "offset": each.offset,
+                "timestamp_ms": each.timestamp_ms,
+                "record_name": each.record_name,
+            }
             | row._asdict()
             for each in replay.changes(after=first)
             if self.kind in (None, each.change.table)
             and (not self.topics or each.change.topic in self.topics)
             for row in change_rows(each.change, show_secrets=self.show_secrets)
         ]
+        if replay.is_cut:
+            print_note(f"{self._copy.path}: {_cut_words(replay)}")
         if self.table_format == "text":
             self._write(_TEXT_CHANGE_COLUMNS, _text_changes(rows), ())
         else:
@@ -155,6 +161,14 @@ class Request:
             f"{self._copy.path}: as of offset {replay.next_offset}, leader epoch "
             f"{replay.last_epoch}{time}{others}: {held}"
         )
+
+
+def _cut_words(replay: MetadataReplay) -> str:
+    """Explain that changes before some offset are not known."""
+    ends = [each.end_offset for each in replay.log.snapshots]
+    start = replay.log.start_offset
+    first = next((end for end in ends if end >= start), start)
+    return f"the log begins at offset {start}: what changed before offset {first} is not known"
 
 
 def _end(replay: MetadataReplay) -> ExitCode:

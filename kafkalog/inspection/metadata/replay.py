@@ -5,7 +5,7 @@ Rules: docs/format.md F764 to F766.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkalog.coordination.metadata.image import (
@@ -57,9 +57,10 @@ class MetadataChange(NamedTuple):
 class MetadataReplay:
     """The image of one copy while its records are replayed up to a moment.
 
-    `next_offset` is the offset after the last record that was read, `last_epoch` and `last_ms` are
-    of that record, -1 before one. `damages` is what keeps records from being read; of those in
-    `unusable`, snapshots were passed over. Raises OSError and LogDirError as MetadataLog does.
+    It begins with the last whole snapshot up to `start`, or with the log; if the log has lost its
+    beginning by then, with the first snapshot after that. `next_offset` is the offset after the
+    last record that was read, `last_epoch` and `last_ms` are of that record, -1 before one.
+    `damages` is what keeps records from being read, `unusable` why snapshots were passed over.
     """
 
     def __init__(self, log: MetadataLog, start: Moment, until: Moment) -> None:
@@ -72,11 +73,17 @@ class MetadataReplay:
         self.damages: list[CorruptDataError] = []
         self.unusable: list[CorruptDataError] = []
         self._until = until
-        for snapshot in reversed(log.snapshots):
-            entries = self._usable(snapshot, start)
-            if entries:
-                self._set(snapshot, entries)
-                break
+        # The log goes on from these.
+        least = min(log.start_offset, until.end_offset)
+        snapshots = [each for each in log.snapshots if each.end_offset >= least]
+        self._starts_late = not self._start(reversed(snapshots), start)
+        if self.is_cut:
+            self._start(snapshots, until)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the log has lost records after the moment to start from."""
+        return self._starts_late and self.log.start_offset > 0
 
     def changes(self, after: Moment = START) -> Iterator[MetadataChange]:
         """Replay, and yield the changes that took effect after a moment.
@@ -111,16 +118,27 @@ class MetadataReplay:
 
     def _next_snapshot(self) -> list[Change]:
         """Go on from the first whole snapshot after the damage; return what differs."""
-        for snapshot in self.log.snapshots:
-            if snapshot.end_offset > self.next_offset:
-                before = self.image
-                entries = self._usable(snapshot, self._until)
-                if entries:
-                    self._set(snapshot, entries)
-                    for table in LOG_ONLY:
-                        self.image.tables[table] = before.tables[table]
-                    return list(differences(before, self.image))
-        return []
+        before = self.image
+        later = (each for each in self.log.snapshots if each.end_offset > self.next_offset)
+        if not self._start(later, self._until):
+            return []
+        for table in LOG_ONLY:
+            self.image.tables[table] = before.tables[table]
+        return list(differences(before, self.image))
+
+    def _start(self, snapshots: Iterable[MetadataSnapshot], until: Moment) -> bool:
+        """Begin with the first of the snapshots that is whole and not after the moment, if there
+        is one."""
+        for snapshot in snapshots:
+            entries = self._usable(snapshot, until)
+            if entries:
+                self.image = image_of(records_in_force(entries))
+                self.snapshot = snapshot
+                self.next_offset = snapshot.end_offset
+                self.last_epoch = snapshot.leader_epoch
+                self.last_ms = snapshot_time_ms(entries)
+                return True
+        return False
 
     def _usable(self, snapshot: MetadataSnapshot, until: Moment) -> list[MetadataEntry]:
         """Return the records of a snapshot that is whole and not after the moment, else none."""
@@ -129,16 +147,10 @@ class MetadataReplay:
         try:
             entries = snapshot_entries(snapshot.path)
         except CorruptDataError as error:
-            self.unusable.append(error)
+            if error.path not in [each.path for each in self.unusable]:
+                self.unusable.append(error)
             return []
         return entries if snapshot_time_ms(entries) <= until.time_ms else []
-
-    def _set(self, snapshot: MetadataSnapshot, entries: list[MetadataEntry]) -> None:
-        self.image = image_of(records_in_force(entries))
-        self.snapshot = snapshot
-        self.next_offset = snapshot.end_offset
-        self.last_epoch = snapshot.leader_epoch
-        self.last_ms = snapshot_time_ms(entries)
 
 
 def image_at(log: MetadataLog, until: Moment = END) -> MetadataReplay:

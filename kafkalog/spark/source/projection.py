@@ -14,24 +14,7 @@ from kafkalog.views.options.options import ReadOptions, View
 KAFKA_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 HEADERS_COLUMN = "headers"
 
-VIEW_TABLES = {
-    View.RECORDS: "records",
-    View.BATCHES: "batches",
-    View.BYTE_RANGES: "byte_ranges",
-    View.FAULTS: "byte_ranges",
-    View.SEGMENTS: "segments",
-    View.RECOVERY_PLAN: "recovery_plan",
-    View.RETENTION_PLAN: "retention_plan",
-    View.REPLICAS: "replicas",
-    View.TRANSACTIONS: "transactions",
-    View.STABLE_OFFSETS: "stable_offsets",
-    View.PRODUCER_SEQUENCES: "producer_sequences",
-    View.MESSAGES: "messages",
-    View.OFFSET_COMMITS: "offset_commits",
-    View.GROUP_METADATA: "group_metadata",
-    View.TRANSACTION_STATES: "transaction_states",
-    View.COMPACTION_REPORT: "compaction_report",
-}
+VIEW_TABLES = {view: view.value for view in View} | {View.FAULTS: View.BYTE_RANGES.value}
 
 
 def whole_schema(view: View) -> StructType:

@@ -47,6 +47,11 @@ class View(Enum):
     GROUP_METADATA = "group_metadata"
     TRANSACTION_STATES = "transaction_states"
     COMPACTION_REPORT = "compaction_report"
+    CLUSTER_TOPICS = "cluster_topics"
+    CLUSTER_PARTITIONS = "cluster_partitions"
+    CLUSTER_CONFIGS = "cluster_configs"
+    CLUSTER_ACLS = "cluster_acls"
+    METADATA_CHANGES = "metadata_changes"
 
 
 # Views in which `isolationLevel` leaves out records that are not committed.
@@ -55,6 +60,14 @@ ISOLATED_VIEWS = (View.RECORDS, View.MESSAGES)
 RECORD_VIEWS = (*ISOLATED_VIEWS, View.OFFSET_COMMITS, View.GROUP_METADATA, View.TRANSACTION_STATES)
 # Those whose rows depend on their own records alone, so that segments are read in parts.
 SPLIT_VIEWS = tuple(view for view in RECORD_VIEWS if view is not View.OFFSET_COMMITS)
+# Views of what the best copy of the cluster's metadata says.
+METADATA_VIEWS = (
+    View.CLUSTER_TOPICS,
+    View.CLUSTER_PARTITIONS,
+    View.CLUSTER_CONFIGS,
+    View.CLUSTER_ACLS,
+    View.METADATA_CHANGES,
+)
 # Views of which `latest` reads the rows that count only.
 _LATEST_VIEWS = (View.OFFSET_COMMITS, View.GROUP_METADATA)
 # Views that need a time.

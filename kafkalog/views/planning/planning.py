@@ -20,7 +20,12 @@ from kafkalog.log_lines import logger
 from kafkalog.messages.catalog import topic_families
 from kafkalog.storage.files.requests_at_once import answers
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE, oldest_base_offset
+from kafkalog.storage.names import (
+    CLUSTER_METADATA,
+    CONSUMER_OFFSETS,
+    TRANSACTION_STATE,
+    oldest_base_offset,
+)
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.index_lookup import first_offset_from
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -44,6 +49,7 @@ from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.config_files import topic_configs
 from kafkalog.views.options.offset_options import check_partitions
 from kafkalog.views.options.options import (
+    METADATA_VIEWS,
     RECORD_VIEWS,
     SPLIT_VIEWS,
     Mode,
@@ -76,6 +82,7 @@ _TOPIC_OF = {
     View.OFFSET_COMMITS: CONSUMER_OFFSETS,
     View.GROUP_METADATA: CONSUMER_OFFSETS,
     View.TRANSACTION_STATES: TRANSACTION_STATE,
+    **dict.fromkeys(METADATA_VIEWS, CLUSTER_METADATA),
 }
 # What a broker makes of its own disk.
 _OF_DISKS = (View.SEGMENTS, View.RECOVERY_PLAN, View.RETENTION_PLAN, View.COMPACTION_REPORT)
@@ -119,7 +126,7 @@ def _groups(
         before = _copies_before(options, logs)
         partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
         return [*packed(partitions, _task_size(options))]
-    if options.view is View.REPLICAS:
+    if options.view is View.REPLICAS or options.view in METADATA_VIEWS:
         sets = [replica_set_read(logs) for logs in live_replicas(logs)]
         return [*packed(sets, _task_size(options))]
     check_partitions(options.offsets, logs)

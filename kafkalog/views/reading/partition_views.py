@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kafkalog.columns.table_rows import TableRow, table_batch
+from kafkalog.columns.table_rows import TableRow, table_batch, table_batches
 from kafkalog.errors import CorruptDataError
+from kafkalog.inspection.metadata.cluster_views import cluster_view_rows
+from kafkalog.inspection.metadata.replay import END, Moment
 from kafkalog.inspection.partitions.compaction_report import compaction_rows
 from kafkalog.inspection.partitions.producer_sequences import sequence_rows
 from kafkalog.inspection.partitions.recovery_plan import recovery_row
@@ -23,7 +25,7 @@ from kafkalog.storage.log_dir.topic_configs import (
 )
 from kafkalog.storage.partition_log import PartitionLog, log_columns, with_own_checkpoints
 from kafkalog.storage.recovery.recovery import RecoverySettings
-from kafkalog.views.options.options import Mode, ReadOptions, Shutdown, View
+from kafkalog.views.options.options import METADATA_VIEWS, Mode, ReadOptions, Shutdown, View
 from kafkalog.views.reading.passed_damage import PassedDamage
 
 
@@ -56,7 +58,7 @@ def partition_read(
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSetRead:
-    """All replicas of a partition, to be compared."""
+    """All replicas of a partition, to be compared, or to choose the best."""
 
     logs: tuple[PartitionLog, ...]
 
@@ -73,8 +75,25 @@ def replica_set_read(logs: Sequence[PartitionLog]) -> ReplicaSetRead:
 def read_replica_set(
     read: ReplicaSetRead, options: ReadOptions, columns: tuple[str, ...]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of one partition in view `replicas`."""
-    yield table_batch(options.view.value, list(replica_rows(read.logs)), {}, columns)
+    """Yield the rows of one partition in view `replicas`, or in one about the metadata."""
+    rows = replica_rows(read.logs)
+    if options.view in METADATA_VIEWS:
+        rows = _cluster_rows(read.logs, options)
+    yield from table_batches(options.view.value, rows, {}, columns)
+
+
+def _cluster_rows(logs: Sequence[PartitionLog], options: ReadOptions) -> Iterator[TableRow]:
+    passed = PassedDamage(options.mode)
+
+    def on_damage(damage: CorruptDataError) -> None:
+        if options.mode is Mode.FAILFAST:
+            raise damage
+        passed.add(f"{damage}; what the metadata says there is not known")
+
+    until = Moment(time_ms=options.as_of_ms) if options.as_of_ms else END
+    view, show_secrets = options.view.value, options.show_secrets
+    yield from cluster_view_rows(view, logs, until, on_damage, show_secrets=show_secrets)
+    passed.summarise(f"{logs[0].name}: {passed.count} damaged places in all")
 
 
 def read_partition(

@@ -45,7 +45,7 @@ def test_a_topic_that_was_deleted_is_there_as_of_a_moment_before() -> None:
     (deleted,) = (
         row
         for row in rows(CONTROLLER, "--diff", "--by", "topic")
-        if row["record"] == "RemoveTopicRecord"
+        if row["record_name"] == "RemoveTopicRecord"
     )
     assert (deleted["change"], deleted["new"]) == ("deleted", None)
     topic, offset = deleted["topic"], deleted["offset"]
@@ -99,6 +99,22 @@ def test_damage_and_records_without_effect_are_named(tmp_path: Path) -> None:
     (path.parent / f"{0:020d}.log").unlink()
     code, _, err = run(copy)
     assert code == 3 and "nothing is left of that time: the log begins at offset 218" in err
+
+
+def test_changes_begin_with_the_first_snapshot_of_a_log_without_its_beginning(
+    tmp_path: Path,
+) -> None:
+    # F329
+    copy = tmp_path / "controller"
+    shutil.copytree(CONTROLLER, copy)
+    (copy / "__cluster_metadata-0" / f"{0:020d}.log").unlink()
+    code, out, err = run(copy, "--diff", "--format", "json")
+    assert code == 0
+    assert "begins at offset 218: what changed before offset 301 is not known" in err
+    found = [json.loads(line) for line in out.splitlines()]
+    assert found == rows(CONTROLLER, "--diff", "--offsets", "301:")
+    code, _, err = run(copy, "--diff", "--offsets", "400:")
+    assert code == 0 and err == ""
 
 
 @pytest.mark.parametrize(
