@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from kafkalog.errors import CorruptDataError
 from kafkalog.messages.catalog import message
 from kafkalog.messages.message_reader import MESSAGE_MALFORMED, MESSAGE_TRUNCATED, read_message
+from kafkalog.messages.message_writer import write_message
 from kafkalog.messages.schema import Message, Values
 from kafkalog.messages.value_types import FIXED_WIDTH
 
@@ -25,6 +28,15 @@ def read_subscription(data: bytes) -> Values:
 def read_assignment(data: bytes) -> Values:
     """Return a member's assignment: assignedPartitions and userData. Raises CorruptDataError."""
     return _read(message(ASSIGNMENT), data)
+
+
+def write_assignment(partitions: Mapping[str, Sequence[int]]) -> bytes:
+    """Return the bytes of an assignment of version 0: partitions by topic."""
+    assigned = [
+        {"topic": topic, "partitions": list(numbers)} for topic, numbers in partitions.items()
+    ]
+    body = write_message(message(ASSIGNMENT), 0, {"assignedPartitions": assigned})
+    return _VERSION.pack(0) + body
 
 
 def _read(protocol: Message, data: bytes) -> Values:

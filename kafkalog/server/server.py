@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from struct import Struct
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from kafkalog.errors import CorruptDataError
 from kafkalog.log_lines import logger
@@ -29,14 +29,17 @@ from kafkalog.server.answers.logs import fetched_bytes, has_errors
 from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
 from kafkalog.server.error_codes import ErrorCode
 from kafkalog.server.file_ranges import FileRange, FileRanges
+from kafkalog.server.groups.coordinator import GroupCoordinator
+from kafkalog.server.groups.stored_groups import StoredGroups, stored_groups
 from kafkalog.server.metrics import Metrics
-from kafkalog.server.requests import RefusedRequestError, Request, Served, WaitingAnswer
+from kafkalog.server.requests import RefusedRequestError, Request, Served
 from kafkalog.server.served_cluster import ServedCluster
 from kafkalog.server.settings import Address, Limits
 from kafkalog.storage.files.files import InputFile
 
 _logger = logger(__name__)
 
+_Read = TypeVar("_Read")
 _SIZE = Struct(">i")
 # What is copied at a time of a file that the kernel cannot send.
 _COPIED_BYTES = 1024 * 1024
@@ -52,14 +55,16 @@ class Server:
         address: Address,
         limits: Limits,
         metrics: Metrics,
-        waiting: dict[int, WaitingAnswer] | None = None,
+        *,
+        with_groups: bool = True,
     ) -> None:
-        """`waiting` answers requests of groups, which wait for other clients."""
+        """Without `with_groups` groups are described, and have no members."""
         self._cluster = cluster
         self._address = address
         self._limits = limits
         self._metrics = metrics
-        self._waiting = waiting or {}
+        self._groups = GroupCoordinator(cluster, self._read_groups, takes_members=with_groups)
+        self._waiting = self._groups.answers
         self._keys = frozenset((*ANSWERS, *self._waiting))
         # All files are read in one thread.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="kafkalog-serve")
@@ -84,11 +89,18 @@ class Server:
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
+        self._groups.close()
         self._reader.shutdown(wait=False, cancel_futures=True)
 
-    async def read(self, function: Callable[[], Values]) -> Values:
+    async def _read(self, function: Callable[[], _Read]) -> _Read:
         """Return what a function returns that reads files."""
         return await asyncio.get_running_loop().run_in_executor(self._reader, function)
+
+    async def _read_groups(self) -> StoredGroups:
+        cluster = self._cluster
+        return await self._read(
+            lambda: stored_groups(cluster.paths, cluster.logs, cluster.as_of_ms)
+        )
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -120,7 +132,7 @@ class Server:
             return api_versions(self._keys)
         if key in self._waiting:
             return await self._waiting[key](request)
-        answered = await self.read(lambda: ANSWERS[key](self._served, request))
+        answered = await self._read(lambda: ANSWERS[key](self._served, request))
         if key == FETCH:
             self._metrics.fetched_bytes += (fetched := fetched_bytes(answered))
             if not fetched and not has_errors(answered):

@@ -54,7 +54,9 @@ async def run(
         metrics.gaps += 1
 
     cluster.on_gap = count
-    server = Server(cluster, request.address, request.limits, metrics)
+    server = Server(
+        *(cluster, request.address, request.limits, metrics), with_groups=request.with_groups
+    )
     try:
         is_ready(await server.start())
         await stop.wait()

@@ -1,0 +1,83 @@
+"""The groups that `__consumer_offsets` under log directories holds, now or at a past time.
+
+Rules: docs/format.md F300 to F303 and F320 to F322.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkalog.coordination.groups.group_records import (
+    GROUP_RECORD_COLUMNS,
+    Group,
+    GroupMember,
+    GroupPartition,
+    LatestRecords,
+    group_key,
+    group_members,
+    known_groups,
+)
+from kafkalog.inspection.groups.commits_in_effect import (
+    COMMIT_COLUMNS,
+    CommitsInEffect,
+    commits_that_count,
+)
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.views.local_views import view_batches, view_options
+
+NO_OFFSET = -1
+
+
+class Commit(NamedTuple):
+    """An offset that a group has committed."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True)
+class StoredGroups:
+    """Groups, their members, and their commits, by the groups' ids."""
+
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    members: Mapping[str, Sequence[GroupMember]] = field(default_factory=dict)
+    commits: Mapping[str, Mapping[GroupPartition, Commit]] = field(default_factory=dict)
+
+
+def stored_groups(
+    log_dirs: Sequence[str], logs: Sequence[PartitionLog], at_ms: int | None
+) -> StoredGroups:
+    """Read the groups; none without a partition of `__consumer_offsets`."""
+    offsets_logs = [log for log in logs if log.topic == CONSUMER_OFFSETS]
+    if not offsets_logs:
+        return StoredGroups()
+    in_effect, latest = CommitsInEffect(at_ms), LatestRecords(at_ms)
+    options = view_options(log_dirs, "offset_commits", subscribe=CONSUMER_OFFSETS)
+    for batch in view_batches(options, COMMIT_COLUMNS, offsets_logs):
+        in_effect.add(batch)
+    options = view_options(log_dirs, "group_metadata", subscribe=CONSUMER_OFFSETS)
+    for batch in view_batches(options, GROUP_RECORD_COLUMNS, offsets_logs):
+        for row in batch.to_pylist():
+            latest.add(row)
+    rows = in_effect.rows()
+    counted = [] if rows is None else commits_that_count(rows).to_pylist()
+    commits: dict[str, dict[GroupPartition, Commit]] = defaultdict(dict)
+    for row in counted:
+        if row["committed_offset"] is not None:
+            epoch = row["leader_epoch"]
+            commit = Commit(
+                row["committed_offset"], -1 if epoch is None else epoch, row["metadata"] or ""
+            )
+            commits[row["group_id"]][row["topic"], row["partition"]] = commit
+    records = latest.records()
+    members: dict[str, list[GroupMember]] = defaultdict(list)
+    for member in group_members(records):
+        members[member.group.group_id].append(member)
+    groups = known_groups(records, {group_key(row) for row in counted})
+    living = {key.group_id: group for key, group in groups.items() if group.state != "Dead"}
+    return StoredGroups(living, members, commits)
