@@ -32,10 +32,11 @@ def main(
     from pyspark.sql import functions as F
 
     from kafkalog.analysis.partitions.retention import retention_plan, topic_totals
-    from kafkalog.spark.jobs.inputs import announced_inputs, config_file_options
+    from kafkalog.spark.jobs.inputs import announced_inputs
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
+    from kafkalog.views.options.config_files import config_file_options
 
     config, inputs = config_file_options(server_properties, topic_config), announced_inputs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of

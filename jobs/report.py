@@ -30,27 +30,27 @@ def main(
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions, retention. Findings are what its first lines say. The page shows topic names,
     group ids and paths, hashes of keys, and no values."""
-    from kafkalog.report.findings import remarks, report_findings, verdict
-    from kafkalog.report.reading import ReportRequest, read_report
+    from kafkalog.report.findings import spoken
+    from kafkalog.report.reading.report_reading import ReportRequest, read_report
     from kafkalog.report.writing import write_report
-    from kafkalog.spark.jobs.inputs import announced_logs, config_file_options
+    from kafkalog.spark.jobs.inputs import announced_logs
+    from kafkalog.spark.jobs.report_views import SparkViews
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import refuse_unwritable
     from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.views.options.config_files import config_file_options
 
     config = config_file_options(server_properties, topic_config)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     inputs, logs = announced_logs(job)
     refuse_unwritable("--output-dir", job.output_dir)
     absent = [*absent_lines(inputs, logs)]
-    request = ReportRequest(inputs, as_of, job.mode, config, show_keys, absent)
+    request = ReportRequest(inputs, logs, as_of, config, show_keys, absent)
     with job_session("kafkalog report", with_delta=False) as spark:
-        report = read_report(spark, request)
-    path = write_report(report, job.output_dir)
-    found = report_findings(report)
-    also = (f"also: {each}" for each in remarks(report))
-    print(verdict(report), *found, *also, f"report: {path}", sep="\n")
-    return job.exit_code(has_findings=bool(found))
+        report = read_report(SparkViews(spark, inputs, job.mode), request)
+    lines, has_findings = spoken(report)
+    print(*lines, f"report: {write_report(report, job.output_dir)}", sep="\n")
+    return job.exit_code(has_findings=has_findings)
 
 
 if __name__ == "__main__":

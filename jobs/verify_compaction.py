@@ -41,11 +41,12 @@ def main(
     """Show whether cleaned logs keep the cleaner's promises, and what a cleaning would free.
     Findings are keys and deletes for which it has not kept them."""
     from kafkalog.analysis.partitions.compaction import compaction_findings, compaction_totals
-    from kafkalog.spark.jobs.inputs import announced_inputs, config_file_options
+    from kafkalog.spark.jobs.inputs import announced_inputs
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
     from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.views.options.config_files import config_file_options
 
     config, inputs = config_file_options(server_properties, topic_config), announced_inputs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of

@@ -33,7 +33,7 @@ COMMANDS = {
     "get-offsets": "Print offsets of partitions, as kafka-get-offsets does.",
     "job": "Run a Spark job, or print the arguments that spark-submit needs for it.",
     "check": "Check checksums, framing, offsets, records and indexes.",
-    "report": "Write one HTML page with plots about a cluster (needs Java).",
+    "report": "Write one HTML page with plots about a cluster.",
     "find": "Find records by key or value, and show what was searched.",
     "export": "Write the records of topics to tables of Parquet files, each exactly once.",
     "metadata": "Show a cluster's topics, configs, ACLs and the like as of any moment.",

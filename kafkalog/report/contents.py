@@ -1,22 +1,34 @@
-"""The content of a report, as small collected rows; their columns are described in
-kafkalog/analysis."""
+"""The content of a report, as few rows; kafkalog/report/reading says which columns they have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
-from pyspark.sql import Row
+from kafkalog.report.time_grid import TimeGrid
 
-from kafkalog.analysis.partitions.batch_totals import TimeGrid
+
+class Row(SimpleNamespace):
+    """A row, whose columns are attributes, or items where a name is not known beforehand."""
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
 
 Rows = Sequence[Row]
+
+# When retention deletes a segment, in order of time; the last two are not times.
+WHEN = ("now", "day", "week", "month", "later", "stays", "unknown")
+# So many keys of a topic are tracked. With no more keys than that, their counts are exact.
+TRACKED_KEYS = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class StorageSection:
-    """What is there: owners and largest_topics, one row of storage_totals and one of
-    unserved_storage."""
+    """What is there: clusters and brokers, the largest topics, what all come to, and what no broker
+    serves."""
 
     owners: Rows
     topics: Rows
@@ -26,7 +38,7 @@ class StorageSection:
 
 @dataclass(frozen=True, slots=True)
 class BatchesSection:
-    """Sums of batch_totals by topic and stretch of time, by topic and codec, by codec and size; and
+    """Sums over batches by topic and stretch of time, by topic and codec, by codec and size; and
     by topic those of control batches, which are in no other sum. `grid` is None where no batch has
     a time. `latest_ms` is a time that hardly any is later than."""
 
@@ -40,7 +52,7 @@ class BatchesSection:
 
 @dataclass(frozen=True, slots=True)
 class KeysSection:
-    """key_totals; whether they have keys or hashes."""
+    """Keys by topic; whether they are shown, or hashes of them."""
 
     topics: Rows
     are_shown: bool
@@ -48,8 +60,8 @@ class KeysSection:
 
 @dataclass(frozen=True, slots=True)
 class DamageSection:
-    """The first rows of damage_map, its number of cells, and of first_ranges for them; one row of
-    what all partitions come to."""
+    """The number of cells; the worst partitions, the first ranges of each, and what all come
+    to."""
 
     cells: int
     logs: Rows
@@ -59,20 +71,24 @@ class DamageSection:
 
 @dataclass(frozen=True, slots=True)
 class GroupsSection:
-    """newest_statuses with times in milliseconds, the worst first, of at most some groups, and
-    group_totals of all; lag_series and rebalances of the first of them; how far commits reach
-    back, in words."""
+    """How many groups there are; the statuses of some, the worst first; what the first of them had
+    left to read over time, and their generations; how far commits reach back, in words; some
+    partitions of all groups, the worst first, and how many there are; likewise members."""
 
     totals: Row
     statuses: Rows
     series: Rows
     rebalances: Rows
     reach: str
+    partitions: Rows = ()
+    all_partitions: int = 0
+    members: Rows = ()
+    all_members: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionsSection:
-    """outcomes_by_topic; stable_offset_holders, the first of them, and how many there are."""
+    """Outcomes by topic; the first partitions that are held back, and how many there are."""
 
     outcomes: Rows
     holders: Rows
@@ -81,7 +97,7 @@ class TransactionsSection:
 
 @dataclass(frozen=True, slots=True)
 class RetentionSection:
-    """retention_times and blocked_topics."""
+    """What goes when, by topic, and the topics whose retention is blocked."""
 
     times: Rows
     blocked: Rows

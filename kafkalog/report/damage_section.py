@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from pyspark.sql import Row
-
-from kafkalog.report.contents import DamageSection
+from kafkalog.report.contents import DamageSection, Row
 from kafkalog.report.markup import Markup, element, joined, name, paragraph, section
 from kafkalog.report.plot import Section
 from kafkalog.words import counted, size_text

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql import Row
-
 from kafkalog.coordination.groups.lag_status import LagStatus
-from kafkalog.report.contents import DamageSection, GroupsSection, Report, TransactionsSection
+from kafkalog.report.contents import DamageSection, GroupsSection, Report, Row, TransactionsSection
 from kafkalog.report.markup import visible
 from kafkalog.report.plot import time_label
 from kafkalog.words import counted, size_text
 
 _MOST = 3
 _WELL = frozenset((LagStatus.OK.value, LagStatus.UNKNOWN.value))
+
+
+def spoken(report: Report) -> tuple[list[str], bool]:
+    """Return what the report says in lines, and whether there are findings."""
+    found = report_findings(report)
+    also = (f"also: {each}" for each in remarks(report))
+    return [verdict(report), *found, *also], bool(found)
 
 
 def report_findings(report: Report) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Row
-
 from kafkalog.coordination.groups.lag_status import LagStatus
-from kafkalog.report.contents import GroupsSection, Rows, TransactionsSection
+from kafkalog.report.contents import GroupsSection, Row, Rows, TransactionsSection
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table
 from kafkalog.report.plot import Section, beside, place, time_label, topic_label, topic_order
@@ -47,7 +45,7 @@ def group_section(groups: GroupsSection | None) -> Section:
         place_of = place(identity, "", figure)
         head = element("h3", "Left to read by ", name(status.group_id))
         plots.append(element("div", head, place_of))
-    parts.append(beside(*plots))
+    parts += [beside(*plots), _partition_table(groups), _member_table(groups)]
     parts.append(
         paragraph(*(f"{line[:1].upper()}{line[1:]}. " for line in groups.reach.splitlines()))
     )
@@ -59,17 +57,63 @@ def _is_of(row: Row, status: Row) -> bool:
 
 
 def _status_table(statuses: Rows) -> Markup:
-    heads = ("Group", "Status", "Partitions", "Left to read", "Behind since", "Last commit", "Why")
+    heads = (
+        *("Group", "Status", "State", "Members", "Partitions", "Left to read", "Behind since"),
+        *("Last commit", "Why"),
+    )
     return table(
         heads,
         (
             (
-                *(name(row.group_id), row.status, row.partitions, row.readable_records),
+                *(name(row.group_id), _status(row.status), row.state, row.members),
+                *(row.partitions, row.readable_records),
                 *(time_label(row.behind_since), time_label(row.last_commit), _why(row)),
             )
             for row in statuses
         ),
     )
+
+
+def _status(status: str) -> Markup:
+    return element("span", status, class_=f"status {status}")
+
+
+def _partition_table(groups: GroupsSection) -> Markup:
+    heads = (
+        *("Group", "Partition", "Status", "Left to read", "Committed", "Behind since"),
+        *("Last commit", "Why"),
+    )
+    rows = (
+        (
+            *(name(row.group_id), name(f"{row.topic}-{row.partition}"), _status(row.status)),
+            *(row.records, row.committed_offset),
+            *(time_label(row.next_ms if row.records else None), time_label(row.commit_ms)),
+            row.reason,
+        )
+        for row in groups.partitions
+    )
+    found, every = table(heads, rows), groups.all_partitions
+    return _folded("Lag of each partition", found, len(groups.partitions), every)
+
+
+def _member_table(groups: GroupsSection) -> Markup:
+    heads = ("Group", "Member", "Client", "Host", "Partitions")
+    rows = (
+        (
+            *(name(row.group_id), name(row.member_id), name(row.client_id), name(row.client_host)),
+            row.partitions,
+        )
+        for row in groups.members
+    )
+    return _folded("Members", table(heads, rows), len(groups.members), groups.all_members)
+
+
+def _folded(title: str, found: Markup, shown: int, every: int) -> Markup:
+    """Return a long table that is shown when its title is clicked."""
+    if not every:
+        return Markup("")
+    words = f"{title}: {every:,}" if shown == every else f"{title}: {shown:,} of {every:,}"
+    return element("details", element("summary", words), found)
 
 
 def _why(row: Row) -> Markup | None:

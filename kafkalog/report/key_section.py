@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable
-from hashlib import blake2b
-
-from pyspark.sql import Row
-
-from kafkalog.analysis.partitions.key_skew import EXACT_UP_TO
-from kafkalog.report.contents import KeysSection
+from kafkalog.report.contents import TRACKED_KEYS, KeysSection, Row
 from kafkalog.report.figures import Figure, Series, horizontal_bars
 from kafkalog.report.markup import Markup, element, name, paragraph, section, table, visible
 from kafkalog.report.plot import OTHERS, Section, place, topic_label
@@ -33,31 +26,18 @@ def key_section(keys: KeysSection) -> Section:
         return Section(section("keys", "Keys and tombstones", empty), {})
     figures = {"key-shares": _shares(keyed)}
     parts = [place("key-shares", "Records with a key, by key", figures["key-shares"])]
-    shown = _shown if keys.are_shown else _hasher()
-    parts.append(_table(keyed, shown))
-    if any(row.distinct_keys > EXACT_UP_TO for row in keyed):
+    parts.append(_table(keyed))
+    if any(row.distinct_keys > TRACKED_KEYS for row in keyed):
         parts.append(
             paragraph(
                 "Numbers of keys are estimates, and so are counts of single keys where a topic has "
-                f"more than {EXACT_UP_TO:,} keys."
+                f"more than {TRACKED_KEYS:,} keys."
             )
         )
-    else:
-        parts.append(paragraph("Numbers of keys are estimates, within a few hundredths."))
     if not keys.are_shown:
         parts.append(paragraph(*_HIDDEN))
     parts.append(_tombstones(keyed))
     return Section(section("keys", "Keys and tombstones", *parts), figures)
-
-
-def _hasher() -> Callable[[str], str]:
-    """Return hashes against which keys cannot be tried: the secret is discarded."""
-    secret = secrets.token_bytes(32)
-    return lambda item: blake2b(item.encode(), key=secret, digest_size=4).hexdigest()
-
-
-def _shown(item: str) -> str:
-    return visible(item)
 
 
 def _parts(row: Row) -> tuple[int, int, int]:
@@ -83,10 +63,10 @@ def _shares(rows: list[Row]) -> Figure:
     return horizontal_bars(labels, series, "% of records with a key", 100)
 
 
-def _table(rows: list[Row], shown: Callable[[str], str]) -> Markup:
+def _table(rows: list[Row]) -> Markup:
     def frequent(row: Row) -> str:
         words = (
-            element("span", element("code", shown(each["item"])), f" {each['count']:,}")
+            element("span", element("code", visible(each["item"])), f" {each['count']:,}")
             for each in row.top_keys[:_LISTED_KEYS]
         )
         return element("span", *words, class_="keys")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from kafkalog.words import size_text
+
 _LONGEST = 80
 # In a plot, where a phone has room for so much beside the bars.
 _LONGEST_LABEL = 22
@@ -74,6 +76,11 @@ def _cell(value: str | int | None) -> Markup:
     if isinstance(value, int):
         return element("td", f"{value:,}", class_="number")
     return element("td", value)
+
+
+def size(count: int) -> Markup:
+    """Return a number of bytes in its unit, which a table is sorted by the number of."""
+    return element("data", size_text(count), value=str(count))
 
 
 def section(identity: str, title: str, *children: str) -> Markup:

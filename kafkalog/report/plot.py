@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from pyspark.sql import Row
-
+from kafkalog.report.contents import Row
 from kafkalog.report.figures import Figure, Series
 from kafkalog.report.markup import Markup, element, label
 from kafkalog.words import size_text, time_text

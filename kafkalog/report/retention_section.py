@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Row
-
-from kafkalog.analysis.partitions.retention_times import WHEN
-from kafkalog.report.contents import RetentionSection, Rows
+from kafkalog.report.contents import WHEN, RetentionSection, Row, Rows
 from kafkalog.report.figures import Figure, horizontal_bars
-from kafkalog.report.markup import Markup, element, name, paragraph, section, table
+from kafkalog.report.markup import Markup, element, name, paragraph, section, size, table
 from kafkalog.report.plot import (
     OTHERS,
     Section,
@@ -92,7 +89,7 @@ def _table(rows: Rows) -> Markup:
         (
             (
                 OTHERS if row.shown_topic is None else name(row.shown_topic),
-                *(_WORDS[row.when], row.segments, size_text(row.bytes), time_label(row.next_ms)),
+                *(_WORDS[row.when], row.segments, size(row.bytes), time_label(row.next_ms)),
                 *(row.cleanup_policy or "-", _limits(row)),
             )
             for row in in_order

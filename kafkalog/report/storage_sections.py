@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import accumulate
 
-from pyspark.sql import Row
-
-from kafkalog.analysis.partitions.batch_totals import TimeGrid
-from kafkalog.report.contents import BatchesSection, Rows, StorageSection
+from kafkalog.report.contents import BatchesSection, Row, Rows, StorageSection
 from kafkalog.report.figures import (
     Figure,
     Series,
@@ -17,7 +14,7 @@ from kafkalog.report.figures import (
     bars_over_time,
     horizontal_bars,
 )
-from kafkalog.report.markup import Markup, label, name, paragraph, section, table
+from kafkalog.report.markup import Markup, label, name, paragraph, section, size, table
 from kafkalog.report.plot import (
     OTHERS,
     Section,
@@ -30,7 +27,7 @@ from kafkalog.report.plot import (
     topic_label,
     topic_order,
 )
-from kafkalog.report.time_grid import stretch_words
+from kafkalog.report.time_grid import TimeGrid, stretch_words
 from kafkalog.words import counted, size_text
 
 # This many topics have their own colours; more would look alike.
@@ -89,7 +86,7 @@ def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
                     row.partitions,
                     row.copies,
                     row.segments,
-                    size_text(row.bytes),
+                    size(row.bytes),
                     *(records[row.topic], control[row.topic]),
                 ),
                 *(time_label(row.first_timestamp_ms), time_label(row.max_timestamp_ms)),
@@ -216,9 +213,9 @@ def _codec_table(rows: Rows, order: list[str | None]) -> Markup:
             for name_of in ("batches", "bytes", "measured_bytes", "uncompressed_bytes", "records")
         )
         return (
-            *(OTHERS if topic is None else name(topic), batches, size_text(stored)),
+            *(OTHERS if topic is None else name(topic), batches, size(stored)),
             f"{uncompressed / measured:.2f}" if measured else None,
-            *(size_text(stored // batches), f"{records / batches:,.1f}"),
+            *(size(stored // batches), f"{records / batches:,.1f}"),
             ", ".join(f"{row.compression} {row.batches:,}" for row in found),
         )
 

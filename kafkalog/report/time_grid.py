@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalog.analysis.partitions.batch_totals import TimeGrid
+from dataclasses import dataclass
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 # Stretches that have a name. An hour is what a log of hours to days has: see `grid_over`.
@@ -15,6 +15,15 @@ _MOST_STRETCHES = 192
 # How far from where nearly all batches are one can be, in widths of where they are: what is further
 # away is a wrong clock, and would leave no room for the rest.
 _FENCE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TimeGrid:
+    """Equal stretches of time from `begin_ms` on, of `every_ms` each."""
+
+    begin_ms: int
+    every_ms: int
+    stretches: int
 
 
 def grid_over(least_ms: int, low_ms: int, high_ms: int, greatest_ms: int) -> TimeGrid:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from click.testing import CliRunner
 
-from jobs.report import main
+from kafkalog.command_line.main import kafkalog
 from tests.browser.chromium import PROGRAM, Chromium, chromium
 from tests.support.report.sample_report import HOSTILE
 from tests.support.report.sample_report import report as sample_report
@@ -21,18 +21,19 @@ from tests.support.repository import EXAMPLES, Unpack
 pytestmark = [
     pytest.mark.deep,
     pytest.mark.browser,
-    pytest.mark.spark,
     pytest.mark.skipif(PROGRAM is None, reason="no chromium: `make browser` installs it"),
     pytest.mark.timeout(900),
 ]
 
 DRAWN = "document.documentElement?.dataset.drawnMs"
 SIZES = {"desktop": (1200, 900, False), "phone": (390, 844, True)}
+WIDTHS = (420, 1024, 1600)
 SOURCES = ("damaged", "shop-week", "kafka44", "kafka39zk", "kafka08", "hostile")
 # What takes its place on the page for itself.
 BOXES = """
 [...document.querySelectorAll(`h1, h2, h3, p, dl, nav, .drawing, figcaption, .table, .strip,
-  .strip-head, .ranges, ul.legend, .findings, .remarks, footer`)].map((each) => {
+  .strip-head, .ranges, ul.legend, .findings, .remarks, summary, .filter, footer`)]
+  .filter((each) => each.checkVisibility()).map((each) => {
   const box = each.getBoundingClientRect();
   return { name: each.id || each.className || each.tagName, left: box.left, right: box.right,
            top: box.top, bottom: box.bottom };
@@ -59,9 +60,7 @@ def browser() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
-def pages(
-    spark: SparkSession, unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
+def pages(unpacked: Unpack, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The pages about what there is, and one in which every name is markup."""
     from kafkalog.report.writing import write_report
 
@@ -76,7 +75,8 @@ def pages(
         if (log_dir := examples.get(name)) is None:
             # The broker of kafka39zk has two.
             log_dir = unpacked(f"{name}.logs") / "log-dirs" / ("*" if name == "kafka39zk" else "")
-        assert main([str(log_dir), "--output-dir", str(folder)]) == 0
+        arguments = ["report", str(log_dir), "--output-dir", str(folder)]
+        assert CliRunner().invoke(kafkalog, arguments).exit_code == 0
     return found
 
 
@@ -148,3 +148,66 @@ def test_on_paper_plots_are_as_wide_as_the_paper(
         "[...document.querySelectorAll('.drawing .main-svg')].map((each) => each.clientWidth)"
     )
     assert widths and max(widths) <= 1180
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_in_both_colour_schemes(
+    browser: Chromium, pages: dict[str, Path], scheme: str
+) -> None:
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.call("Emulation.setEmulatedMedia", features=[feature])
+    for width in WIDTHS:
+        browser.size(width, 900, is_phone=width == WIDTHS[0])
+        browser.open(pages["shop-week"], until=DRAWN)
+        # WCAG 2.2, 1.4.3: 4.5 times as bright, or as dark, as the paper.
+        least = min(browser.value(CONTRASTS))
+        assert least >= 4.5, least
+        keep(browser, f"shop-week-{scheme}-{width}.png")
+    browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+# Of each kind of text, also in plots, with the page's ground: (L1 + 0.05) / (L2 + 0.05).
+CONTRASTS = """
+(() => {
+  const light = (colour) => {
+    const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const ground = light(getComputedStyle(document.body).backgroundColor);
+  const texts = "h1, p, dt, dd, th, td, nav a, figcaption, summary, .status, .findings li";
+  const found = [...document.querySelectorAll(texts)].map((each) => getComputedStyle(each).color);
+  const plotted = [...document.querySelectorAll(".main-svg text")].map(
+    (each) => getComputedStyle(each).fill);
+  return [...found, ...plotted].map((colour) => {
+    const ink = light(colour);
+    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+  });
+})()
+"""
+
+
+def test_a_table_is_sorted_by_a_head_and_filtered(
+    browser: Chromium, pages: dict[str, Path]
+) -> None:
+    browser.size(1200, 900, is_phone=False)
+    browser.open(pages["kafka44"], until=DRAWN)
+    table = "document.querySelector('#storage table')"
+    rows = "[...document.querySelectorAll('#storage tbody tr')]"
+    column = f"{rows}.map((row) => row.cells[5].innerText)"
+    click = f"{table}.tHead.rows[0].cells[5].querySelector('button').click()"
+
+    def numbers() -> list[int]:
+        return [int(text.replace(",", "")) for text in browser.value(column)]
+
+    before = numbers()
+    browser.value(click)
+    assert numbers() == sorted(before, reverse=True) != before
+    browser.value(click)
+    assert numbers() == sorted(before)
+    field = "document.querySelector('#storage .filter')"
+    browser.value(f"{field}.value = 'Shop.TX'; {field}.dispatchEvent(new Event('input'))")
+    shown = f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[0].innerText)"
+    assert browser.value(shown) == ["shop.tx"]

@@ -24,12 +24,7 @@ from kafkalog.coordination.groups.burrow import (
     BurrowStatus,
 )
 from kafkalog.coordination.groups.commit_events import EventKind, HistoryMoments
-from kafkalog.coordination.groups.lag_status import (
-    GROUP_RANKS,
-    GROUP_STATUSES,
-    LAG_ERRORS,
-    LagStatus,
-)
+from kafkalog.coordination.groups.lag_status import GROUP_RANKS, GROUP_STATUSES, LAG_ERRORS
 from kafkalog.schemas import table_fields
 
 _KEY = (*GROUP_KEY, "topic", "partition")
@@ -189,17 +184,6 @@ def newest_statuses(history: DataFrame) -> DataFrame:
     ).select(
         *("group_id", "status", "burrow_status", "partitions", "errors", "readable_records"),
         *("behind_since", "last_commit", "worst.topic", "worst.partition", "worst.reason"),
-    )
-
-
-def group_totals(statuses: DataFrame) -> DataFrame:
-    """Return one row about the groups of newest_statuses: groups; warned, those with a warning or
-    an error; waiting, the others with records left to read."""
-    is_warned = ~F.col("status").isin(LagStatus.OK.value, LagStatus.UNKNOWN.value)
-    return statuses.agg(
-        F.count("*").alias("groups"),
-        F.count_if(is_warned).alias("warned"),
-        F.count_if(~is_warned & (F.col("readable_records") > 0)).alias("waiting"),
     )
 
 

@@ -1,29 +1,25 @@
-"""`kafkalog report`: the job jobs/report.py under a name of its own."""
+"""`kafkalog report`: a cluster on one page."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import time
 from collections.abc import Sequence
 
 import click
 
-from kafkalog.command_line.commands.job import run_job_file
-from kafkalog.command_line.terminal import print_error
+from kafkalog.command_line.findings_table import exit_code
+from kafkalog.command_line.inputs import bytes_in, logs_of_topics
+from kafkalog.command_line.parallel import processes_for, processes_option
+from kafkalog.command_line.terminal import print_text, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
-from kafkalog.words import time_text
-
-_NO_JAVA = (
-    "Spark makes the report and needs Java 17, but there is no program `java` in JAVA_HOME or "
-    "PATH: install it, for example with `apt-get install openjdk-17-jre-headless`"
-)
 
 _EPILOG = f"""\
 {PATHS_MEANING}
 Give the log directories of all brokers of one cluster. The page needs no network. It shows names of
-topics, groups and paths, hashes of keys, and no values.
+topics, groups and paths, hashes of keys, and no values. On a cluster of Spark, job report writes
+the same page.
 
 \b
 Examples:
@@ -34,6 +30,8 @@ Examples:
 Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 3 some or all of the input cannot be read: stderr names it
 """
+# How often the logs are read: for headers, sizes, keys, checksums, transactions and the rest.
+_READS = 7
 
 
 @click.command(epilog=_EPILOG)
@@ -43,28 +41,42 @@ Exit codes: 0 done; 1 findings, only with --fail-on-findings; 2 wrong arguments;
 @shared.as_of_option("Report as of this time instead of now")
 @shared.show_keys_option
 @shared.fail_on_findings_option(default=False)
+@processes_option
 def report(
-    paths: Sequence[str], show_keys: bool, fail_on_findings: bool, **options: str | int | None
-) -> int:
+    paths: Sequence[str],
+    output_dir: str,
+    server_properties: str | None,
+    topic_config: str | None,
+    as_of: int | None,
+    show_keys: bool,
+    fail_on_findings: bool,
+    processes: int | None,
+) -> ExitCode:
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions and retention."""
-    if not _has_java():
-        return print_error(_NO_JAVA, ExitCode.UNREADABLE_INPUT)
-    given = [
-        text
-        for name, value in options.items()
-        if value is not None
-        for text in (
-            f"--{name.replace('_', '-')}",
-            time_text(value) if isinstance(value, int) else value,
-        )
-    ]
-    flags = {"--show-keys": show_keys, "--fail-on-findings": fail_on_findings}
-    given += [flag for flag, is_given in flags.items() if is_given]
-    return run_job_file("report", [*given, "--", *paths])
+    from kafkalog.command_line.report_views import LocalViews
+    from kafkalog.report.findings import spoken
+    from kafkalog.report.reading.report_reading import ReportRequest, read_report
+    from kafkalog.report.writing import write_report
+    from kafkalog.storage.files.output_files import refuse_unwritable
+    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.storage.log_dir.other_entries import absent_lines
+    from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
+    from kafkalog.views.options.config_files import config_file_options
 
-
-def _has_java() -> bool:
-    """Return whether Spark will find Java: it looks in JAVA_HOME first."""
-    home = os.environ.get("JAVA_HOME")
-    return shutil.which(os.path.join(home, "bin", "java") if home else "java") is not None
+    config = config_file_options(server_properties, topic_config)
+    logs = logs_of_topics(paths)
+    inputs = [entry for path in paths for entry in input_entries(path)]
+    refuse_inside("--output-dir", output_dir, directories_read(inputs, logs))
+    refuse_unwritable("--output-dir", output_dir)
+    log_dirs = [entry.path for entry in inputs]
+    at_ms = time.time_ns() // 1_000_000 if as_of is None else as_of
+    absent = [*absent_lines(log_dirs, logs)]
+    request = ReportRequest(log_dirs, logs, at_ms, config, show_keys, absent)
+    size = bytes_in(logs)
+    with progress_bar(_READS * size, "reading") as bar:
+        views = LocalViews(log_dirs, logs, processes_for(size, processes), bar.update)
+        found = read_report(views, request)
+    lines, has_findings = spoken(found)
+    print_text("\n".join((*lines, f"report: {write_report(found, output_dir)}")))
+    return exit_code(has_findings=has_findings, fails=fail_on_findings)

@@ -14,20 +14,10 @@ from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.storage.log_dir.log_dir import find_partitions, input_entries
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.log_dir.read_directories import directories_read, refuse_tables
-from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.options.config_files import topic_configs
 from kafkalog.views.options.options import Mode
 from kafkalog.words import counted
 from kafkalog.zookeeper.data_dir import DataDir, find_data_dirs
-
-
-def config_file_options(server_properties: str | None, topic_config: str | None) -> dict[str, str]:
-    """Return the files as options of the source. Raises OptionError, as the source does, for a file
-    that does not exist or has another form."""
-    topic_configs(topic_config, server_properties)
-    files = {SERVER_PROPERTIES: server_properties, TOPIC_CONFIG: topic_config}
-    return {option: path for option, path in files.items() if path is not None}
 
 
 def announced_inputs(job: JobSettings) -> list[str]:

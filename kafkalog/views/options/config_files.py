@@ -24,6 +24,14 @@ def topic_configs(topic_config: str | None, server_properties: str | None) -> To
     )
 
 
+def config_file_options(server_properties: str | None, topic_config: str | None) -> dict[str, str]:
+    """Return the files as options of the source. Raises OptionError, as the source does, for a file
+    that does not exist or has another form."""
+    topic_configs(topic_config, server_properties)
+    files = {SERVER_PROPERTIES: server_properties, TOPIC_CONFIG: topic_config}
+    return {option: path for option, path in files.items() if path is not None}
+
+
 def _file_text(option: str, path: str | None) -> str | None:
     if path is None:
         return None

@@ -4,7 +4,7 @@ import random
 
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.lag.lag_history import group_totals, newest_statuses, status_totals
+from kafkalog.analysis.lag.lag_history import newest_statuses, status_totals
 from kafkalog.coordination.groups.burrow import BurrowRule, BurrowSettings, BurrowStatus
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.spark.tables import spark_schema
@@ -47,5 +47,3 @@ def test_a_group_is_as_bad_as_its_partitions(spark: SparkSession) -> None:
     assert places == sorted(places, reverse=True)
     totals = {row.status: row.groups for row in status_totals(newest).collect()}
     assert totals == {name: sum(row.status == name for row in found) for name in order}
-    (sums,) = group_totals(newest).collect()
-    assert tuple(sums) == (len(found), totals["WARN"] + totals["ERR"], 0)

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-from pyspark.sql import Row
-
-from kafkalog.analysis.partitions.batch_totals import TimeGrid
 from kafkalog.report.contents import (
     BatchesSection,
     DamageSection,
@@ -12,9 +9,11 @@ from kafkalog.report.contents import (
     KeysSection,
     Report,
     RetentionSection,
+    Row,
     StorageSection,
     TransactionsSection,
 )
+from kafkalog.report.time_grid import TimeGrid
 
 AT_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -80,7 +79,8 @@ def status(group: str, value: str = "ERR", records: int = 12_000) -> Row:
     return Row(
         group_id=group,
         status=value,
-        burrow_status=value,
+        state="Empty",
+        members=0,
         partitions=3,
         errors=1,
         readable_records=records,
@@ -96,9 +96,28 @@ def groups(name: str = "billing") -> GroupsSection:
     generation = Row(
         group_id=name, at_ms=AT_MS, generation=7, members=2, state="Stable", partitions_moved=1
     )
-    totals = Row(groups=1, warned=1, waiting=0)
+    partition = Row(
+        group_id=name,
+        topic=name,
+        partition=0,
+        status="STOP",
+        records=12_000,
+        committed_offset=7,
+        next_ms=AT_MS + HOUR_MS,
+        commit_ms=AT_MS,
+        reason="no commit since",
+    )
+    member = Row(group_id=name, member_id=name, client_id=name, client_host=name, partitions=3)
     return GroupsSection(
-        totals, [status(name)], series(name, 0, 6000, 12_000), [generation], "commits: all"
+        Row(groups=1, warned=1, waiting=0),
+        [status(name)],
+        series(name, 0, 6000, 12_000),
+        [generation],
+        "commits: all",
+        [partition],
+        1,
+        [member],
+        1,
     )
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkalog.report.group_reading import history_end
+from kafkalog.report.reading.group_reading import history_end
 from kafkalog.report.time_grid import STRETCHES, grid_over, stretch_words
 from tests.support.report.sample_report import AT_MS, HOUR_MS
 

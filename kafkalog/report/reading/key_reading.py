@@ -1,0 +1,144 @@
+"""How often keys occur, and tombstones, from view `records` of ordinary topics."""
+
+from __future__ import annotations
+
+import codecs
+import secrets
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkalog.columns.arrays import binaries
+from kafkalog.columns.keys.key_hashes import SECRET_BYTES, hash_keys, secret_words
+from kafkalog.report.contents import KeysSection, Row
+from kafkalog.report.reading.batch_reading import shown_topics
+from kafkalog.report.reading.key_sketch import KeySketch, sketch_of
+from kafkalog.report.reading.views import Batches, Views, as_rows
+
+_COLUMNS = ("topic", "key", "value")
+_TOP_KEYS = 10
+_SHOWN_CHARACTERS = 48
+# Enough for the characters that are shown of a key, and for whether it has more.
+_SAMPLE_BYTES = 4 * (_SHOWN_CHARACTERS + 2)
+_NUMBERS = ("records", "keyed", "tombstones")
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        *((name, pa.int64()) for name in _NUMBERS),
+        *((name, pa.list_(pa.int64())) for name in ("hashes", "counts", "smallest")),
+        ("samples", pa.list_(pa.binary())),
+    ]
+)
+
+
+def read_keys(views: Views, topics: Sequence[str | None], *, are_shown: bool) -> KeysSection:
+    """Return a row per topic, None for those that are not among `topics`: records; keyed, those
+    with a key; tombstones, those of them without a value; distinct_keys, estimated; and top_keys,
+    (item, count) of the most frequent ones: a hash with a secret that is forgotten, or with
+    `are_shown` the key."""
+    count = KeyCounting(topics, secrets.token_bytes(SECRET_BYTES), has_samples=are_shown)
+    found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
+    for row in as_rows(views.table("records", _COLUMNS, count, _SCHEMA, subscribe=None)):
+        found[row.topic].add(_of_row(row))
+    shown = sorted(found, key=lambda topic: (-found[topic].records, topic or ""))
+    return KeysSection([_row(topic, found[topic], are_shown) for topic in shown], are_shown)
+
+
+@dataclass
+class TopicKeys:
+    """What is known of the keys of a topic."""
+
+    records: int = 0
+    keyed: int = 0
+    tombstones: int = 0
+    sketch: KeySketch = field(default_factory=KeySketch)
+
+    def add(self, other: TopicKeys) -> None:
+        """Add what is known of other records."""
+        self.records += other.records
+        self.keyed += other.keyed
+        self.tombstones += other.tombstones
+        self.sketch.merge(other.sketch)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCounting:
+    """Counts the keys in a task's records."""
+
+    topics: Sequence[str | None]
+    secret: bytes
+    has_samples: bool
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """Yield a row per topic."""
+        found: dict[str | None, TopicKeys] = defaultdict(TopicKeys)
+        for batch in batches:
+            topics = shown_topics(batch.column(0), self.topics)
+            for topic in pc.unique(topics):
+                is_of = topics.is_null() if not topic.is_valid else pc.equal(topics, topic)
+                keys, values = (batch.column(name).filter(is_of) for name in ("key", "value"))
+                found[topic.as_py()].add(self._counted(keys, values))
+        if found:
+            rows = [_as_row(topic, keys) for topic, keys in found.items()]
+            yield pa.RecordBatch.from_pylist(rows, schema=_SCHEMA)
+
+    def _counted(self, keys: pa.Array, values: pa.Array) -> TopicKeys:
+        is_keyed = keys.is_valid()
+        tombstones = pc.and_(is_keyed, values.is_null())
+        keyed = keys.filter(is_keyed)
+        hashes = np.zeros((len(keyed), 2), np.int64)
+        data, ends, _ = binaries(keyed)
+        hash_keys(data, ends, secret_words(self.secret), hashes)
+        samples = None
+        if self.has_samples:
+            samples = pc.binary_slice(keyed, 0, _SAMPLE_BYTES).to_pylist()
+        sketch = sketch_of(hashes[:, 0].copy().view(np.uint64), samples)
+        return TopicKeys(len(keys), len(keyed), pc.sum(tombstones).as_py() or 0, sketch)
+
+
+def _as_row(topic: str | None, keys: TopicKeys) -> dict[str, object]:
+    sketch = keys.sketch
+    return {
+        "topic": topic,
+        **{name: getattr(keys, name) for name in _NUMBERS},
+        "hashes": sketch.hashes.view(np.int64).tolist(),
+        "counts": sketch.counts.tolist(),
+        "smallest": sketch.smallest.view(np.int64).tolist(),
+        "samples": sketch.samples.tolist(),
+    }
+
+
+def _of_row(row: Row) -> TopicKeys:
+    hashes, smallest = (
+        np.array(row[name], np.int64).view(np.uint64) for name in ("hashes", "smallest")
+    )
+    samples = np.empty(len(hashes), object)
+    samples[:] = row.samples
+    sketch = KeySketch(hashes, np.array(row.counts, np.int64), samples, smallest)
+    return TopicKeys(row.records, row.keyed, row.tombstones, sketch)
+
+
+def _row(topic: str | None, keys: TopicKeys, are_shown: bool) -> Row:
+    top = [
+        Row(item=_text(sample, number) if are_shown else f"{number:016x}"[:8], count=count)
+        for number, count, sample in keys.sketch.most_frequent(_TOP_KEYS)
+    ]
+    numbers = {name: getattr(keys, name) for name in _NUMBERS}
+    return Row(shown_topic=topic, distinct_keys=keys.sketch.distinct, top_keys=top, **numbers)
+
+
+def _text(sample: bytes, number: int) -> str:
+    """Return a key as text, or in hexadecimal where it is none; long ones by their beginning and
+    hash."""
+    is_whole = len(sample) < _SAMPLE_BYTES
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(sample, final=is_whole)
+    except UnicodeDecodeError:
+        text = f"0x{sample.hex().upper()}"
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    return f"{text[:_SHOWN_CHARACTERS]}… {number:016x}"

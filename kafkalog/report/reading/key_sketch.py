@@ -1,0 +1,66 @@
+"""How often keys occur, in bounded memory: sketches that tasks make and the report merges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kafkalog.report.contents import TRACKED_KEYS
+
+Hashes = NDArray[np.uint64]
+
+# The number of distinct keys follows from so many of the smallest hashes, within 2 %.
+_SMALLEST = 4096
+_NO_HASHES = np.zeros(0, np.uint64)
+
+
+@dataclass
+class KeySketch:
+    """The most frequent keys by the sketch of Misra and Gries ("Finding repeated elements", 1982;
+    merged as in Agarwal et al., "Mergeable summaries", 2012): the count of a key is too low by at
+    most a part in TRACKED_KEYS of all. The smallest hashes estimate the number of keys (Bar-Yossef
+    et al., "Counting distinct elements in a data stream", 2002). `samples` are the beginnings of
+    the keys, or empty."""
+
+    hashes: Hashes = field(default_factory=_NO_HASHES.copy)
+    counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    samples: NDArray[np.object_] = field(default_factory=lambda: np.zeros(0, object))
+    smallest: Hashes = field(default_factory=_NO_HASHES.copy)
+
+    def merge(self, other: KeySketch) -> None:
+        """Add what another sketch counted."""
+        hashes = np.concatenate((self.hashes, other.hashes))
+        found, first, places = np.unique(hashes, return_index=True, return_inverse=True)
+        counts = np.zeros(len(found), np.int64)
+        np.add.at(counts, places, np.concatenate((self.counts, other.counts)))
+        samples = np.concatenate((self.samples, other.samples))[first]
+        if len(found) > TRACKED_KEYS:
+            counts -= np.partition(counts, -TRACKED_KEYS - 1)[-TRACKED_KEYS - 1]
+        kept = counts > 0
+        self.hashes, self.counts, self.samples = found[kept], counts[kept], samples[kept]
+        self.smallest = np.unique(np.concatenate((self.smallest, other.smallest)))[:_SMALLEST]
+
+    @property
+    def distinct(self) -> int:
+        """How many keys there are, about."""
+        if len(self.smallest) < _SMALLEST:
+            return len(self.smallest)
+        return round((_SMALLEST - 1) * 2**64 / int(self.smallest[-1]))
+
+    def most_frequent(self, count: int) -> list[tuple[int, int, bytes]]:
+        """Return hash, count and sample of the most frequent keys."""
+        order = np.lexsort((self.hashes, -self.counts))[:count]
+        return [(int(self.hashes[i]), int(self.counts[i]), self.samples[i]) for i in order]
+
+
+def sketch_of(hashes: Hashes, samples: Sequence[bytes] | None = None) -> KeySketch:
+    """Return the sketch of keys, given a hash of each, and the beginning of each."""
+    found, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    own = np.empty(len(found), object)
+    own[:] = b"" if samples is None else [samples[i] for i in first]
+    sketch = KeySketch()
+    sketch.merge(KeySketch(found, counts, own, found))
+    return sketch

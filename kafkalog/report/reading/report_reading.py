@@ -1,0 +1,67 @@
+"""A whole report, from the views of log directories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kafkalog import __version__
+from kafkalog.errors import OptionError
+from kafkalog.report.contents import Report
+from kafkalog.report.reading.batch_reading import read_batches
+from kafkalog.report.reading.damage_reading import read_damage
+from kafkalog.report.reading.group_reading import read_groups
+from kafkalog.report.reading.key_reading import read_keys
+from kafkalog.report.reading.retention_reading import read_retention
+from kafkalog.report.reading.storage_reading import longest_copies, read_segments, storage_section
+from kafkalog.report.reading.transaction_reading import read_transactions
+from kafkalog.report.reading.views import Views
+from kafkalog.storage.partition_log import PartitionLog
+
+# What a page has room for; the rest is shown as sums. F605
+TOPICS = 12
+PARTITIONS = 24
+RANGES = 5
+HOLDERS = 20
+# A phone's strip has two pixels for each.
+CELLS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What a report is to be about: log directories, globs resolved, and the logs in them; the time
+    it is of; options with the cluster's settings; whether keys are shown; which partitions only
+    checkpoints know, in words."""
+
+    log_dirs: Sequence[str]
+    logs: Sequence[PartitionLog]
+    at_ms: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    shows_keys: bool = False
+    absent: Sequence[str] = ()
+
+
+def read_report(views: Views, request: ReportRequest) -> Report:
+    """Return the rows of a report. Raises OptionError for log directories of several clusters, and
+    what the views raise."""
+    segments = read_segments(views)
+    storage = storage_section(segments, TOPICS)
+    clusters = sorted({row.cluster_id for row in storage.owners if row.cluster_id is not None})
+    if len(clusters) > 1:
+        raise OptionError("LOG_DIR", ", ".join(clusters), "log directories of one cluster")
+    topics = [row.topic for row in storage.topics]
+    batches = read_batches(views, longest_copies(segments), topics)
+    at_ms = request.at_ms
+    return Report(
+        __version__,
+        at_ms,
+        request.log_dirs,
+        storage,
+        batches,
+        read_keys(views, topics, are_shown=request.shows_keys),
+        read_damage(views, cells=CELLS, partitions=PARTITIONS, ranges=RANGES),
+        read_groups(views, request.logs, batches.latest_ms, at_ms),
+        read_transactions(views, topics, request.logs, at_ms=at_ms, most=HOLDERS),
+        read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
+        request.absent,
+    )

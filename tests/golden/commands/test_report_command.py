@@ -1,0 +1,89 @@
+"""`kafkalog report` on files of brokers: its numbers are those of Kafka's tools. Rules:
+docs/report.md F600, F602, F605, F645."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+from kafkalog.command_line.report_views import LocalViews
+from kafkalog.exit_codes import ExitCode
+from kafkalog.report.contents import Report
+from kafkalog.report.reading.report_reading import ReportRequest, read_report
+from kafkalog.storage.log_dir.log_dir import find_partitions
+from tests.support.golden.described_groups import printed_lags
+from tests.support.golden.fixture_sets import CONSUMERS, consumed
+from tests.support.jobs.job_runs import DAMAGED, DAMAGED_BYTES, DAMAGED_FAULTS
+from tests.support.repository import Unpack
+
+AT_MS = 3_400_000_000_000
+
+
+def report_of(log_dir: Path) -> Report:
+    logs = find_partitions([str(log_dir)], strict=False)
+    views = LocalViews([str(log_dir)], logs, 1, lambda size: None)
+    return read_report(views, ReportRequest([str(log_dir)], logs, AT_MS))
+
+
+def test_the_page_about_a_damaged_disk(tmp_path: Path) -> None:
+    arguments = ["report", str(DAMAGED), "--output-dir", str(tmp_path / "new")]
+    done = CliRunner().invoke(kafkalog, [*arguments, "--fail-on-findings"])
+    assert done.exit_code == ExitCode.FINDINGS
+    said = done.stdout.splitlines()
+    size = sum(path.stat().st_size for path in DAMAGED.glob("*/*.log"))
+    assert said[1] == f"3 damaged ranges in e.w-0, 9.3 KiB of {size / 1024:.0f} KiB"
+    assert round(DAMAGED_BYTES / 1024, 1) == 9.3
+    assert said[-1] == f"report: {tmp_path / 'new' / 'report.html'}"
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["report.html"]
+    text = (tmp_path / "new" / "report.html").read_text()
+    told = re.findall(
+        r"<b>(\w+)</b> ([0-9,]+) bytes at position ([0-9,]+) of <bdi[^>]*>(\S+)<", text
+    )
+    assert sorted(
+        (file, int(position.replace(",", "")), int(length.replace(",", "")), kind)
+        for kind, length, position, file in told
+    ) == [fault[:4] for fault in DAMAGED_FAULTS]
+
+
+def test_its_numbers_are_those_of_kafkas_tools(unpacked: Unpack) -> None:
+    log_dir = unpacked("kafka44.logs") / "log-dirs"
+    golden = unpacked("kafka44.golden")
+    report = report_of(log_dir)
+    sizes: dict[str, int] = {}
+    removed = list(log_dir.glob("*/*.log.deleted"))
+    for path in log_dir.glob("*/*.log"):
+        if not path.parent.name.endswith("-delete"):
+            topic = path.parent.name.rpartition("-")[0]
+            sizes[topic] = sizes.get(topic, 0) + path.stat().st_size
+    largest = sorted(sizes.items(), key=lambda each: (-each[1], each[0]))
+    assert [(row.topic, row.bytes) for row in report.storage.topics] == largest[:12]
+    assert report.storage.totals.bytes == sum(sizes.values())
+    assert removed
+    unserved = report.storage.unserved
+    assert unserved.segments == len(removed)
+    assert unserved.bytes == sum(path.stat().st_size for path in removed)
+    assert report.damage.totals.errors == 0
+    assert report.groups is not None
+    for row in report.keys.topics:
+        if row.shown_topic is not None:
+            received = consumed(golden, row.shown_topic, CONSUMERS["kafka44"])
+            keyed = [each for each in received if each["key"] is not None]
+            tombstones = [each for each in keyed if each["value"] is None]
+            found = (row.records, row.keyed, row.tombstones)
+            assert found == (len(received), len(keyed), len(tombstones)), row.shown_topic
+            keys = Counter(each["key"] for each in keyed)
+            most = [count for _, count in keys.most_common(10)]
+            assert [each["count"] for each in row.top_keys] == most, row.shown_topic
+    told: Counter[str] = Counter()
+    for (group, _, _), lag in printed_lags(golden).items():
+        told[group] += lag.lag or 0
+    # Offsets without a record are lag for the tool and nothing to read.
+    assert all(row.readable_records <= told[row.group_id] for row in report.groups.statuses)
+    plain = "shop.g with spaces/and:ünicode"
+    assert {row.group_id: row.readable_records for row in report.groups.statuses}[plain] == 1099
+    assert told[plain] == 1099
+    held = {(row.topic, row.partition) for row in report.transactions.holders}
+    # kafka-transactions listed them as Ongoing.
+    assert held == {("shop.tx", 1), ("shop.tx.out", 0), ("__consumer_offsets", 6)}
