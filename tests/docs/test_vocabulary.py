@@ -130,7 +130,8 @@ of_each = pytest.mark.parametrize(
 
 
 def options(command: click.Command) -> list[click.Option]:
-    return [each for each in command.params if isinstance(each, click.Option)]
+    """Options that help shows; those of `metadata` that are short for `--by` are hidden."""
+    return [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
 
 
 def spelling(option: click.Option) -> Spelling:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
+from kafkalog.command_line.metadata.moments import MomentType, moment_of
 from kafkalog.command_line.terminal import table_format_option
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.errors import ConflictingOptionsError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.inspection.metadata.replay import Moment
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import AS_OF_OFFSET
-from kafkalog.views.options.parameter_types import GivenOffsets, PartitionOffset
+from kafkalog.views.options.parameter_types import PartitionOffset
 
 _KINDS = (
     *("topic", "partition", "broker", "controller", "config", "acl", "user", "quota"),
@@ -34,9 +37,16 @@ Examples:
   kafkalog metadata /var/lib/kafka/metadata
   kafkalog metadata /var/lib/kafka/data --by partition --topic orders
   kafkalog metadata '/backup/controller-*' --by acl --as-of 2026-11-21T12:00:00Z
-  kafkalog metadata /var/lib/kafka/data --diff --from-time 2026-11-21T12:00:00Z
+  kafkalog metadata /var/lib/kafka/data --diff 2026-11-21T12:00:00Z end
   kafkalog metadata /var/lib/kafka/data --commands --topic orders
 """
+
+
+def _short_for_by(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --topics, --brokers and so on, each short for --by and its singular."""
+    for kind in _KINDS:
+        command = click.option(f"--{kind}s", "by", flag_value=kind, hidden=True)(command)
+    return command
 
 
 @click.command(epilog=_EPILOG)
@@ -45,21 +55,23 @@ Examples:
     "--by",
     type=click.Choice(_KINDS),
     help="Print a row per topic, the default, per partition and so on; with --diff only changes of "
-    "these.",
+    "these. --topics, --partitions and so on are short for it.",
 )
+@_short_for_by
 @shared.topic_option()
 @shared.as_of_option("The state at this time instead of the end")
 @shared.as_of_offset_option("The state before this offset, -1 for the end.")
 @click.option(
-    "--diff", "shows", flag_value="changes", help="List what changed, when, and in which record."
+    "--diff",
+    nargs=2,
+    metavar="FROM TO",
+    type=MomentType(),
+    help="List what changed between two moments, when, and in which record. A moment is a time, an "
+    "offset of the metadata, start or end.",
 )
-@shared.from_time_option("With --diff: changes from this time on")
-@shared.until_time_option("With --diff: changes before this time")
-@shared.offsets_option("With --diff: changes by the records with these offsets.")
 @click.option(
     "--commands",
-    "shows",
-    flag_value="commands",
+    is_flag=True,
     help="Print command lines of Kafka's tools that make topics, configs, quotas and ACLs again.",
 )
 @click.option("--show-secrets", is_flag=True, help="Show secrets.")
@@ -70,27 +82,21 @@ def metadata(
     topics: Sequence[str],
     as_of: int | None,
     as_of_offsets: Sequence[PartitionOffset],
-    shows: str | None,
-    from_ms: int | None,
-    until_ms: int | None,
-    offsets: Sequence[GivenOffsets],
+    diff: tuple[Moment, Moment] | None,
+    commands: bool,
     show_secrets: bool,
     table_format: str,
 ) -> ExitCode:
     """Show a cluster's topics, configs, ACLs and the like as of any moment, without a broker."""
     from kafkalog.command_line.metadata.cluster_tables import Request
-    from kafkalog.command_line.metadata.moments import moment_of, range_of
 
-    is_diff = shows == "changes"
-    if shows == "commands" and (by is not None or table_format != "text"):
+    if commands and (by is not None or table_format != "text"):
         raise ConflictingOptionsError("--commands", "--format" if by is None else "--by")
-    if is_diff and (as_of is not None or as_of_offsets):
-        raise ConflictingOptionsError("--diff", "--as-of" if as_of is not None else AS_OF_OFFSET)
+    if diff and (commands or as_of is not None or as_of_offsets):
+        other = "--as-of" if as_of is not None else AS_OF_OFFSET
+        raise ConflictingOptionsError("--diff", "--commands" if commands else other)
     until = moment_of(as_of, as_of_offsets)
-    first, last = range_of(from_ms, until_ms, offsets)
-    if not is_diff and (first, last) != range_of(None, None, ()):
-        raise OptionError("--from-time, --until-time or --offsets", "a range", "given with --diff")
     request = Request(tuple(paths), by, tuple(topics), show_secrets, table_format)
-    if is_diff:
-        return request.write_changes(first, last)
-    return request.write_commands(until) if shows else request.write_rows(until)
+    if diff:
+        return request.write_changes(*diff)
+    return request.write_commands(until) if commands else request.write_rows(until)

@@ -44,7 +44,7 @@ def test_every_kind_of_rows_has_its_columns_in_every_format(kind: str) -> None:
 def test_a_topic_that_was_deleted_is_there_as_of_a_moment_before() -> None:
     (deleted,) = (
         row
-        for row in rows(CONTROLLER, "--diff", "--by", "topic")
+        for row in rows(CONTROLLER, "--diff", "start", "end", "--topics")
         if row["record_name"] == "RemoveTopicRecord"
     )
     assert (deleted["change"], deleted["new"]) == ("deleted", None)
@@ -61,7 +61,7 @@ def test_a_topic_that_was_deleted_is_there_as_of_a_moment_before() -> None:
 
 def test_a_range_of_changes_is_by_offsets_times_topics_and_kinds() -> None:
     # By kafka-dump-log: 434 sets and 435 removes retention.ms of shop.idem.
-    asked = ("--diff", "--offsets", "434:436")
+    asked = ("--diff", "434", "436")
     found = rows(CONTROLLER, *asked)
     assert [(row["offset"], row["change"], row["old"], row["new"]) for row in found] == [
         (434, "created", None, {"value": "1234567890"}),
@@ -70,7 +70,7 @@ def test_a_range_of_changes_is_by_offsets_times_topics_and_kinds() -> None:
     assert rows(CONTROLLER, *asked, "--topic", "shop.raw") == []
     assert rows(CONTROLLER, *asked, "--by", "acl") == []
     assert len(rows(CONTROLLER, *asked, "--by", "config", "--topic", "shop.idem")) == 2
-    times = ("--from-time", 1795246863683, "--until-time", 1795246863684)
+    times = (1795246863682, 1795246863683)
     assert [row["offset"] for row in rows(CONTROLLER, "--diff", *times)] == [434]
 
 
@@ -80,7 +80,7 @@ def test_secrets_are_shown_only_on_request() -> None:
     names = ("salt", "stored_key", "server_key")
     assert {hidden[name] for name in names} == {"***"}
     assert all(len(shown[name]) > 20 for name in names)
-    _, out, _ = run(CONTROLLER, "--diff", "--format", "json")
+    _, out, _ = run(CONTROLLER, "--diff", "start", "end", "--format", "json")
     assert not any(shown[name] in out for name in names)
 
 
@@ -108,25 +108,23 @@ def test_changes_begin_with_the_first_snapshot_of_a_log_without_its_beginning(
     copy = tmp_path / "controller"
     shutil.copytree(CONTROLLER, copy)
     (copy / "__cluster_metadata-0" / f"{0:020d}.log").unlink()
-    code, out, err = run(copy, "--diff", "--format", "json")
+    code, out, err = run(copy, "--diff", "start", "end", "--format", "json")
     assert code == 0
     assert "begins at offset 218: what changed before offset 301 is not known" in err
     found = [json.loads(line) for line in out.splitlines()]
-    assert found == rows(CONTROLLER, "--diff", "--offsets", "301:")
-    code, _, err = run(copy, "--diff", "--offsets", "400:")
+    assert found == rows(CONTROLLER, "--diff", "301", "end")
+    code, _, err = run(copy, "--diff", "400", "end")
     assert code == 0 and err == ""
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        ("--diff", "--as-of", "2026-11-21T12:00:00Z"),
-        ("--diff", "--commands"),
+        ("--diff", "start", "end", "--as-of", "2026-11-21T12:00:00Z"),
+        ("--diff", "start", "end", "--commands"),
         ("--commands", "--by", "topic"),
         ("--as-of", "1", "--as-of-offset", "1"),
         ("--as-of-offset", "orders-0=1"),
-        ("--from-time", "1"),
-        ("--diff", "--offsets", "1:2", "--until-time", "5"),
         ("--topic", "shop.tx", "--by", "acl"),
     ],
 )

@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.main import kafkalog
-from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.errors import CorruptDataError
+from kafkalog.views.local_views import view_options
 from tests.support.repository import ROOT
 
 CONTROLLER = ROOT / "examples" / "controller"
@@ -21,7 +22,7 @@ COMMANDS = {
     "cluster_partitions": ("--by", "partition"),
     "cluster_configs": ("--by", "config"),
     "cluster_acls": ("--by", "acl"),
-    "metadata_changes": ("--diff",),
+    "metadata_changes": (),
 }
 
 
@@ -35,7 +36,7 @@ def view_rows(view: str, path: Path, **options: str) -> list[dict[str, Any]]:
 def test_a_view_has_the_rows_of_the_command(view: str) -> None:
     given = ["metadata", str(CONTROLLER), *COMMANDS[view], "--format", "json"]
     # The changes are those before the first after the time: by kafka-dump-log, offset 566.
-    limit = ("--offsets", ":566") if view == "metadata_changes" else ("--as-of", AS_OF)
+    limit = ("--diff", "start", "566") if view == "metadata_changes" else ("--as-of", AS_OF)
     printed = CliRunner().invoke(kafkalog, [*given, *limit]).stdout.splitlines()
     rows = view_rows(view, CONTROLLER, asOf=AS_OF)
     assert len(rows) == len(printed)

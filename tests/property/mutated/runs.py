@@ -58,7 +58,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("groups", "--state", "--as-of", _MOMENT),
     ("quorum",),
     ("metadata", "--by", "partition"),
-    ("metadata", "--diff", "--show-secrets"),
+    ("metadata", "--diff", "start", "end", "--show-secrets"),
     ("metadata", "--commands", "--as-of", _MOMENT),
     ("txns", "--all"),
     ("txns", "--stable-offsets"),

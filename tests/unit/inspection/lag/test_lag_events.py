@@ -35,7 +35,7 @@ def test_a_commit_has_ticks_until_the_next_one_and_the_last_one_until_the_end() 
         for group in ("g", "gone", "none")
     }
     assert events == {
-        # A multiple of 100 belongs to the commit that was in effect then; the end is one of its own.
+        # A multiple of 100 belongs to the commit in effect then; the end is one of its own.
         "g": [
             *((COMMIT, 100, 7, False), (TICK, 100, 7, False), (COMMIT, 120, 8, False)),
             *((TICK, 200, 8, False), (COMMIT, 250, 70, False), (TICK, 300, 70, True)),
