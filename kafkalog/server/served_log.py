@@ -143,13 +143,24 @@ class ServedLog:
         alone = len(replicas.logs) == 1
         end = replica_facts(best).log_end if alone else replicas.lineage_end
         high_watermark = log_bounds(best, EndRule.HIGH_WATERMARK).end_offset
-        end = max(end if high_watermark is None else min(end, high_watermark), self.start_offset)
+        end = end if high_watermark is None else min(end, high_watermark)
+        if self._is_deep:
+            end = min(end, self._readable_end())
+        end = max(end, self.start_offset)
         if self._as_of_ms is None:
             return end
         later = offset_for_time_in_replicas(replicas, self.start_offset, self._as_of_ms + 1)
         if later is None or later >= end:
             return end
         return max(self._batch_start(later), self.start_offset)
+
+    def _readable_end(self) -> int:
+        """Return the offset after the last batch whose records can be read."""
+        for segment in reversed(self.replicas.best.segments):
+            last = self._runs(segment).last_offset()
+            if last is not None:
+                return last + 1
+        return self.start_offset
 
     @cached_property
     def stable_offset(self) -> int:
@@ -211,7 +222,7 @@ class ServedLog:
             raise OffsetOutOfRangeError(self.name, offset, self.start_offset, self.end_offset)
         first = max(bisect_right(self._bases, offset) - 1, 0)
         for segment in self.replicas.best.segments[first:]:
-            if (segment.base_offset or 0) >= end:
+            if (segment.base_offset or 0) > end:
                 break
             runs = self._runs(segment)
             span = OffsetSpan(offset, end)

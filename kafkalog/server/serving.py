@@ -121,7 +121,7 @@ class _Thread(threading.Thread):
         self._found: Address | None = None
         self._error: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
+        self._asked_to_stop: asyncio.Event | None = None
 
     def run(self) -> None:
         """Serve until `stop` is called."""
@@ -133,8 +133,8 @@ class _Thread(threading.Thread):
             self._is_ready.set()
 
     async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        await run(self._request, self._ready, self._stop)
+        self._loop, self._asked_to_stop = asyncio.get_running_loop(), asyncio.Event()
+        await run(self._request, self._ready, self._asked_to_stop)
 
     def _ready(self, address: Address) -> None:
         self._found = address
@@ -149,6 +149,6 @@ class _Thread(threading.Thread):
 
     def stop(self) -> None:
         """End the server, and wait for it."""
-        if self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+        if self._loop is not None and self._asked_to_stop is not None:
+            self._loop.call_soon_threadsafe(self._asked_to_stop.set)
         self.join(_STOPPED_WITHIN_SECONDS)
