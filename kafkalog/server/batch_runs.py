@@ -31,6 +31,8 @@ from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
 
 # A run ends with the batch that reaches the next multiple of this position in its file.
 RUN_BYTES = 64 * 1024
+# A segment of no more bytes is looked through at once.
+_SMALL_BYTES = 16 * 1024 * 1024
 
 OnFault = Callable[[str, FaultyRange], None]
 OnFilled = Callable[[str, OffsetSpan, str], None]
@@ -90,6 +92,9 @@ class BatchRuns:
             # What other replicas fill comes after all that is the segment's own.
             self._take_all()
             self._runs.sort(key=attrgetter("first_offset"))
+        elif segment.size <= _SMALL_BYTES:
+            # Not to keep a file open, and what was read of it in memory.
+            self._take_all()
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -103,6 +108,11 @@ class BatchRuns:
                 number += 1
             if not self._take():
                 return
+
+    def last_offset(self) -> int | None:
+        """Return the last offset of all runs, None if there is none."""
+        self._take_all()
+        return max((run.last_offset for run in self._runs), default=None)
 
     def transactional(self) -> LongArray:
         """Return the rows of the batch table of all batches that belong to transactions, in

@@ -20,13 +20,14 @@ class RefusedRequestError(KafkaLogError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it was read, and who sent it."""
+    """A request as it was read, who sent it, and to which of the server's addresses."""
 
     api: Api
     version: int
     values: Values
     client_id: str
     client_host: str
+    served_host: str
 
 
 @dataclass(frozen=True, slots=True)

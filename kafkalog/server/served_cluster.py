@@ -10,8 +10,10 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from kafkalog.columns.batches.fault_details import FaultyRange
+from kafkalog.coordination.groups.transactional_ids import TransactionalIds
 from kafkalog.errors import LogDirError
 from kafkalog.format.offsets import OffsetSpan
 from kafkalog.log_lines import logger
@@ -20,10 +22,10 @@ from kafkalog.messages.value_types import uuid_text
 from kafkalog.server.batch_runs import BatchRuns
 from kafkalog.server.served_log import Reports, ServedLog
 from kafkalog.storage.log_dir.log_dir import find_partitions
-from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
+from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog, topic_id
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
-from kafkalog.views.local_views import cluster_metadata
+from kafkalog.views.local_views import cluster_metadata, view_batches, view_options
 from kafkalog.words import counted, time_text
 
 _logger = logger(__name__)
@@ -31,6 +33,10 @@ _logger = logger(__name__)
 # The runs of so many segments are kept, and of so many runs in all: some 50 MiB.
 _MOST_SEGMENTS = 64
 _MOST_RUNS = 200_000
+_STATE_COLUMNS = (
+    *("cluster_id", "record_offset", "record_timestamp_ms", "is_tombstone", "transactional_id"),
+    *("state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "started_ms"),
+)
 # The number of a broker whose directory does not name it.
 _UNKNOWN_BROKER = 0
 
@@ -124,6 +130,20 @@ class ServedCluster:
         leaders = {leader for leader in self.metadata.leaders.values() if leader >= 0}
         return tuple(sorted(own | leaders))
 
+    @cached_property
+    def transactional_ids(self) -> dict[str, Mapping[str, Any]]:
+        """The last record of `__transaction_state` about each transactional id, by the ids."""
+        known = TransactionalIds()
+        logs = [log for log in self.logs if log.topic == TRANSACTION_STATE]
+        if logs:
+            options = view_options(self.paths, "transaction_states", subscribe=TRANSACTION_STATE)
+            for batch in view_batches(options, _STATE_COLUMNS, logs):
+                for row in batch.to_pylist():
+                    written_ms = row["record_timestamp_ms"]
+                    if self.as_of_ms is None or (written_ms or 0) <= self.as_of_ms:
+                        known.add(row)
+        return {row["transactional_id"]: row for row in known.states()}
+
     def partition(self, topic: str, partition: int) -> ServedLog | None:
         """Return a partition, None if there is none."""
         found = self.topics.get(topic)
@@ -158,6 +178,10 @@ class ServedCluster:
         if self.gaps:
             yield f"{counted(len(self.gaps), 'damaged range')} came up while clients read:"
         yield from (gap.words for gap in self.gaps.values())
+
+    def gap_lines(self) -> list[str]:
+        """Return a line for each damaged range that was met so far."""
+        return [f"{gap.words}\n" for gap in list(self.gaps.values())]
 
     def close(self) -> None:
         """Close all files."""

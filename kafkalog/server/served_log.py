@@ -22,6 +22,7 @@ from kafkalog.format.faults import Fault
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.format.record_batch import read_batch
 from kafkalog.format.side_files.leader_epochs import EpochStart
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.inspection.logs.log_offsets import (
     TimedOffset,
@@ -36,8 +37,11 @@ from kafkalog.server.file_ranges import FileRange, FileRanges
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
+from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.replica_reads import ReplicaSet
-from kafkalog.storage.recovery.framing import frames
+from kafkalog.storage.recovery.framing import Frame, frames
+from kafkalog.storage.recovery.producer_state import ProducerState
+from kafkalog.storage.recovery.segment_recovery import add_to_producers
 
 NO_EPOCH = -1
 # Of a batch, or of the end of a leader epoch, that does not exist.
@@ -143,13 +147,24 @@ class ServedLog:
         alone = len(replicas.logs) == 1
         end = replica_facts(best).log_end if alone else replicas.lineage_end
         high_watermark = log_bounds(best, EndRule.HIGH_WATERMARK).end_offset
-        end = max(end if high_watermark is None else min(end, high_watermark), self.start_offset)
+        end = end if high_watermark is None else min(end, high_watermark)
+        if self._is_deep:
+            end = min(end, self._readable_end())
+        end = max(end, self.start_offset)
         if self._as_of_ms is None:
             return end
         later = offset_for_time_in_replicas(replicas, self.start_offset, self._as_of_ms + 1)
         if later is None or later >= end:
             return end
         return max(self._batch_start(later), self.start_offset)
+
+    def _readable_end(self) -> int:
+        """Return the offset after the last batch whose records can be read."""
+        for segment in reversed(self.replicas.best.segments):
+            last = self._runs(segment).last_offset()
+            if last is not None:
+                return last + 1
+        return self.start_offset
 
     @cached_property
     def stable_offset(self) -> int:
@@ -211,7 +226,7 @@ class ServedLog:
             raise OffsetOutOfRangeError(self.name, offset, self.start_offset, self.end_offset)
         first = max(bisect_right(self._bases, offset) - 1, 0)
         for segment in self.replicas.best.segments[first:]:
-            if (segment.base_offset or 0) >= end:
+            if (segment.base_offset or 0) > end:
                 break
             runs = self._runs(segment)
             span = OffsetSpan(offset, end)
@@ -234,22 +249,53 @@ class ServedLog:
         """Return the first record with the largest timestamp; None if no record has one."""
         return offset_of_max_timestamp(self._at_time())
 
+    def producers(self) -> list[ProducerEntry]:
+        """Return what a broker knows of the producers at the end: from the newest sound snapshot,
+        and the batches after it."""
+        best, end = self.replicas.best, self.end_offset
+        taken = newest_snapshot(best, self.start_offset, end)
+        offset, entries = taken or (self.start_offset, [])
+        state = ProducerState(entries)
+        first = max(bisect_right(self._bases, offset) - 1, 0)
+        for segment in best.segments[first:]:
+            for run in self._runs(segment).from_offset(offset):
+                with InputFile(run.path) as file:
+                    for frame in frames(file, run.position, run.end):
+                        if offset <= frame.header.last_offset < end:
+                            add_to_producers(file, frame, state)
+        return sorted(state.producers.values())
+
     def _timestamp_ms(self, offset: int) -> int:
-        data = self.fetch(offset, 1).data.read()
+        found = self._batch_of(offset)
+        if found is None:
+            return UNDEFINED
+        path, frame = found
+        with InputFile(path) as file:
+            data = file.read(frame.position, frame.header.size)
         records = read_batch(data, 0, expected_offset=offset)
         return next((each.timestamp_ms for each in records if each.offset == offset), UNDEFINED)
 
     def _batch_start(self, offset: int) -> int:
         """Return the first offset of the batch that has an offset."""
+        found = self._batch_of(offset)
+        return offset if found is None else min(found[1].header.base_offset, offset)
+
+    def batch_epoch(self, offset: int) -> int:
+        """Return the leader epoch in the batch that has an offset, -1 if it has none."""
+        found = self._batch_of(offset)
+        return NO_EPOCH if found is None else found[1].header.leader_epoch
+
+    def _batch_of(self, offset: int) -> tuple[str, Frame] | None:
+        """Return the batch that has an offset, and its file."""
         number = max(bisect_right(self._bases, offset) - 1, 0)
-        for run in self._runs(self.replicas.best.segments[number]).from_offset(offset):
-            if run.first_offset > offset:
-                break
-            with InputFile(run.path) as file:
-                for frame in frames(file, run.position, run.end):
-                    if frame.header.last_offset >= offset:
-                        return min(frame.header.base_offset, offset)
-        return offset
+        run = next(self._runs(self.replicas.best.segments[number]).from_offset(offset), None)
+        if run is None or run.first_offset > offset:
+            return None
+        with InputFile(run.path) as file:
+            for frame in frames(file, run.position, run.end):
+                if frame.header.last_offset >= offset:
+                    return run.path, frame
+        return None
 
     def _runs(self, segment: SegmentFile) -> BatchRuns:
         alone = len(self.replicas.logs) == 1

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from struct import Struct
 from typing import BinaryIO, TypeVar
 
-from kafkalog.errors import CorruptDataError
+from kafkalog.errors import KafkaLogError
 from kafkalog.log_lines import logger
 from kafkalog.messages.message_reader import read_message
 from kafkalog.messages.message_writer import Part
@@ -41,6 +41,9 @@ _logger = logger(__name__)
 
 _Read = TypeVar("_Read")
 _SIZE = Struct(">i")
+_ANY_HOST = ("0.0.0.0", "::")
+# Connections that may come at once.
+_BACKLOG = 1024
 # What is copied at a time of a file that the kernel cannot send.
 _COPIED_BYTES = 1024 * 1024
 _LONGEST_WAIT_SECONDS = 30.0
@@ -71,16 +74,15 @@ class Server:
         self._connections: set[asyncio.Task[None]] = set()
         self._in_flight = _InFlight(limits.max_in_flight_bytes)
         self._listener: asyncio.Server | None = None
-        self._served = Served(cluster, address.host, address.port)
+        self._port = address.port
 
     async def start(self) -> Address:
         """Listen, and return the address with the port that is used."""
         self._listener = await asyncio.start_server(
-            self._connected, self._address.host, self._address.port
+            self._connected, self._address.host, self._address.port, backlog=_BACKLOG
         )
-        port = self._listener.sockets[0].getsockname()[1]
-        self._served = Served(self._cluster, self._address.host, port)
-        return Address(self._address.host, port)
+        self._port = self._listener.sockets[0].getsockname()[1]
+        return Address(self._address.host, self._port)
 
     async def stop(self) -> None:
         """Close all connections; requests that are being answered get no answer."""
@@ -111,9 +113,13 @@ class Server:
         self._connections.add(task)
         self._metrics.connections = len(self._connections)
         peer = writer.get_extra_info("peername") or ("unknown", 0)
+        # Who listens at all addresses is where the client has found it.
+        is_any = self._address.host in _ANY_HOST
+        own = writer.get_extra_info("sockname") if is_any else None
+        hosts = str(peer[0]), self._address.host if own is None else str(own[0])
         try:
-            await _Connection(self, reader, writer, str(peer[0])).serve()
-        except (CorruptDataError, RefusedRequestError) as error:
+            await _Connection(self, reader, writer, *hosts).serve()
+        except KafkaLogError as error:
             self._metrics.refused_requests += 1
             _logger.warning("%s:%s: closed: %s", *peer[:2], error)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
@@ -132,7 +138,8 @@ class Server:
             return api_versions(self._keys)
         if key in self._waiting:
             return await self._waiting[key](request)
-        answered = await self._read(lambda: ANSWERS[key](self._served, request))
+        served = Served(self._cluster, request.served_host, self._port)
+        answered = await self._read(lambda: ANSWERS[key](served, request))
         if key == FETCH:
             self._metrics.fetched_bytes += (fetched := fetched_bytes(answered))
             if not fetched and not has_errors(answered):
@@ -200,11 +207,12 @@ class _Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         client_host: str,
+        served_host: str,
     ) -> None:
         self._server = server
         self._reader = reader
         self._writer = writer
-        self._client_host = client_host
+        self._hosts = client_host, served_host
 
     async def serve(self) -> None:
         """Answer requests until the client goes. Raises what ends the connection."""
@@ -241,7 +249,7 @@ class _Connection:
             return response_parts(api, 0, head.correlation_id, offered)
         # As by brokers, bytes after the message are ignored: librdkafka sends some.
         values, _ = read_message(api.request, version, data, head.end)
-        request = Request(api, version, values, head.client_id or "", self._client_host)
+        request = Request(api, version, values, head.client_id or "", *self._hosts)
         answer = await self._server.answer(request)
         return response_parts(api, version, head.correlation_id, answer)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from kafkalog.errors import OptionError
@@ -13,6 +13,7 @@ from kafkalog.server.metrics import Metrics
 from kafkalog.server.served_cluster import Gap, ServedCluster
 from kafkalog.server.server import Server
 from kafkalog.server.settings import Address, Limits, parse_address
+from kafkalog.server.status import start_status
 from kafkalog.words import given_time_ms
 
 _STOPPED_WITHIN_SECONDS = 10
@@ -57,10 +58,16 @@ async def run(
     server = Server(
         *(cluster, request.address, request.limits, metrics), with_groups=request.with_groups
     )
+    status = None
     try:
+        if request.status is not None:
+            pages = {"/metrics": metrics.text, "/gaps": lambda: "".join(cluster.gap_lines())}
+            status = await start_status(request.status, pages)
         is_ready(await server.start())
         await stop.wait()
     finally:
+        if status is not None:
+            status.close()
         await server.stop()
         cluster.close()
 
@@ -121,7 +128,7 @@ class _Thread(threading.Thread):
         self._found: Address | None = None
         self._error: BaseException | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop: asyncio.Event | None = None
+        self._asked_to_stop: asyncio.Event | None = None
 
     def run(self) -> None:
         """Serve until `stop` is called."""
@@ -133,8 +140,8 @@ class _Thread(threading.Thread):
             self._is_ready.set()
 
     async def _serve(self) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        await run(self._request, self._ready, self._stop)
+        self._loop, self._asked_to_stop = asyncio.get_running_loop(), asyncio.Event()
+        await run(self._request, self._ready, self._asked_to_stop)
 
     def _ready(self, address: Address) -> None:
         self._found = address
@@ -149,6 +156,7 @@ class _Thread(threading.Thread):
 
     def stop(self) -> None:
         """End the server, and wait for it."""
-        if self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
+        if self._loop is not None and self._asked_to_stop is not None:
+            with suppress(RuntimeError):  # it has ended by itself
+                self._loop.call_soon_threadsafe(self._asked_to_stop.set)
         self.join(_STOPPED_WITHIN_SECONDS)

@@ -163,8 +163,16 @@ def _offset_answer(log: ServedLog | None, asked: Values, read_committed: bool) -
         **answer,
         "timestamp": found.timestamp_ms,
         "offset": found.offset,
-        "leaderEpoch": UNDEFINED if found.offset < 0 else log.epoch_at(found.offset),
+        "leaderEpoch": _epoch_of(log, found, asked["timestamp"]),
     }
+
+
+def _epoch_of(log: ServedLog, found: TimedOffset, timestamp_ms: int) -> int:
+    """Return the leader epoch of an answer: of a record, that in its batch."""
+    if found.offset < 0:
+        return UNDEFINED
+    is_record = timestamp_ms >= 0 or timestamp_ms == _MAX_TIMESTAMP
+    return log.batch_epoch(found.offset) if is_record else log.epoch_at(found.offset)
 
 
 def _offset_for(log: ServedLog, timestamp_ms: int, read_committed: bool) -> TimedOffset | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafkalog.messages.protocol import API_VERSIONS, apis
 from kafkalog.messages.schema import Values
-from kafkalog.server.answers import cluster, logs, refusals
+from kafkalog.server.answers import cluster, logs, refusals, transactions
 from kafkalog.server.error_codes import ErrorCode
 from kafkalog.server.requests import Answer
 
@@ -28,6 +28,9 @@ ANSWERS: Mapping[int, Answer] = {
     35: cluster.describe_log_dirs,
     46: cluster.list_partition_reassignments,
     60: cluster.describe_cluster,
+    61: transactions.describe_producers,
+    65: transactions.describe_transactions,
+    66: transactions.list_transactions,
     75: cluster.describe_topic_partitions,
 }
 

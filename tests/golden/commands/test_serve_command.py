@@ -1,0 +1,85 @@
+"""`kafkalog serve` against a client that nobody here wrote: librdkafka gets what the files hold."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafkalog import serve
+from kafkalog.format.faults import Fault, Severity
+from tests.support.golden.damaged_variants import FOUND
+from tests.support.golden.fixture_sets import UNCLEAN_VARIANTS
+from tests.support.serve.clients import records_of_confluent_kafka, records_of_view
+
+Unpacked = Callable[[str], Path]
+
+LEVELS = ("read_uncommitted", "read_committed")
+SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43")
+# Streams of several gzip members and the like, which Java's consumer reads and librdkafka does not.
+UNREAD_BY_LIBRDKAFKA = ("shop.raw", "zk.raw")
+# Checksums are right, records are not: without --deep clients get these batches.
+ONLY_DEEP = {
+    name
+    for name, found in FOUND.items()
+    if any(kind in ("codec", "record_count", "records", "compression") for kind, _ in found)
+}
+
+# What is wrong beside records is no gap.
+LEFT_OUT = {fault.label for fault in Fault if fault.severity is Severity.ERROR}
+IN_SHORT = (
+    *("bitflip-payload-first-segment", "zero-hole", "length-huge", "offsets-go-back"),
+    *("varint-broken-valid-crc", "compressed-bitflip"),
+)
+
+
+def log_dirs(logs: Path) -> list[str]:
+    found = sorted(str(path.parent) for path in logs.rglob("meta.properties"))
+    return found or [str(logs / "log-dirs")]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_librdkafka_gets_the_rows_of_view_records(unpacked: Unpacked, name: str) -> None:
+    paths = log_dirs(unpacked(f"{name}.logs"))
+    if name == "tiered43":
+        paths.append(str(unpacked("tiered43.tiered") / "kafka-tiered-storage"))
+    with serve(paths) as running:
+        for level in LEVELS:
+            expected = [
+                row for row in records_of_view(paths, level) if row[0] not in UNREAD_BY_LIBRDKAFKA
+            ]
+            found = records_of_confluent_kafka(
+                running.bootstrap_servers, level, UNREAD_BY_LIBRDKAFKA
+            )
+            assert found == expected
+            assert found
+        assert running.gaps == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.deep)
+        for name in UNCLEAN_VARIANTS
+    ],
+)
+def test_damage_is_a_gap_that_clients_pass_over(unpacked: Unpacked, name: str) -> None:
+    (path,) = log_dirs(unpacked("unclean.logs") / "variants" / name)
+    with serve(path, deep=name in ONLY_DEEP) as running:
+        found = records_of_confluent_kafka(running.bootstrap_servers, "read_uncommitted")
+        gaps = running.gaps
+    assert found == records_of_view([path], "read_uncommitted")
+    # What a broker leaves that stops while writing is no damage.
+    tail = ("truncated", "zeros") if name.startswith(("truncated-", "zeroed-")) else ()
+    assert [place(gap) for gap in gaps] == [
+        (kind, position)
+        for kind, position in FOUND.get(name, ())
+        if kind in LEFT_OUT and kind not in tail
+    ]
+
+
+def place(gap: str) -> tuple[str, int]:
+    """Kind and position of the damage in a line about a gap."""
+    found = re.fullmatch(r".*: position (\d+), .* from offset \d+: (\w+): .*; left out", gap)
+    assert found is not None, gap
+    return found[2], int(found[1])

@@ -1,0 +1,93 @@
+"""What Kafka's clients read from a server, and what view `records` has, in one form.
+
+A row: topic, partition, offset, timestamp in milliseconds, key, value, headers. Timestamps are None
+where the records have none, and where they are 0.
+"""
+
+from collections.abc import Sequence
+from time import monotonic
+from typing import Any
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+
+from kafkalog.views.local_views import view_batches, view_options
+
+Row = tuple[str, int, int, int | None, bytes | None, bytes | None, tuple[tuple[str, Any], ...]]
+
+_COLUMNS = ("topic", "partition", "offset", "timestampMs", "key", "value", "headers")
+_READ_WITHIN_SECONDS = 20
+METADATA_TOPIC = "__cluster_metadata"
+
+
+def records_of_view(paths: Sequence[str], isolation_level: str) -> list[Row]:
+    """The rows of view `records` in order, without those of the topic that brokers do not show."""
+    options = view_options(paths, "records", isolationLevel=isolation_level)
+    rows = [
+        (*values, tuple((each["key"], each["value"]) for each in headers or ()))
+        for batch in view_batches(options, _COLUMNS)
+        for *values, headers in zip(*(column.to_pylist() for column in batch), strict=True)
+    ]
+    shown = [(*row[:3], _time(row[3]), *row[4:]) for row in rows if row[0] != METADATA_TOPIC]
+    return sorted(shown, key=_place)
+
+
+def records_of_confluent_kafka(
+    bootstrap_servers: str, isolation_level: str, without: Sequence[str] = ()
+) -> list[Row]:
+    """What librdkafka's consumer gets of all topics but some, to the end of each partition."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "group.id": "reads-all",
+            "isolation.level": isolation_level,
+            "check.crcs": True,
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            # A small fetch goes over many runs of batches.
+            "fetch.message.max.bytes": 20_000,
+        }
+    )
+    try:
+        topics = consumer.list_topics(timeout=30).topics
+        places = [
+            TopicPartition(name, number, OFFSET_BEGINNING)
+            for name, topic in topics.items()
+            if name not in without
+            for number in topic.partitions
+        ]
+        consumer.assign(places)
+        return sorted(_consumed(consumer, len(places)), key=_place)
+    finally:
+        consumer.close()
+
+
+def _consumed(consumer: Consumer, partitions: int) -> list[Row]:
+    rows: list[Row] = []
+    ended: set[tuple[str, int]] = set()
+    end = monotonic() + _READ_WITHIN_SECONDS
+    while len(ended) < partitions:
+        assert monotonic() < end, f"{partitions - len(ended)} partitions have not ended"
+        messages: list[Any] = consumer.consume(10_000, timeout=0.2)
+        for message in messages:
+            error = message.error()
+            if error is None:
+                rows.append(_row(message))
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                ended.add((message.topic(), message.partition()))
+    return rows
+
+
+def _row(message: Any) -> Row:
+    place = (message.topic(), message.partition(), message.offset())
+    time = _time(message.timestamp()[1])
+    return (*place, time, message.key(), message.value(), tuple(message.headers() or ()))
+
+
+def _time(timestamp_ms: int | None) -> int | None:
+    # librdkafka takes a time of 0 for none.
+    return None if timestamp_ms in (None, -1, 0) else timestamp_ms
+
+
+def _place(row: Row) -> tuple[str, int, int]:
+    return row[:3]

@@ -1,0 +1,222 @@
+"""The network layer: framing, limits, dropped connections, and requests of any bytes."""
+
+import logging
+import random
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkalog import OptionError, serve
+from kafkalog.errors import LogDirError
+from kafkalog.messages.protocol import apis
+from kafkalog.testing import LogDirectory
+from tests.support.serve.raw_client import RawClient, raw_client, request_bytes
+
+UNSUPPORTED_VERSION = 35
+FETCH = {
+    "maxWaitMs": 0,
+    "minBytes": 1,
+    "maxBytes": 1_000_000,
+    "isolationLevel": 0,
+    "sessionId": 0,
+    "sessionEpoch": -1,
+    "forgottenTopicsData": [],
+    "rackId": "",
+}
+# Requests of every kind, as they are and, mutated, as no client sends them.
+SAMPLES = [
+    request_bytes("ApiVersions", 3, {"clientSoftwareName": "a", "clientSoftwareVersion": "1"}, 1),
+    request_bytes("Metadata", 12, {"topics": None}, 2),
+    request_bytes(
+        "Fetch",
+        12,
+        {
+            **FETCH,
+            "topics": [
+                {
+                    "topic": "orders",
+                    "partitions": [
+                        {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1_000_000}
+                    ],
+                }
+            ],
+        },
+        3,
+    ),
+    request_bytes(
+        "ListOffsets",
+        6,
+        {
+            "replicaId": -1,
+            "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": 5}]}],
+        },
+        4,
+    ),
+    request_bytes("FindCoordinator", 4, {"keyType": 0, "coordinatorKeys": ["g"]}, 5),
+    request_bytes("OffsetFetch", 8, {"groups": [{"groupId": "g", "topics": None}]}, 6),
+    request_bytes("DescribeGroups", 5, {"groups": ["g"]}, 7),
+    request_bytes("Heartbeat", 4, {"groupId": "g", "generationId": 1, "memberId": "m"}, 8),
+]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    directory = LogDirectory(tmp_path_factory.mktemp("logs") / "data")
+    topic = directory.topic("orders")
+    for number in range(200):
+        topic.records([(None, f"order {number} " * 20)])
+    return str(directory.write())
+
+
+@pytest.fixture(scope="module")
+def address(path: str) -> Iterator[str]:
+    with serve(path) as running:
+        yield running.bootstrap_servers
+
+
+def answers(address: str) -> bool:
+    """Whether the server still answers others."""
+    with raw_client(address) as client:
+        return bool(client.ask("Metadata", topics=None)["topics"])
+
+
+def test_every_version_of_every_request_is_offered_as_it_is_defined(address: str) -> None:
+    with raw_client(address) as client:
+        offered = client.ask("ApiVersions", 0)["apiKeys"]
+    produce = 0
+    assert {each["apiKey"]: (each["minVersion"], each["maxVersion"]) for each in offered} == {
+        key: (0 if key == produce else api.request.versions.first, api.request.versions.last)
+        for key, api in apis().items()
+    }
+
+
+def test_an_unknown_version_of_apiversions_is_answered_with_version_0(address: str) -> None:
+    with raw_client(address) as client:
+        client.socket.sendall(struct.pack(">ihhih", 10, 18, 99, 7, -1))
+        data = client.receive()
+        correlation_id, error, count = struct.unpack_from(">ihi", data)
+        assert (correlation_id, error) == (7, UNSUPPORTED_VERSION)
+        assert len(data) == 10 + 6 * count
+        # The same connection goes on with a version that is known.
+        assert client.ask("ApiVersions", 0)["errorCode"] == 0
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack(">i", 1 << 30),
+        struct.pack(">i", -1),
+        struct.pack(">ihhih", 10, 3, 99, 1, -1),
+        struct.pack(">ihhih", 10, 4, 0, 1, -1),
+        struct.pack(">ihhih", 10, 999, 0, 1, -1),
+        struct.pack(">ihhih", 10, 3, 0, 1, 500),
+        struct.pack(">i", 3) + b"abc",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
+    ids=[
+        *("too large", "negative size", "unknown version", "of brokers only", "unknown request"),
+        *("client id beyond the end", "no header", "HTTP"),
+    ],
+)
+def test_what_is_no_request_ends_its_connection_and_no_other(address: str, data: bytes) -> None:
+    with raw_client(address) as client:
+        client.socket.sendall(data)
+        assert client.receive() == b""
+    assert answers(address)
+
+
+def test_connections_that_drop_anywhere_harm_nobody(address: str) -> None:
+    data = SAMPLES[2]
+    host, _, port = address.rpartition(":")
+    for size in range(len(data)):
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(data[:size])
+    assert answers(address)
+
+
+@pytest.mark.parametrize("requests", [500, pytest.param(100_000, marks=pytest.mark.deep)])
+@pytest.mark.timeout(3600)
+def test_any_bytes_get_an_answer_or_end_the_connection(
+    address: str, requests: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    chance = random.Random(25)
+    client: RawClient | None = None
+    for _ in range(requests):
+        if client is None:
+            client = RawClient(address)
+            client.socket.settimeout(10)
+        data = bytearray(chance.choice(SAMPLES))
+        for _ in range(chance.choice((1, 1, 2, 5))):
+            # The size is right: what it frames is not.
+            data[chance.randrange(4, len(data))] = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+        client.socket.sendall(data)
+        if len(client.receive()) == 0:
+            client.socket.close()
+            client = None
+    if client is not None:
+        client.socket.close()
+    assert answers(address)
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
+
+
+def test_no_response_is_larger_than_asked_for(address: str) -> None:
+    with raw_client(address) as client:
+        topics = client.ask("Metadata", topics=None)["topics"]
+        for limit in (1, 300, 1000, 5000):
+            partition = {"partition": 0, "fetchOffset": 0, "partitionMaxBytes": limit}
+            asked = [{"topicId": topics[0]["topicId"], "partitions": [partition]}]
+            answer = client.ask("Fetch", **{**FETCH, "maxBytes": limit}, topics=asked)
+            records = answer["responses"][0]["partitions"][0]["records"]
+            first = 12 + struct.unpack_from(">i", records, 8)[0]
+            # One batch comes whole, however large.
+            assert len(records) <= max(limit, first)
+
+
+def test_many_connections_may_be_idle(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    idle = [socket.create_connection((host, int(port))) for _ in range(300)]
+    try:
+        assert answers(address)
+    finally:
+        for each in idle:
+            each.close()
+
+
+def test_it_ends_within_a_second_though_clients_wait(path: str) -> None:
+    with serve(path) as running:
+        client = RawClient(running.bootstrap_servers)
+        topic = client.ask("Metadata", topics=None)["topics"][0]["topicId"]
+        partition = {"partition": 0, "fetchOffset": 200, "partitionMaxBytes": 1000}
+        waiting = {**FETCH, "maxWaitMs": 30_000}
+        asked = [{"topicId": topic, "partitions": [partition]}]
+        data = request_bytes("Fetch", 13, {**waiting, "topics": asked}, 9)
+        threading.Timer(0.2, lambda: client.socket.sendall(data)).run()
+        time.sleep(0.2)
+        started = time.monotonic()
+    assert time.monotonic() - started < 1
+    assert client.receive() == b""
+    client.socket.close()
+
+
+def test_two_servers_do_not_share_an_address(path: str, address: str) -> None:
+    with pytest.raises(OSError, match="address already in use"), serve(path, listen=address):
+        pass
+    assert answers(address)
+
+
+def test_other_hosts_are_not_let_in_without_a_word(path: str) -> None:
+    with pytest.raises(OptionError, match="--insecure"), serve(path, listen="0.0.0.0:0"):
+        pass
+    with serve(path, listen="0.0.0.0:0", insecure=True) as running:
+        assert answers(running.bootstrap_servers)
+
+
+def test_paths_without_a_partition_are_an_error(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    with pytest.raises(LogDirError, match="no partition to serve"), serve(str(tmp_path)):
+        pass
