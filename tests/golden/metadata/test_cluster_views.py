@@ -10,8 +10,9 @@ from click.testing import CliRunner
 
 from kafkalog.columns.arrow_types import arrow_schema
 from kafkalog.command_line.main import kafkalog
-from kafkalog.command_line.views import plain_rows, reduced_view, view_options
+from kafkalog.command_line.views import plain_rows, reduced_view
 from kafkalog.errors import CorruptDataError
+from kafkalog.views.local_views import view_options
 from tests.support.repository import ROOT
 
 CONTROLLER = ROOT / "examples" / "controller"
