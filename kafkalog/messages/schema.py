@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafkalog.errors import SchemaError
@@ -108,21 +108,21 @@ class SchemaField:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
-    """A message: its name in Kafka, its versions, which of them are flexible, and its fields."""
+    """A message: its name in Kafka, its versions, which of them are flexible, and its fields; it
+    `has_secrets` if any field is secret, those of its structs included."""
 
     name: str
     versions: Versions
     flexible: Versions
     fields: tuple[SchemaField, ...]
+    has_secrets: bool = field(init=False)
 
-    @property
-    def has_secrets(self) -> bool:
-        """Whether any of its fields is secret, those of its structs included."""
-        return _has_secrets(self.fields)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "has_secrets", _has_secrets(self.fields))
 
 
 def _has_secrets(fields: tuple[SchemaField, ...]) -> bool:
-    return any(field.secret or _has_secrets(field.struct or ()) for field in fields)
+    return any(each.secret or _has_secrets(each.struct or ()) for each in fields)
 
 
 def parse_versions(text: str) -> Versions:

@@ -10,19 +10,21 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kafkalog.errors import CorruptDataError, OffsetOutOfRangeError
-from kafkalog.format.batch_header import BatchHeader, computed_crc, read_header
-from kafkalog.format.faults import Fault
-from kafkalog.format.record_batch import framing_fault, read_batch
+from kafkalog.format.batch_header import BatchHeader, read_header
+from kafkalog.format.offsets import offset_bounds
+from kafkalog.format.record_batch import read_batch
 from kafkalog.messages.internal_records import (
     InternalRecord,
     read_control_record,
     read_internal_record,
 )
-from kafkalog.storage.files.files import read_bytes
+from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.log_dir.metadata_snapshots import MetadataSnapshot, metadata_snapshots
 from kafkalog.storage.names import CLUSTER_METADATA
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.reading.index_lookup import checked_frames
 from kafkalog.storage.reading.log_reader import LogReader
+from kafkalog.storage.recovery.framing import check_sum
 
 _CHUNK_BYTES = 4 * 1024 * 1024
 _HEADER, _FOOTER = "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER"
@@ -123,21 +125,23 @@ class MetadataLog:
 def snapshot_entries(path: str) -> list[MetadataEntry]:
     """Return the records of a whole snapshot. Raises CorruptDataError for one that is damaged or
     unfinished."""
-    data, position = read_bytes(path), 0
     entries: list[MetadataEntry] = []
-    while position < len(data):
-        fault, header = framing_fault(data, position)
-        if header is not None and computed_crc(data, position, header) != header.crc:
-            fault = Fault.CHECKSUM
-        if header is None or fault is not Fault.NONE:
-            raise CorruptDataError(fault.label, "a batch", position=position, path=path)
-        whole = data[position : position + header.size]
-        entries += MetadataBatch(header, whole, path, position).entries()
-        position += header.size
+    position = 0
+    with InputFile(path) as file:
+        try:
+            for frame in checked_frames(file, 0, offset_bounds(0, None)):
+                check_sum(file, frame)
+                data = file.read(frame.position, frame.header.size)
+                entries += MetadataBatch(frame.header, data, path, position).entries()
+                position = frame.end
+        except CorruptDataError as error:
+            raise error.located(path, error.position, error.base_offset) from error
+        if position < file.size:
+            raise CorruptDataError("truncated", "a batch", position=position, path=path)
     ends = (entries[0].name, entries[-1].name) if entries else (None, None)
     if ends != (_HEADER, _FOOTER):
         detail = f"a snapshot begins with {_HEADER} and ends with {_FOOTER}: this one is unfinished"
-        raise CorruptDataError("truncated", detail, position=len(data), path=path)
+        raise CorruptDataError("truncated", detail, position=position, path=path)
     return entries
 
 

@@ -72,6 +72,8 @@ def _header(head: bytes, length: int, position: int) -> BatchHeader:
     if length < layout.LEAST_LENGTH[LATEST_FORMAT]:
         detail = f"a length of {length}, no batch of format 2 is below {layout.LEAST_LENGTH[2]}"
         raise CorruptDataError("length", detail, position=position)
+    if magic == LATEST_FORMAT:
+        return read_header(head, 0)
     as_known = head[: layout.MAGIC_POSITION] + bytes([LATEST_FORMAT]) + head[layout.FIRST_BYTES :]
     return replace(read_header(as_known, 0), magic=magic)
 
