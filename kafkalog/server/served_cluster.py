@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -39,14 +38,6 @@ _STATE_COLUMNS = (
 )
 # The number of a broker whose directory does not name it.
 _UNKNOWN_BROKER = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A damaged range that clients do not get, or one that another replica fills."""
-
-    path: str
-    words: str
 
 
 class ServedTopic:
@@ -92,8 +83,9 @@ class ServedCluster:
         for log in filter(is_oldest_layout, served):
             _logger.warning("%s has files of Kafka 0.7, which no client of today reads", log.path)
         self.cluster_id = _cluster_id(served)
-        self.gaps: dict[tuple[str, int], Gap] = {}
-        self.on_gap: Callable[[Gap], None] = lambda gap: None
+        # A line for each damaged range that was left out, by file and position.
+        self.gaps: dict[tuple[str, int], str] = {}
+        self.on_gap: Callable[[], None] = lambda: None
         self._runs: OrderedDict[tuple[str, str], BatchRuns] = OrderedDict()
         reports = Reports(self._note_fault, self._note_filled, self._keep_runs)
         by_topic: dict[str, dict[int, list[PartitionLog]]] = defaultdict(lambda: defaultdict(list))
@@ -177,11 +169,11 @@ class ServedCluster:
         """Yield a line for each damaged range that was met, at the end."""
         if self.gaps:
             yield f"{counted(len(self.gaps), 'damaged range')} came up while clients read:"
-        yield from (gap.words for gap in self.gaps.values())
+        yield from self.gaps.values()
 
     def gap_lines(self) -> list[str]:
         """Return a line for each damaged range that was met so far."""
-        return [f"{gap.words}\n" for gap in list(self.gaps.values())]
+        return [f"{words}\n" for words in list(self.gaps.values())]
 
     def close(self) -> None:
         """Close all files."""
@@ -204,17 +196,16 @@ class ServedCluster:
             f"{path}: position {fault.position}, {fault.length} bytes, from offset "
             f"{fault.expected_offset}: {fault.fault.label}: {fault.detail}; left out"
         )
-        self._note((path, fault.position), Gap(path, words))
+        key = path, fault.position
+        if key not in self.gaps:
+            self.gaps[key] = words
+            _logger.warning("%s", words)
+            self.on_gap()
 
     def _note_filled(self, path: str, span: OffsetSpan, other: str) -> None:
-        words = f"{path}: offsets {span.start} to {span.end - 1} come from {other}"
-        self._note((path, -1 - span.start), Gap(path, words))
-
-    def _note(self, key: tuple[str, int], gap: Gap) -> None:
-        if key not in self.gaps:
-            self.gaps[key] = gap
-            _logger.warning("%s", gap.words)
-            self.on_gap(gap)
+        _logger.warning(
+            "%s: offsets %d to %d are served from %s", path, span.start, span.end - 1, other
+        )
 
 
 def broker_of(log: PartitionLog) -> int:

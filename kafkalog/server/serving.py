@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kafkalog.errors import OptionError
 from kafkalog.server.metrics import Metrics
-from kafkalog.server.served_cluster import Gap, ServedCluster
+from kafkalog.server.served_cluster import ServedCluster
 from kafkalog.server.server import Server
 from kafkalog.server.settings import Address, Limits, parse_address
 from kafkalog.server.status import start_status
@@ -28,8 +28,8 @@ class Running:
 
     @property
     def gaps(self) -> list[str]:
-        """A line for each damaged range that was left out, or filled from another replica."""
-        return [gap.words for gap in self.cluster.gaps.values()]
+        """A line for each damaged range that was left out so far."""
+        return list(self.cluster.gaps.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ async def run(
     OSError where it cannot listen."""
     cluster, metrics = request.cluster, Metrics()
 
-    def count(gap: Gap) -> None:
+    def count() -> None:
         metrics.gaps += 1
 
     cluster.on_gap = count
