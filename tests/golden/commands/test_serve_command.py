@@ -1,4 +1,4 @@
-"""`kafkalog serve` against a client that nobody here wrote: librdkafka gets what the files hold."""
+"""`kafkalog serve` against a client of others: librdkafka gets what the files hold."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ ONLY_DEEP = {
     if any(kind in ("codec", "record_count", "records", "compression") for kind, _ in found)
 }
 
-# What is wrong beside records is no gap.
+# Only what hides records is a gap.
 LEFT_OUT = {fault.label for fault in Fault if fault.severity is Severity.ERROR}
 IN_SHORT = (
     *("bitflip-payload-first-segment", "zero-hole", "length-huge", "offsets-go-back"),
@@ -69,7 +69,7 @@ def test_damage_is_a_gap_that_clients_pass_over(unpacked: Unpacked, name: str) -
         found = records_of_confluent_kafka(running.bootstrap_servers, "read_uncommitted")
         gaps = running.gaps
     assert found == records_of_view([path], "read_uncommitted")
-    # What a broker leaves that stops while writing is no damage.
+    # What a broker leaves that stops while writing does not count as damage.
     tail = ("truncated", "zeros") if name.startswith(("truncated-", "zeroed-")) else ()
     assert [place(gap) for gap in gaps] == [
         (kind, position)

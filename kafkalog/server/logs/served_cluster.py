@@ -18,8 +18,8 @@ from kafkalog.format.offsets import OffsetSpan
 from kafkalog.log_lines import logger
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.value_types import uuid_text
-from kafkalog.server.batch_runs import BatchRuns
-from kafkalog.server.served_log import Reports, ServedLog
+from kafkalog.server.logs.batch_runs import BatchRuns
+from kafkalog.server.logs.served_log import Reports, ServedLog
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog, topic_id

@@ -9,8 +9,8 @@ from kafkalog.errors import OffsetOutOfRangeError
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.server.groups.stored_groups import stored_groups
-from kafkalog.server.served_cluster import ServedCluster
-from kafkalog.server.served_log import ServedLog
+from kafkalog.server.logs.served_cluster import ServedCluster
+from kafkalog.server.logs.served_log import ServedLog
 from kafkalog.testing import LogDirectory
 from kafkalog.testing.topics import Topic
 
