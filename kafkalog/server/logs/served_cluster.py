@@ -9,7 +9,7 @@ import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
@@ -38,6 +38,14 @@ _STATE_COLUMNS = (
 )
 # The number of a broker whose directory does not name it.
 _UNKNOWN_BROKER = 0
+
+
+class _Places(NamedTuple):
+    """What the metadata says of a topic's partitions, by their numbers."""
+
+    leaders: dict[int, int]
+    replicas: dict[int, list[int]]
+    in_sync: dict[int, list[int]]
 
 
 class ServedTopic:
@@ -86,6 +94,7 @@ class ServedCluster:
         # A line for each damaged range that was left out, by file and position.
         self.gaps: dict[tuple[str, int], str] = {}
         self.on_gap: Callable[[], None] = lambda: None
+        self._places: dict[str, _Places] = {}
         self._runs: OrderedDict[tuple[str, str], BatchRuns] = OrderedDict()
         reports = Reports(self._note_fault, self._note_filled, self._keep_runs)
         by_topic: dict[str, dict[int, list[PartitionLog]]] = defaultdict(lambda: defaultdict(list))
@@ -144,19 +153,27 @@ class ServedCluster:
     def replicas_of(self, served: ServedLog) -> list[int]:
         """Return the brokers that a partition is on: by the metadata, else those whose directories
         have it."""
-        by_metadata = self.metadata.replicas_of(served.topic).get(served.partition)
+        by_metadata = self._places_of(served.topic).replicas.get(served.partition)
         return by_metadata or sorted({broker_of(log) for log in served.logs})
 
     def in_sync_of(self, served: ServedLog) -> list[int]:
         """Return those of a partition's replicas that were in sync: all, if nothing says."""
-        by_metadata = self.metadata.in_sync_of(served.topic).get(served.partition)
+        by_metadata = self._places_of(served.topic).in_sync.get(served.partition)
         return by_metadata or self.replicas_of(served)
 
     def leader_of(self, served: ServedLog) -> int:
         """Return the broker that led a partition last, by the metadata, else the first that has
         it. Clients ask this one."""
-        by_metadata = self.metadata.leaders_of(served.topic).get(served.partition)
+        by_metadata = self._places_of(served.topic).leaders.get(served.partition)
         return broker_of(served.logs[0]) if by_metadata is None else by_metadata
+
+    def _places_of(self, topic: str) -> _Places:
+        if topic not in self._places:
+            metadata = self.metadata
+            self._places[topic] = _Places(
+                metadata.leaders_of(topic), metadata.replicas_of(topic), metadata.in_sync_of(topic)
+            )
+        return self._places[topic]
 
     def contents(self) -> Iterator[str]:
         """Yield lines about what is served."""
