@@ -1,8 +1,6 @@
 """`kafkalog serve` against a client of others: librdkafka gets what the files hold."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +9,8 @@ from kafkalog.format.faults import Fault, Severity
 from tests.support.golden.damaged_variants import FOUND
 from tests.support.golden.fixture_sets import UNCLEAN_VARIANTS
 from tests.support.serve.clients import records_of_confluent_kafka, records_of_view
+from tests.support.serve.served_sets import LEVELS, SETS, Unpacked, log_dirs, served_paths
 
-Unpacked = Callable[[str], Path]
-
-LEVELS = ("read_uncommitted", "read_committed")
-SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43")
 # Streams of several gzip members and the like, which Java's consumer reads and librdkafka does not.
 UNREAD_BY_LIBRDKAFKA = ("shop.raw", "zk.raw")
 # Checksums are right, records are not: without --deep clients get these batches.
@@ -33,16 +28,9 @@ IN_SHORT = (
 )
 
 
-def log_dirs(logs: Path) -> list[str]:
-    found = sorted(str(path.parent) for path in logs.rglob("meta.properties"))
-    return found or [str(logs / "log-dirs")]
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_librdkafka_gets_the_rows_of_view_records(unpacked: Unpacked, name: str) -> None:
-    paths = log_dirs(unpacked(f"{name}.logs"))
-    if name == "tiered43":
-        paths.append(str(unpacked("tiered43.tiered") / "kafka-tiered-storage"))
+    paths = served_paths(unpacked, name)
     with serve(paths) as running:
         for level in LEVELS:
             expected = [
