@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafkalog.messages.consumer_protocol import read_assignment, read_subscription
     from kafkalog.messages.internal_records import read_control_record, read_internal_record
     from kafkalog.messages.record_writer import write_record_key, write_record_value
-    from kafkalog.server.serving import serve
+    from kafkalog.server.network.serving import serve
     from kafkalog.spark.frames import read, register, write
     from kafkalog.spark.jobs.lag.lag_reading import log_places, with_lag
     from kafkalog.spark.lake.export import export
@@ -159,7 +159,7 @@ _PUBLIC_NAMES = {
     "messages.consumer_protocol": ("read_assignment", "read_subscription"),
     "messages.internal_records": ("read_control_record", "read_internal_record"),
     "messages.record_writer": ("write_record_key", "write_record_value"),
-    "server.serving": ("serve",),
+    "server.network.serving": ("serve",),
     "spark.frames": ("read", "register", "write"),
     "spark.jobs.lag.lag_reading": ("log_places", "with_lag"),
     "spark.lake.export": ("export",),

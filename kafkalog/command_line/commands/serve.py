@@ -13,13 +13,13 @@ import click
 from kafkalog.command_line.terminal import print_note
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import StoppedError
-from kafkalog.server.settings import DEFAULT_LISTEN, Limits, parse_address
+from kafkalog.server.network.settings import DEFAULT_LISTEN, Limits, parse_address
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
 
 if TYPE_CHECKING:
-    from kafkalog.server.serving import ServeRequest
-    from kafkalog.server.settings import Address
+    from kafkalog.server.network.serving import ServeRequest
+    from kafkalog.server.network.settings import Address
 
 _LIMITS = Limits()
 
@@ -104,8 +104,8 @@ def serve(
     max_request_bytes: int,
 ) -> None:
     """Serve log directories to Kafka's clients, read-only."""
-    from kafkalog.server.served_cluster import ServedCluster
-    from kafkalog.server.serving import ServeRequest, refuse_other_hosts
+    from kafkalog.server.logs.served_cluster import ServedCluster
+    from kafkalog.server.network.serving import ServeRequest, refuse_other_hosts
 
     address = parse_address("--listen", listen)
     status = None if metrics is None else parse_address("--metrics", metrics)
@@ -124,7 +124,7 @@ def serve(
 
 async def _serve(request: ServeRequest, ready_file: str | None) -> int:
     """Serve until a signal comes, and return it."""
-    from kafkalog.server.serving import run
+    from kafkalog.server.network.serving import run
 
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     received: list[int] = []

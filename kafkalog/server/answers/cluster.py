@@ -8,10 +8,10 @@ from itertools import islice
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 from kafkalog.messages.schema import ZERO_UUID, Values
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.requests import NO_AUTHORIZED_OPERATIONS, Request, Served
-from kafkalog.server.served_cluster import ServedTopic, broker_of
-from kafkalog.server.served_log import ServedLog
+from kafkalog.server.logs.served_cluster import ServedTopic, broker_of
+from kafkalog.server.logs.served_log import ServedLog
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import NO_AUTHORIZED_OPERATIONS, Request, Served
 from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 
 _TOPIC, _BROKER = 2, 4

@@ -8,10 +8,10 @@ from kafkalog.errors import KafkaLogError, OffsetOutOfRangeError
 from kafkalog.inspection.logs.log_offsets import TimedOffset
 from kafkalog.log_lines import logger
 from kafkalog.messages.schema import Values
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.file_ranges import FileRanges
-from kafkalog.server.requests import Request, Served
-from kafkalog.server.served_log import UNDEFINED, ServedLog
+from kafkalog.server.logs.file_ranges import FileRanges
+from kafkalog.server.logs.served_log import UNDEFINED, ServedLog
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import Request, Served
 
 _logger = logger(__name__)
 

@@ -6,8 +6,8 @@ They are offered because clients look for them: librdkafka consumes only from wh
 from __future__ import annotations
 
 from kafkalog.messages.schema import ZERO_UUID, Values
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.requests import RefusedRequestError, Request, Served
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import RefusedRequestError, Request, Served
 
 REASON = "kafkalog serves files and only reads them"
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from kafkalog.messages.protocol import API_VERSIONS, apis
 from kafkalog.messages.schema import Values
 from kafkalog.server.answers import cluster, logs, refusals, transactions
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.requests import Answer
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import Answer
 
 FETCH = 1
 

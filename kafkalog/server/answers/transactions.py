@@ -10,8 +10,8 @@ import re2
 from kafkalog.errors import KafkaLogError
 from kafkalog.log_lines import logger
 from kafkalog.messages.schema import Values
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.requests import Request, Served
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import Request, Served
 
 _logger = logger(__name__)
 _NONE = -1

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafkalog.messages.schema import Values
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.requests import Request
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import Request
 
 EMPTY, STABLE = "Empty", "Stable"
 PREPARING, COMPLETING = "PreparingRebalance", "CompletingRebalance"

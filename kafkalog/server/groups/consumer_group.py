@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import re2
 
 from kafkalog.messages.schema import Values
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.requests import Request
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import Request
 
 _JOINING, _LEAVING, _LEAVING_FOR_A_WHILE = 0, -1, -2
 HEARTBEAT_INTERVAL_MS = 1000
@@ -30,8 +30,8 @@ Partition = tuple[str, int]
 
 @dataclass(eq=False)
 class ConsumerMember:
-    """A member. `assigned` is what it has been told to read, `leaving` what it has been told to
-    give up, and has not said that it did."""
+    """A member. `assigned` are the partitions that it reads, `leaving` those that it has to give
+    up, and has not said that it did."""
 
     member_id: str
     instance_id: str | None

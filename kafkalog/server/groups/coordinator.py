@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from kafkalog.coordination.groups.group_records import GroupMember, GroupPartition
 from kafkalog.messages.consumer_protocol import CONSUMER_PROTOCOL, write_assignment
 from kafkalog.messages.schema import ZERO_UUID, Values
-from kafkalog.server.error_codes import ErrorCode
 from kafkalog.server.groups.classic_group import ClassicGroup
 from kafkalog.server.groups.consumer_group import ConsumerGroup
 from kafkalog.server.groups.stored_groups import NO_OFFSET, Commit, StoredGroups
-from kafkalog.server.requests import Request, WaitingAnswer
-from kafkalog.server.served_cluster import ServedCluster
+from kafkalog.server.logs.served_cluster import ServedCluster
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import Request, WaitingAnswer
 
 _DEAD = "Dead"
 _UNKNOWN_MEMBER = ""

@@ -1,8 +1,6 @@
-"""`kafkalog serve` against a client that nobody here wrote: librdkafka gets what the files hold."""
+"""`kafkalog serve` against a client of others: librdkafka gets what the files hold."""
 
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -11,11 +9,8 @@ from kafkalog.format.faults import Fault, Severity
 from tests.support.golden.damaged_variants import FOUND
 from tests.support.golden.fixture_sets import UNCLEAN_VARIANTS
 from tests.support.serve.clients import records_of_confluent_kafka, records_of_view
+from tests.support.serve.served_sets import LEVELS, SETS, Unpacked, log_dirs, served_paths
 
-Unpacked = Callable[[str], Path]
-
-LEVELS = ("read_uncommitted", "read_committed")
-SETS = ("kafka44", "kafka39zk", "kafka010", "kafka08", "tiered43")
 # Streams of several gzip members and the like, which Java's consumer reads and librdkafka does not.
 UNREAD_BY_LIBRDKAFKA = ("shop.raw", "zk.raw")
 # Checksums are right, records are not: without --deep clients get these batches.
@@ -25,7 +20,7 @@ ONLY_DEEP = {
     if any(kind in ("codec", "record_count", "records", "compression") for kind, _ in found)
 }
 
-# What is wrong beside records is no gap.
+# Only what hides records is a gap.
 LEFT_OUT = {fault.label for fault in Fault if fault.severity is Severity.ERROR}
 IN_SHORT = (
     *("bitflip-payload-first-segment", "zero-hole", "length-huge", "offsets-go-back"),
@@ -33,16 +28,9 @@ IN_SHORT = (
 )
 
 
-def log_dirs(logs: Path) -> list[str]:
-    found = sorted(str(path.parent) for path in logs.rglob("meta.properties"))
-    return found or [str(logs / "log-dirs")]
-
-
 @pytest.mark.parametrize("name", SETS)
 def test_librdkafka_gets_the_rows_of_view_records(unpacked: Unpacked, name: str) -> None:
-    paths = log_dirs(unpacked(f"{name}.logs"))
-    if name == "tiered43":
-        paths.append(str(unpacked("tiered43.tiered") / "kafka-tiered-storage"))
+    paths = served_paths(unpacked, name)
     with serve(paths) as running:
         for level in LEVELS:
             expected = [
@@ -69,7 +57,7 @@ def test_damage_is_a_gap_that_clients_pass_over(unpacked: Unpacked, name: str) -
         found = records_of_confluent_kafka(running.bootstrap_servers, "read_uncommitted")
         gaps = running.gaps
     assert found == records_of_view([path], "read_uncommitted")
-    # What a broker leaves that stops while writing is no damage.
+    # What a broker leaves that stops while writing does not count as damage.
     tail = ("truncated", "zeros") if name.startswith(("truncated-", "zeroed-")) else ()
     assert [place(gap) for gap in gaps] == [
         (kind, position)

@@ -4,7 +4,7 @@ A row: topic, partition, offset, timestamp in milliseconds, key, value, headers.
 where the records have none, and where they are 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -27,8 +27,7 @@ def records_of_view(paths: Sequence[str], isolation_level: str) -> list[Row]:
         for batch in view_batches(options, _COLUMNS)
         for *values, headers in zip(*(column.to_pylist() for column in batch), strict=True)
     ]
-    shown = [(*row[:3], _time(row[3]), *row[4:]) for row in rows if row[0] != METADATA_TOPIC]
-    return sorted(shown, key=_place)
+    return placed(row for row in rows if row[0] != METADATA_TOPIC)
 
 
 def records_of_confluent_kafka(
@@ -56,7 +55,7 @@ def records_of_confluent_kafka(
             for number in topic.partitions
         ]
         consumer.assign(places)
-        return sorted(_consumed(consumer, len(places)), key=_place)
+        return placed(_consumed(consumer, len(places)))
     finally:
         consumer.close()
 
@@ -80,14 +79,12 @@ def _consumed(consumer: Consumer, partitions: int) -> list[Row]:
 
 def _row(message: Any) -> Row:
     place = (message.topic(), message.partition(), message.offset())
-    time = _time(message.timestamp()[1])
+    time = message.timestamp()[1]
     return (*place, time, message.key(), message.value(), tuple(message.headers() or ()))
 
 
-def _time(timestamp_ms: int | None) -> int | None:
+def placed(rows: Iterable[Row]) -> list[Row]:
+    """The rows in the order of topics, partitions and offsets."""
     # librdkafka takes a time of 0 for none.
-    return None if timestamp_ms in (None, -1, 0) else timestamp_ms
-
-
-def _place(row: Row) -> tuple[str, int, int]:
-    return row[:3]
+    timed = [(*row[:3], None if row[3] in (None, -1, 0) else row[3], *row[4:]) for row in rows]
+    return sorted(timed, key=lambda row: row[:3])

@@ -60,7 +60,7 @@ class _Piece:
 
 
 class BatchRuns:
-    """The runs of one segment, found as far as they are asked for. Not for several threads.
+    """The runs of one segment, found as far as they are needed. Not for several threads.
 
     `filling` is what the other replicas have, None where there is no other. With `is_deep`, records
     are read: a batch whose checksum is right and whose records are not is damage too.

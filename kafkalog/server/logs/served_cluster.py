@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkalog.columns.batches.fault_details import FaultyRange
 from kafkalog.coordination.groups.transactional_ids import TransactionalIds
@@ -19,8 +18,8 @@ from kafkalog.format.offsets import OffsetSpan
 from kafkalog.log_lines import logger
 from kafkalog.messages.cluster_metadata import ClusterMetadata
 from kafkalog.messages.value_types import uuid_text
-from kafkalog.server.batch_runs import BatchRuns
-from kafkalog.server.served_log import Reports, ServedLog
+from kafkalog.server.logs.batch_runs import BatchRuns
+from kafkalog.server.logs.served_log import Reports, ServedLog
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, TRANSACTION_STATE
 from kafkalog.storage.partition_log import PartitionLog, topic_id
@@ -41,12 +40,12 @@ _STATE_COLUMNS = (
 _UNKNOWN_BROKER = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A damaged range that clients do not get, or one that another replica fills."""
+class _Places(NamedTuple):
+    """What the metadata says of a topic's partitions, by their numbers."""
 
-    path: str
-    words: str
+    leaders: dict[int, int]
+    replicas: dict[int, list[int]]
+    in_sync: dict[int, list[int]]
 
 
 class ServedTopic:
@@ -92,8 +91,10 @@ class ServedCluster:
         for log in filter(is_oldest_layout, served):
             _logger.warning("%s has files of Kafka 0.7, which no client of today reads", log.path)
         self.cluster_id = _cluster_id(served)
-        self.gaps: dict[tuple[str, int], Gap] = {}
-        self.on_gap: Callable[[Gap], None] = lambda gap: None
+        # A line for each damaged range that was left out, by file and position.
+        self.gaps: dict[tuple[str, int], str] = {}
+        self.on_gap: Callable[[], None] = lambda: None
+        self._places: dict[str, _Places] = {}
         self._runs: OrderedDict[tuple[str, str], BatchRuns] = OrderedDict()
         reports = Reports(self._note_fault, self._note_filled, self._keep_runs)
         by_topic: dict[str, dict[int, list[PartitionLog]]] = defaultdict(lambda: defaultdict(list))
@@ -152,19 +153,27 @@ class ServedCluster:
     def replicas_of(self, served: ServedLog) -> list[int]:
         """Return the brokers that a partition is on: by the metadata, else those whose directories
         have it."""
-        by_metadata = self.metadata.replicas_of(served.topic).get(served.partition)
+        by_metadata = self._places_of(served.topic).replicas.get(served.partition)
         return by_metadata or sorted({broker_of(log) for log in served.logs})
 
     def in_sync_of(self, served: ServedLog) -> list[int]:
         """Return those of a partition's replicas that were in sync: all, if nothing says."""
-        by_metadata = self.metadata.in_sync_of(served.topic).get(served.partition)
+        by_metadata = self._places_of(served.topic).in_sync.get(served.partition)
         return by_metadata or self.replicas_of(served)
 
     def leader_of(self, served: ServedLog) -> int:
         """Return the broker that led a partition last, by the metadata, else the first that has
         it. Clients ask this one."""
-        by_metadata = self.metadata.leaders_of(served.topic).get(served.partition)
+        by_metadata = self._places_of(served.topic).leaders.get(served.partition)
         return broker_of(served.logs[0]) if by_metadata is None else by_metadata
+
+    def _places_of(self, topic: str) -> _Places:
+        if topic not in self._places:
+            metadata = self.metadata
+            self._places[topic] = _Places(
+                metadata.leaders_of(topic), metadata.replicas_of(topic), metadata.in_sync_of(topic)
+            )
+        return self._places[topic]
 
     def contents(self) -> Iterator[str]:
         """Yield lines about what is served."""
@@ -177,11 +186,11 @@ class ServedCluster:
         """Yield a line for each damaged range that was met, at the end."""
         if self.gaps:
             yield f"{counted(len(self.gaps), 'damaged range')} came up while clients read:"
-        yield from (gap.words for gap in self.gaps.values())
+        yield from self.gaps.values()
 
     def gap_lines(self) -> list[str]:
         """Return a line for each damaged range that was met so far."""
-        return [f"{gap.words}\n" for gap in list(self.gaps.values())]
+        return [f"{words}\n" for words in list(self.gaps.values())]
 
     def close(self) -> None:
         """Close all files."""
@@ -204,17 +213,16 @@ class ServedCluster:
             f"{path}: position {fault.position}, {fault.length} bytes, from offset "
             f"{fault.expected_offset}: {fault.fault.label}: {fault.detail}; left out"
         )
-        self._note((path, fault.position), Gap(path, words))
+        key = path, fault.position
+        if key not in self.gaps:
+            self.gaps[key] = words
+            _logger.warning("%s", words)
+            self.on_gap()
 
     def _note_filled(self, path: str, span: OffsetSpan, other: str) -> None:
-        words = f"{path}: offsets {span.start} to {span.end - 1} come from {other}"
-        self._note((path, -1 - span.start), Gap(path, words))
-
-    def _note(self, key: tuple[str, int], gap: Gap) -> None:
-        if key not in self.gaps:
-            self.gaps[key] = gap
-            _logger.warning("%s", gap.words)
-            self.on_gap(gap)
+        _logger.warning(
+            "%s: offsets %d to %d are served from %s", path, span.start, span.end - 1, other
+        )
 
 
 def broker_of(log: PartitionLog) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from kafkalog.server.settings import Address
+from kafkalog.server.network.settings import Address
 
 # A request's line and headers.
 _MOST_REQUEST_BYTES = 16 * 1024
@@ -22,7 +22,7 @@ async def start_status(address: Address, pages: Pages) -> asyncio.Server:
             writer.write(_response(head, pages))
             await asyncio.wait_for(writer.drain(), _SECONDS)
         except (TimeoutError, ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client has gone
+            pass  # the client has left
         except asyncio.LimitOverrunError:
             writer.write(_framed("431 Request Header Fields Too Large", ""))
         finally:

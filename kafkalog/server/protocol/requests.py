@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kafkalog.errors import KafkaLogError
 from kafkalog.messages.protocol import Api
 from kafkalog.messages.schema import Values
-from kafkalog.server.served_cluster import ServedCluster
+from kafkalog.server.logs.served_cluster import ServedCluster
 
 # The form in which a response says that nothing is known of what a client may do.
 NO_AUTHORIZED_OPERATIONS = -(2**31)

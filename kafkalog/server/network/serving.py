@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from kafkalog.errors import OptionError
-from kafkalog.server.metrics import Metrics
-from kafkalog.server.served_cluster import Gap, ServedCluster
-from kafkalog.server.server import Server
-from kafkalog.server.settings import Address, Limits, parse_address
-from kafkalog.server.status import start_status
+from kafkalog.server.logs.served_cluster import ServedCluster
+from kafkalog.server.network.metrics import Metrics
+from kafkalog.server.network.server import Server
+from kafkalog.server.network.settings import Address, Limits, parse_address
+from kafkalog.server.network.status import start_status
 from kafkalog.words import given_time_ms
 
 _STOPPED_WITHIN_SECONDS = 10
@@ -28,8 +28,8 @@ class Running:
 
     @property
     def gaps(self) -> list[str]:
-        """A line for each damaged range that was left out, or filled from another replica."""
-        return [gap.words for gap in self.cluster.gaps.values()]
+        """A line for each damaged range that was left out so far."""
+        return list(self.cluster.gaps.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ async def run(
     OSError where it cannot listen."""
     cluster, metrics = request.cluster, Metrics()
 
-    def count(gap: Gap) -> None:
+    def count() -> None:
         metrics.gaps += 1
 
     cluster.on_gap = count
@@ -73,7 +73,7 @@ async def run(
 
 
 def refuse_other_hosts(option: str, address: Address) -> None:
-    """Raise OptionError for an address that other machines reach: nobody is asked who they are."""
+    """Raise OptionError for an address that other machines reach: clients are not authenticated."""
     if not address.is_loopback:
         raise OptionError(
             option,

@@ -32,8 +32,8 @@ from kafkalog.inspection.logs.log_offsets import (
 )
 from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_facts, replica_sets
 from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
-from kafkalog.server.batch_runs import BatchRuns, Run
-from kafkalog.server.file_ranges import FileRange, FileRanges
+from kafkalog.server.logs.batch_runs import BatchRuns, Run
+from kafkalog.server.logs.file_ranges import FileRange, FileRanges
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
@@ -87,7 +87,7 @@ class _Outcomes:
 
 
 class ServedLog:
-    """A partition with its replicas. Nothing is read before it is asked for."""
+    """A partition with its replicas. Nothing is read before it is needed."""
 
     def __init__(
         self,

@@ -27,14 +27,14 @@ from kafkalog.messages.protocol import (
 from kafkalog.messages.schema import Values
 from kafkalog.server.answers.logs import fetched_bytes, has_errors
 from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
-from kafkalog.server.error_codes import ErrorCode
-from kafkalog.server.file_ranges import FileRange, FileRanges
 from kafkalog.server.groups.coordinator import GroupCoordinator
 from kafkalog.server.groups.stored_groups import StoredGroups, stored_groups
-from kafkalog.server.metrics import Metrics
-from kafkalog.server.requests import RefusedRequestError, Request, Served
-from kafkalog.server.served_cluster import ServedCluster
-from kafkalog.server.settings import Address, Limits
+from kafkalog.server.logs.file_ranges import FileRange, FileRanges
+from kafkalog.server.logs.served_cluster import ServedCluster
+from kafkalog.server.network.metrics import Metrics
+from kafkalog.server.network.settings import Address, Limits
+from kafkalog.server.protocol.error_codes import ErrorCode
+from kafkalog.server.protocol.requests import RefusedRequestError, Request, Served
 from kafkalog.storage.files.files import InputFile
 
 _logger = logger(__name__)
@@ -123,7 +123,7 @@ class Server:
             self._metrics.refused_requests += 1
             _logger.warning("%s:%s: closed: %s", *peer[:2], error)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
-            pass  # the client has gone, or takes nothing any more
+            pass  # the client has left, or takes nothing any more
         except asyncio.CancelledError:
             pass  # the server ends
         finally:

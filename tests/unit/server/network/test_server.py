@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from kafkalog.testing import LogDirectory
 from tests.support.serve.raw_client import RawClient, raw_client, request_bytes
 
 UNSUPPORTED_VERSION = 35
-FETCH = {
+FETCH: dict[str, Any] = {
     "maxWaitMs": 0,
     "minBytes": 1,
     "maxBytes": 1_000_000,

@@ -1,0 +1,1 @@
+"""What log directories hold, as a server hands it out."""

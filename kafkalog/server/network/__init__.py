@@ -1,0 +1,1 @@
+"""Sockets, limits and metrics; a server from its start to its end."""

@@ -1,0 +1,1 @@
+"""What all answers are made of: requests and error codes."""
