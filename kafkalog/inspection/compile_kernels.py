@@ -112,7 +112,9 @@ def _compile_keys() -> None:
     records = pa.RecordBatch.from_pylist(
         [{"key": b"key", "offset": 0}], schema=record_schema(KEY_COLUMNS)
     )
-    KeyOffsets(bytes(SECRET_BYTES)).add(records)
+    keys = KeyOffsets(bytes(SECRET_BYTES))
+    keys.add(records)
+    keys.highest_of(records.column("key"))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from kafkalog.lake.layout import RECORDS
 from kafkalog.lake.manifest_rows import TABLE as MANIFEST
@@ -32,8 +32,7 @@ _TIMES = frozenset(
 def add_action(file: WrittenFile, written_at_ms: int) -> str:
     """Return the action that makes a file part of the table, as JSON."""
     action = {
-        # A relative path is a URI reference: what its characters would mean is encoded.
-        "path": quote(file.path, safe="/="),
+        "path": _in_log(file.path),
         "partitionValues": dict(file.partition_values),
         "size": file.size,
         "modificationTime": written_at_ms,
@@ -41,6 +40,36 @@ def add_action(file: WrittenFile, written_at_ms: int) -> str:
         "stats": _statistics(file),
     }
     return json.dumps({"add": action})
+
+
+def remove_action(file: WrittenFile, removed_at_ms: int) -> str:
+    """Return the action that takes a file out of the table, as JSON."""
+    action = {
+        "path": _in_log(file.path),
+        "deletionTimestamp": removed_at_ms,
+        "dataChange": True,
+        "extendedFileMetadata": True,
+        "partitionValues": dict(file.partition_values),
+        "size": file.size,
+    }
+    return json.dumps({"remove": action})
+
+
+def file_in_log(path: str, size: int, statistics: str | None) -> WrittenFile:
+    """Return a file of a table without partitions as its action `add` has it, times left out."""
+    found = json.loads(statistics or "{}")
+    least, greatest = (found.get(name, {}) for name in ("minValues", "maxValues"))
+    bounds = [{name: each[name] for name in each.keys() - _TIMES} for each in (least, greatest)]
+    return WrittenFile(
+        path=unquote(path),
+        size=size,
+        rows=found.get("numRecords", 0),
+        partition_values={},
+        least=bounds[0],
+        greatest=bounds[1],
+        null_counts=found.get("nullCount", {}),
+        rows_of={},
+    )
 
 
 def metadata_action(schema: str, created_ms: int) -> str:
@@ -59,6 +88,11 @@ def metadata_action(schema: str, created_ms: int) -> str:
 def transaction_action(writer: str, version: int) -> str:
     """Return the action that keeps how far a writer has come, as JSON."""
     return json.dumps({"txn": {"appId": writer, "version": version}})
+
+
+def _in_log(path: str) -> str:
+    """Return a relative path as a URI reference: what its characters would mean is encoded."""
+    return quote(path, safe="/=")
 
 
 def _statistics(file: WrittenFile) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -21,16 +21,25 @@ _TOPIC = PartitionBy.TOPIC.value
 
 
 def file_rows(
-    directory: OutputDirectory, file: WrittenFile, row_groups: Collection[int] | None = None
+    directory: OutputDirectory,
+    file: WrittenFile,
+    row_groups: Collection[int] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file, or of some of its row groups, in batches of bounded size, with the
-    column `topic` also where it is in the file's path only."""
-    with directory.open(file.path) as source, ParquetFile(source) as parquet:
+    """Yield the rows of a file, or of some of its row groups, in batches of bounded size: all
+    columns or some, with the column `topic` also where it is in the file's path only."""
+    with (
+        directory.open(file.path) as source,
+        # Spark writes times of nanoseconds unless told otherwise, and they end in 2262.
+        ParquetFile(source, coerce_int96_timestamp_unit="us") as parquet,
+    ):
         metadata = parquet.metadata
         for group in range(metadata.num_row_groups) if row_groups is None else row_groups:
             found = metadata.row_group(group)
             rows = max(1, found.num_rows * _BATCH_BYTES // max(1, found.total_byte_size))
-            for batch in parquet.iter_batches(rows, row_groups=[group], use_threads=False):
+            for batch in parquet.iter_batches(
+                rows, row_groups=[group], columns=columns, use_threads=False
+            ):
                 yield _with_topic(batch, file)
 
 

@@ -121,6 +121,16 @@ class TableWriter:
         del self._open[values]
 
 
+@contextmanager
+def removed_on_error(writer: TableWriter) -> Iterator[TableWriter]:
+    """Remove what a writer has written if the block fails."""
+    try:
+        yield writer
+    except BaseException:
+        writer.abort()
+        raise
+
+
 class _OpenFile:
     """A file that grows by row groups."""
 

@@ -42,13 +42,16 @@ class KeyOffsets:
     def add(self, records: pa.RecordBatch) -> None:
         """Take the records of a batch with KEY_COLUMNS."""
         keys, offsets = records.columns
-        data, ends, present = binaries(keys)
-        if len(self._hashes) < len(records):
-            self._hashes = np.zeros((len(records), 2), dtype=np.int64)
-        hashes = self._hashes[: len(records)]
-        hash_keys(data, ends, self._secret, hashes)
+        hashes, present = self._hashed(keys)
         self.keyless += len(records) - int(np.count_nonzero(present))
         self._put(hashes, integers(offsets) + 1, present)
+
+    def highest_of(self, keys: pa.Array) -> LongArray:
+        """Return the highest offset of each of some keys, -1 where there is none."""
+        hashes, present = self._hashed(keys)
+        found = np.zeros(len(keys), dtype=np.int64)
+        _find_entries(hashes, present, self._slots, self._slots.view(np.uint8).reshape(-1), found)
+        return found - 1
 
     def merge(self, entries: LongArray) -> None:
         """Take entries of another one."""
@@ -72,6 +75,15 @@ class KeyOffsets:
     def clear(self) -> None:
         """Forget the keys; the number of records without one stays."""
         self._slots, self._used = _empty(_LEAST_SLOTS), 0
+
+    def _hashed(self, keys: pa.Array) -> tuple[LongArray, BoolArray]:
+        """Return the hashes of keys, until the next call, and which keys are there."""
+        data, ends, present = binaries(keys)
+        if len(self._hashes) < len(keys):
+            self._hashes = np.zeros((len(keys), 2), dtype=np.int64)
+        hashes = self._hashes[: len(keys)]
+        hash_keys(data, ends, self._secret, hashes)
+        return hashes, present
 
     def _put(self, hashes: LongArray, nexts: LongArray, present: BoolArray) -> None:
         self._make_room(self._used + len(nexts))
@@ -137,3 +149,27 @@ def _put_entries(
                 break
             slot = (slot + 1) & mask
     return found
+
+
+@kernel
+def _find_entries(
+    hashes: LongArray, present: BoolArray, slots: LongArray, memory: ByteArray, nexts: LongArray
+) -> None:
+    """Put the next of each key that has an entry into `nexts`, which is zeros; otherwise as
+    `_put_entries`."""
+    count = len(nexts)
+    mask = long(slots.shape[0] - 1)
+    for i in range(count):
+        if i + _AHEAD < count:
+            prefetch(memory, (hashes[i + _AHEAD, 0] & mask) * ENTRY_BYTES)
+        if not present[i]:
+            continue
+        first, second = hashes[i, 0], hashes[i, 1]
+        slot = first & mask
+        for _ in range(mask + 1):
+            if slots[slot, NEXT] == 0:
+                break
+            if slots[slot, FIRST] == first and slots[slot, SECOND] == second:
+                nexts[i] = slots[slot, NEXT]
+                break
+            slot = (slot + 1) & mask

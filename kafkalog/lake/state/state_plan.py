@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import cast
 
+from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_offsets import MOST_BUCKETS
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.lake.state.state_task import MOST_KEYS, PartitionReads, first_offset
+from kafkalog.lake.state.state_task import MOST_KEYS, PartitionReads, divided, first_offset
 from kafkalog.storage.reading.read_plan import (
     LEAST_PART_BYTES,
     OPEN_COST_BYTES,
@@ -51,6 +53,24 @@ class StatePlan:
     options: ReadOptions
     whole: tuple[tuple[PartitionReads, ...], ...]
     spread: tuple[SpreadPartition, ...]
+
+    @property
+    def groups(self) -> list[tuple[PartitionReads, ...]]:
+        """What a task reads at a time, whole partitions or parts of them."""
+        parts = [(part,) for partition in self.spread for part in partition.parts]
+        return [*self.whole, *parts]
+
+    def with_survivors(
+        self, survivors: Mapping[TopicPartition, LongArray]
+    ) -> list[list[tuple[PartitionReads, LongArray]]]:
+        """Return the groups that have surviving offsets, which are in order, each part of a
+        partition with its own."""
+        firsts = defaultdict(list)
+        for part in chain.from_iterable(self.groups):
+            firsts[part.key].append(first_offset(part.reads[0]))
+        own = {key: iter(divided(survivors[key], starts)) for key, starts in firsts.items()}
+        groups = [[(part, next(own[part.key])) for part in group] for group in self.groups]
+        return [group for group in groups if any(len(offsets) for _, offsets in group)]
 
 
 def plan_state(

@@ -57,6 +57,13 @@ class StateRows:
         return rows.replace_schema_metadata(_METADATA)
 
 
+def as_written(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows of one of the table's files, which Spark can have written, as StateRows makes
+    them."""
+    types = arrow_schema(STATE)
+    return rows.select(types.names).cast(types).replace_schema_metadata(_METADATA)
+
+
 def write_no_rows(directory: OutputDirectory) -> None:
     """Write a file without rows, so that readers of the directory know the columns."""
     schema = arrow_schema(STATE).with_metadata(_METADATA)

@@ -7,7 +7,6 @@ Rules: docs/format.md F270 to F272; reasons: docs/decisions/0031.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from kafkalog.errors import KafkaLogError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.layout import TableOutput
 from kafkalog.lake.state.state_rows import STATE_COLUMNS, StateRows
-from kafkalog.lake.table_writer import TableWriter
+from kafkalog.lake.table_writer import TableWriter, removed_on_error
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.storage.files.file_access import use_file_access
 from kafkalog.storage.reading.read_plan import SegmentRead
@@ -86,7 +85,7 @@ class StateTask:
         """
         use_file_access(self.options.file_access)
         keyless = 0
-        with _removed_on_error(TableWriter(self.output)) as writer:
+        with removed_on_error(TableWriter(self.output)) as writer:
             for partition in partitions:
                 keys = KeyOffsets(self.secret)
                 for records in self._keys(partition):
@@ -108,14 +107,17 @@ class StateTask:
         yield from _parts(keys, buckets)
         yield keys.keyless
 
-    def surviving_files(self, partition: PartitionReads, survivors: LongArray) -> list[WrittenFile]:
-        """Write those of a partition's records whose offsets survive, and return the new files.
+    def surviving_files(
+        self, partitions: Iterable[tuple[PartitionReads, LongArray]]
+    ) -> list[WrittenFile]:
+        """Write those of some partitions' records whose offsets survive, and return the new files.
 
         Raises as `whole_partitions` does.
         """
         use_file_access(self.options.file_access)
-        with _removed_on_error(TableWriter(self.output)) as writer:
-            self._write(writer, partition, np.sort(survivors))
+        with removed_on_error(TableWriter(self.output)) as writer:
+            for partition, survivors in partitions:
+                self._write(writer, partition, np.sort(survivors))
             return writer.close()
 
     def rows(self, partition: PartitionReads, survivors: LongArray) -> Iterator[pa.RecordBatch]:
@@ -191,15 +193,6 @@ def _options_again(options: ReadOptions) -> ReadOptions:
     """Return the options without what would log damage for the second time."""
     is_logged = options.mode is Mode.PERMISSIVE
     return replace(options, mode=Mode.DROPMALFORMED) if is_logged else options
-
-
-@contextmanager
-def _removed_on_error(writer: TableWriter) -> Iterator[TableWriter]:
-    try:
-        yield writer
-    except BaseException:
-        writer.abort()
-        raise
 
 
 def _positions(records: pa.RecordBatch, survivors: LongArray) -> LongArray:

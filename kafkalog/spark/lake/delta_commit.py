@@ -10,7 +10,8 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from delta.exceptions import (
     ConcurrentAppendException,
@@ -24,11 +25,17 @@ from delta.exceptions import (
 )
 from delta.tables import DeltaTable
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.utils import is_remote
 
 from kafkalog.errors import StatePositionError
-from kafkalog.lake.delta_actions import add_action, metadata_action, transaction_action
+from kafkalog.lake.delta_actions import (
+    add_action,
+    file_in_log,
+    metadata_action,
+    remove_action,
+    transaction_action,
+)
 from kafkalog.lake.written_file import WrittenFile
 
 _CONFLICTS = (
@@ -49,6 +56,19 @@ _COLUMN_MAPPING = "delta.columnMapping.mode"
 _CONSTRAINT = "delta.constraints."
 # Of an operation WRITE, after its mode: partitionBy, predicate, userMetadata and five more.
 _OPTIONS_AFTER_METADATA = 5
+# Of an operation MERGE: conditions, and three sequences of clauses.
+_MERGE_CONDITIONS, _MERGE_CLAUSES = 4, 3
+_METRICS = "spark.databricks.delta.history.metricsEnabled"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+# Features of tables that remember rows by more than their values: Spark's writer keeps them up.
+_FEATURES_OF_ROWS = ("delta.enableChangeDataFeed", "delta.enableRowTracking", "delta.appendOnly")
+
+
+class FileChanges(NamedTuple):
+    """What a commit changes: files that are no longer part of the table, and new ones."""
+
+    removed: Sequence[WrittenFile]
+    added: Sequence[WrittenFile]
 
 
 def append_files(
@@ -72,7 +92,7 @@ def append_files(
     now_ms = time.time_ns() // 1_000_000
     texts = [transaction_action(writer, version), *(add_action(file, now_ms) for file in files)]
     actions = [jvm.org.apache.spark.sql.delta.actions.Action.fromJson(text) for text in texts]
-    _commit(jvm, transaction, actions, "Append", user_metadata, location)
+    _commit(jvm, transaction, actions, _write(jvm, "Append", user_metadata), location)
 
 
 def table_version(spark: SparkSession, location: str) -> int:
@@ -109,7 +129,66 @@ def replace_all_files(
         # All files are read here, so that one which another run adds is a conflict.
         old = transaction.filterFiles()
         actions += [old.apply(number).remove() for number in range(old.size())]
-    _commit(jvm, transaction, actions, "Overwrite", user_metadata, location)
+    _commit(jvm, transaction, actions, _write(jvm, "Overwrite", user_metadata), location)
+
+
+def files_of(spark: SparkSession, location: str) -> list[WrittenFile]:
+    """Return the files of a table without partitions, which `why_not_rewritten` has no reason
+    against."""
+    return [file_in_log(row.path, row.size, row.stats) for row in _files_in_log(spark, location)]
+
+
+def why_not_rewritten(spark: SparkSession, location: str) -> str | None:
+    """Return why the files of a table cannot be replaced one by one, None where they can."""
+    rows = _files_in_log(spark, location)
+    if any(row.deletionVector for row in rows):
+        return "files of the table have deletion vectors"
+    if any(urlsplit(row.path).scheme or row.path.startswith("/") for row in rows):
+        return "files of the table are in another directory"
+    return None
+
+
+def replace_files(
+    spark: SparkSession,
+    location: str,
+    files: FileChanges,
+    *,
+    version: int,
+    user_metadata: str,
+    replaced_rows: str | None = None,
+) -> None:
+    """Replace some files of the table at a location by others, with a text, in one commit.
+
+    `version` is the table's, from which all of its files were known. The operation is MERGE, or
+    WRITE where the rows for which the condition `replaced_rows` holds were replaced. Raises
+    StatePositionError where the table has another version: then it is as it was.
+    """
+    jvm: Any = spark._jvm
+    transaction = _log_at(spark, location).startTransaction()
+    if transaction.readVersion() != version:
+        raise written_meanwhile(location)
+    # So that a file which another run adds until the commit is a conflict.
+    transaction.readWholeTable()
+    now_ms = time.time_ns() // 1_000_000
+    texts = [remove_action(file, now_ms) for file in files.removed]
+    texts += [add_action(file, now_ms) for file in files.added]
+    actions = [jvm.org.apache.spark.sql.delta.actions.Action.fromJson(text) for text in texts]
+    if replaced_rows is not None:
+        operation = _write(jvm, "Overwrite", user_metadata, replaced_rows)
+        _commit(jvm, transaction, actions, operation, location)
+        return
+    none, nothing = jvm.scala.Option.apply(None), jvm.PythonUtils.toSeq([])
+    operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Merge(
+        *[none] * _MERGE_CONDITIONS, *[nothing] * _MERGE_CLAUSES
+    )
+    # Delta counts the rows of a MERGE that Spark runs, and would miss the counts.
+    with commit_text(spark, user_metadata), session_setting(spark, _METRICS, "false"):
+        _commit(jvm, transaction, actions, operation, location)
+
+
+def commit_text(spark: SparkSession, text: str) -> AbstractContextManager[None]:
+    """Let commits carry the text: merges and new tables take it from the session only."""
+    return session_setting(spark, _USER_METADATA, text)
 
 
 @contextmanager
@@ -159,6 +238,12 @@ def why_not_by_tasks(properties: Mapping[str, str]) -> str | None:
     return next((f"the table has {name}" for name in properties if _CONSTRAINT in name), None)
 
 
+def why_rows_stay(properties: Mapping[str, str]) -> str | None:
+    """Return which property of a table is about rows that are removed, None without any."""
+    found = (name for name in _FEATURES_OF_ROWS if properties.get(name) == "true")
+    return next((f"the table has {name}" for name in found), None)
+
+
 def newest_commits(table: DeltaTable, count: int) -> Iterator[Row]:
     """Yield version, operation, operationParameters and userMetadata of the newest commits, newest
     first, as the table's `history` does."""
@@ -190,23 +275,28 @@ def newest_commits(table: DeltaTable, count: int) -> Iterator[Row]:
         )
 
 
-def _commit(
-    jvm: Any,
-    transaction: Any,
-    actions: Sequence[Any],
-    mode: str,
-    user_metadata: str | None,
-    location: str,
-) -> None:
-    """Commit actions as an operation WRITE with a SaveMode, such as Append."""
+def _files_in_log(spark: SparkSession, location: str) -> list[Row]:
+    """Return path, size, stats and deletionVector of a table's files."""
+    files = _snapshot(_log_at(spark, location)).allFiles().toDF()
+    columns = "path", "size", "stats", "deletionVector"
+    return DataFrame(files, spark).select(*columns).collect()
+
+
+def _write(jvm: Any, mode: str, user_metadata: str | None, predicate: str | None = None) -> Any:
+    """Return an operation WRITE with a SaveMode, such as Append."""
     option = jvm.scala.Option.apply
-    operation = jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
+    return jvm.org.apache.spark.sql.delta.DeltaOperations.Write(
         getattr(jvm.org.apache.spark.sql.SaveMode, mode),
         option(None),
-        option(None),
+        option(predicate),
         option(user_metadata),
         *[option(None)] * _OPTIONS_AFTER_METADATA,
     )
+
+
+def _commit(
+    jvm: Any, transaction: Any, actions: Sequence[Any], operation: Any, location: str
+) -> None:
     try:
         transaction.commit(jvm.PythonUtils.toSeq(actions), operation)
     except _CONFLICTS as error:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import NamedTuple, TypeVar
 
 from delta.tables import DeltaTable
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
-from kafkalog.spark.lake.delta_commit import newest_commits, session_setting
+from kafkalog.spark.lake.delta_commit import newest_commits
 
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 # Commits to look at before all that there are: each is a file.
 _NEWEST = 20
 _RESTORE = "RESTORE"
@@ -90,8 +88,3 @@ def any_of(keys: Iterable[TopicPartition]) -> str:
         for topic, found in numbers.items()
     ]
     return " OR ".join(partitions) or "false"
-
-
-def user_metadata(spark: SparkSession, text: str) -> AbstractContextManager[None]:
-    """Let commits carry the text: merges and new tables take it from the session only."""
-    return session_setting(spark, _USER_METADATA, text)

@@ -23,19 +23,14 @@ from kafkalog.lake.output_directory import OutputDirectory
 from kafkalog.lake.written_file import WrittenFile
 from kafkalog.spark.lake.delta_commit import (
     append_files,
+    commit_text,
     new_table,
     newest_commits,
     table_detail,
     why_not_by_tasks,
     written_meanwhile,
 )
-from kafkalog.spark.lake.delta_history import (
-    History,
-    any_of,
-    last_written,
-    newest_positions,
-    user_metadata,
-)
+from kafkalog.spark.lake.delta_history import History, any_of, last_written, newest_positions
 from kafkalog.spark.lake.delta_manifest import DeltaManifest
 from kafkalog.spark.tables import quoted, spark_schema
 from kafkalog.views.planning.ingest_positions import (
@@ -236,7 +231,7 @@ class DeltaTarget:
         if self._exists():
             return
         text = IngestPositions(positions.isolation_level).to_json()
-        with new_table(self._spark), user_metadata(self._spark, text):
+        with new_table(self._spark), commit_text(self._spark, text):
             if self._is_name:
                 self._create_by_name()
             else:

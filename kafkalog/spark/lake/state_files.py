@@ -7,76 +7,116 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
-from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 
-from kafkalog.columns.arrays import fixed_width, integers, of_values
+from kafkalog.columns.arrays import fixed_width, of_values
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.keys.key_offsets import KeyOffsets
-from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.state.outdated_rows import FilesWithout, OutdatedRows
 from kafkalog.lake.state.state_plan import SpreadPartition, StatePlan
 from kafkalog.lake.state.state_task import KeyPart, PartitionReads, StateFiles, StateTask, divided
-from kafkalog.spark.lake.task_files import Report, Reports
+from kafkalog.lake.written_file import WrittenFile
+from kafkalog.spark.lake.task_groups import RESULT, OnReport, Report, in_tasks, pickled, results
 from kafkalog.views.reading.work_log import READ, reported_work
 
 # The number of the task that a row is for, what it is to know, and records without a key.
 _PASSED_ON = "place int, data binary, keyless bigint"
-_WRITTEN = "files binary, keyless bigint"
 
 _Batches = Iterator[pa.RecordBatch]
-_Run = Callable[[_Batches], _Batches]
 
 
-def written_state(spark: SparkSession, task: StateTask, plan: StatePlan) -> StateFiles:
-    """Write the state of what is planned, and return the files and the records without a key.
-
-    If it fails, the files of tasks that ended well are removed; those of killed processes stay, and
-    no commit names them.
-    """
-    reports = spark.sparkContext.accumulator([], Reports())
+def written_state(
+    spark: SparkSession, task: StateTask, plan: StatePlan, report: OnReport
+) -> StateFiles:
+    """Write the state of what is planned, and return the files and the records without a key. What
+    a task has written it also reports."""
     frames = []
     if plan.whole:
-        groups = [pickle.dumps(group) for group in plan.whole]
-        tasks = spark.range(0, len(groups), 1, len(groups))
-        frames.append(tasks.mapInArrow(_whole(task, groups, reports), _WRITTEN))
-    if plan.spread:
-        frames.append(_spread(spark, task, plan.spread, reports))
-    if not frames:
-        return StateFiles([], 0)
-    try:
-        rows = reduce(DataFrame.unionAll, frames).collect()
-    except BaseException:
-        directory = OutputDirectory(task.output.path)
-        for report in reports.value:
-            for file in report.files:
-                directory.delete(file.written_path)
-        raise
-    files = [file for row in rows for file in pickle.loads(row.files)]
-    return StateFiles(files, sum(row.keyless for row in rows))
 
-
-def _whole(task: StateTask, groups: Sequence[bytes], reports: Accumulator[list[Report]]) -> _Run:
-    def run(numbers: _Batches) -> _Batches:
-        for number in _numbers(numbers):
-            partitions = pickle.loads(groups[number])
+        def whole(partitions: Sequence[PartitionReads]) -> _Batches:
             with reported_work(READ, {"reads": str(sum(len(each.reads) for each in partitions))}):
                 done = task.whole_partitions(partitions)
-            yield _reported(done, reports)
+            yield _reported(done, report)
 
-    return run
+        frames.append(in_tasks(spark, plan.whole, whole))
+    if plan.spread:
+        frames.append(_spread(spark, task, plan.spread, report))
+    return _together(results(reduce(DataFrame.unionAll, frames))) if frames else StateFiles([], 0)
+
+
+def found_keys(
+    spark: SparkSession, task: StateTask, plan: StatePlan
+) -> tuple[dict[TopicPartition, KeyOffsets], int]:
+    """Return the keys of all that is planned, and how many records have none. They come to this
+    process, so that there must not be too many."""
+    groups = plan.groups
+    keys = {part.key: KeyOffsets(task.secret) for group in groups for part in group}
+    places = list(keys)
+
+    def find_keys(partitions: Sequence[PartitionReads]) -> _Batches:
+        for partition in partitions:
+            place = places.index(partition.key)
+            with reported_work(READ, {"reads": str(len(partition.reads))}):
+                for found in task.key_parts(partition, buckets=1):
+                    if isinstance(found, KeyPart):
+                        yield _passed_on(place, found.entries)
+                    else:
+                        yield _passed_on(place, b"", found)
+
+    rows = in_tasks(spark, groups, find_keys, _PASSED_ON).collect()
+    for row in rows:
+        keys[places[row.place]].merge_bytes(row.data)
+    return keys, sum(row.keyless for row in rows)
+
+
+def files_without(
+    spark: SparkSession,
+    outdated: OutdatedRows,
+    groups: Sequence[Sequence[WrittenFile]],
+    report: OnReport,
+) -> FilesWithout:
+    """Write the files again that have outdated rows, without these; each group is a task's."""
+
+    def left_out(files: Sequence[WrittenFile]) -> _Batches:
+        done = outdated.left_out_of(files)
+        report(Report(0, tuple(done.written)))
+        yield pickled(done)
+
+    every = FilesWithout([], [], {})
+    for found in results(in_tasks(spark, groups, left_out)):
+        every.removed.extend(found.removed)
+        every.written.extend(found.written)
+        for key, offsets in found.overtaken.items():
+            every.overtaken[key] = np.union1d(every.overtaken.get(key, offsets), offsets)
+    return every
+
+
+def written_survivors(
+    spark: SparkSession,
+    task: StateTask,
+    plan: StatePlan,
+    survivors: Mapping[TopicPartition, LongArray],
+    report: OnReport,
+) -> list[WrittenFile]:
+    """Write the records of what is planned whose offsets, which are in order, survive."""
+
+    def write(partitions: Sequence[tuple[PartitionReads, LongArray]]) -> _Batches:
+        with reported_work(READ, {"reads": str(sum(len(each.reads) for each, _ in partitions))}):
+            files = task.surviving_files(partitions)
+        yield _reported(StateFiles(files, 0), report)
+
+    return _together(results(in_tasks(spark, plan.with_survivors(survivors), write))).files
 
 
 def _spread(
-    spark: SparkSession,
-    task: StateTask,
-    partitions: Sequence[SpreadPartition],
-    reports: Accumulator[list[Report]],
+    spark: SparkSession, task: StateTask, partitions: Sequence[SpreadPartition], report: OnReport
 ) -> DataFrame:
     """Return what writes partitions by several tasks each: some find the keys of a part of the
     reads, others which offsets survive of a bucket's keys, and the last write a part's records."""
@@ -88,19 +128,17 @@ def _spread(
     partition_of = np.repeat(np.arange(len(partitions)), counts).tolist()
     buckets = [each.buckets for each in partitions]
     firsts = [each.firsts for each in partitions]
-    pickled = [pickle.dumps(part) for part in parts]
+    packed = [pickle.dumps(part) for part in parts]
 
-    def find_keys(numbers: _Batches) -> _Batches:
-        for number in _numbers(numbers):
-            owner = partition_of[number]
-            part: PartitionReads = pickle.loads(pickled[number])
-            with reported_work(READ, {"reads": str(len(part.reads))}):
-                for found in task.key_parts(part, buckets[owner]):
-                    if isinstance(found, KeyPart):
-                        place = first_buckets[owner] + found.bucket
-                        yield _passed_on(place, found.entries)
-                    else:
-                        yield _passed_on(first_buckets[owner], b"", found)
+    def find_keys(numbered: tuple[int, PartitionReads]) -> _Batches:
+        owner, part = numbered
+        with reported_work(READ, {"reads": str(len(part.reads))}):
+            for found in task.key_parts(part, buckets[owner]):
+                if isinstance(found, KeyPart):
+                    place = first_buckets[owner] + found.bucket
+                    yield _passed_on(place, found.entries)
+                else:
+                    yield _passed_on(first_buckets[owner], b"", found)
 
     def find_survivors(rows: _Batches) -> _Batches:
         keys: defaultdict[int, KeyOffsets] = defaultdict(lambda: KeyOffsets(task.secret))
@@ -121,21 +159,17 @@ def _spread(
             found[number].append(np.frombuffer(offsets, dtype=np.int64))
             keyless += count
         for number, own in found.items():
-            part: PartitionReads = pickle.loads(pickled[number])
+            part: PartitionReads = pickle.loads(packed[number])
             with reported_work(READ, {"reads": str(len(part.reads))}):
-                files = task.surviving_files(part, np.concatenate(own))
-            yield _reported(StateFiles(files, keyless), reports)
+                files = task.surviving_files([(part, np.concatenate(own))])
+            yield _reported(StateFiles(files, keyless), report)
             keyless = 0
 
-    tasks = spark.range(0, len(parts), 1, len(parts))
-    keys = tasks.mapInArrow(find_keys, _PASSED_ON).repartitionById(first_buckets[-1], "place")
+    numbered = list(zip(partition_of, parts, strict=True))
+    keys = in_tasks(spark, numbered, find_keys, _PASSED_ON)
+    keys = keys.repartitionById(first_buckets[-1], "place")
     survivors = keys.mapInArrow(find_survivors, _PASSED_ON).repartitionById(len(parts), "place")
-    return survivors.mapInArrow(write, _WRITTEN)
-
-
-def _numbers(batches: _Batches) -> Iterator[int]:
-    for batch in batches:
-        yield from integers(batch.column(0)).tolist()
+    return survivors.mapInArrow(write, RESULT)
 
 
 def _passed_on(place: int, data: bytes, keyless: int = 0) -> pa.RecordBatch:
@@ -155,12 +189,12 @@ def _received(batches: _Batches) -> Iterator[tuple[int, pa.Buffer, int]]:
             yield place.as_py(), data.as_buffer(), keyless.as_py()
 
 
-def _reported(done: StateFiles, reports: Accumulator[list[Report]]) -> pa.RecordBatch:
-    reports.add([Report(0, tuple(done.files))])
-    return pa.RecordBatch.from_arrays(
-        [
-            of_values([pickle.dumps(done.files)], pa.binary()),
-            fixed_width(np.array([done.keyless]), pa.int64()),
-        ],
-        names=["files", "keyless"],
+def _reported(done: StateFiles, report: OnReport) -> pa.RecordBatch:
+    report(Report(0, tuple(done.files)))
+    return pickled(done)
+
+
+def _together(done: Sequence[StateFiles]) -> StateFiles:
+    return StateFiles(
+        [file for each in done for file in each.files], sum(each.keyless for each in done)
     )

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from jobs.reconstruct_state import build
 from kafkalog.spark.jobs.job import ExitCode, JobSettings
+from kafkalog.spark.jobs.tables import state_by_tasks
 from kafkalog.spark.jobs.tables.source_frames import sources_frame
 from kafkalog.spark.jobs.tables.state_request import StateRequest
 from kafkalog.spark.jobs.tables.state_table import write_tables
@@ -33,13 +34,28 @@ def state_of(logs: list[GrowingLog], level: str, *, deletes: bool = False) -> St
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("seed", "level"), [(1, "read_uncommitted"), (2, "read_committed")])
+@pytest.mark.parametrize(
+    ("seed", "level", "deletes", "by_spark"),
+    [
+        (1, "read_uncommitted", False, True),
+        (1, "read_uncommitted", True, False),
+        (2, "read_committed", False, False),
+    ],
+)
 def test_after_each_step_the_table_is_that_of_reading_everything(
-    seed: int, level: str, spark: SparkSession, tmp_path: Path
+    seed: int,
+    level: str,
+    deletes: bool,
+    by_spark: bool,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if by_spark:
+        monkeypatch.setattr(state_by_tasks, "MOST_NEW_OFFSETS", 0)
     logs = [GrowingLog("orders", 0, seed), GrowingLog("orders", 1, seed)]
     place, output = tmp_path / "logs", tmp_path / "tables"
-    asked = f"--format delta --isolation-level {level}"
+    asked = f"--format delta --isolation-level {level}{' --keep-tombstones' * deletes}"
     for step in range(4):
         for log in logs:
             log.grow(12)
@@ -48,7 +64,9 @@ def test_after_each_step_the_table_is_that_of_reading_everything(
             logs[-1].grow(12)
         write_logs(place, logs)
         assert run_state(place, output=output, arguments=asked) == ExitCode.DONE
-        assert state_in(spark, output, "delta") == state_of(logs, level)
+        assert state_in(spark, output, "delta") == state_of(logs, level, deletes=deletes)
+    # Spark names files so.
+    assert any((output / "state").glob("part-*.parquet")) == by_spark
     everything = tmp_path / "again"
     assert run_state(place, output=everything, arguments=asked) == ExitCode.DONE
     grown, again = (

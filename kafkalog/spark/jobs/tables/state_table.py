@@ -16,7 +16,8 @@ from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
-from kafkalog.spark.lake.delta_history import History, any_of, newest_positions, user_metadata
+from kafkalog.spark.lake.delta_commit import commit_text
+from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
 from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (
     StatePositions,
@@ -150,7 +151,7 @@ def _merge(rows: DataFrame, path: str, run: StateRun) -> None:
         merge = merge.whenNotMatchedInsertAll("NOT new.is_deleted")
     if run.raised_log_starts:
         merge = merge.whenNotMatchedBySourceDelete(_below(run.raised_log_starts))
-    with user_metadata(rows.sparkSession, run.positions.to_json()):
+    with commit_text(rows.sparkSession, run.positions.to_json()):
         merge.execute()
 
 

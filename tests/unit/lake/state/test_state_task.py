@@ -71,7 +71,9 @@ def done(plan: StatePlan, task: StateTask) -> StateFiles:
             for number, own in enumerate(divided(keys.offsets(), partition.firsts)):
                 offsets[number].append(own)
         for number, found_offsets in offsets.items():
-            files += task.surviving_files(partition.parts[number], np.concatenate(found_offsets))
+            files += task.surviving_files(
+                [(partition.parts[number], np.concatenate(found_offsets))]
+            )
     return StateFiles(files, keyless)
 
 
@@ -130,7 +132,7 @@ def test_a_record_that_is_gone_when_it_is_read_again_ends_the_run(tmp_path: Path
     ((partition,),) = plan.whole
     task = task_of(plan, tmp_path / "state")
     with pytest.raises(ReadAgainError, match="2 records were found where 3 were"):
-        task.surviving_files(partition, np.array([0, 1, 2]))
+        task.surviving_files([(partition, np.array([0, 1, 2]))])
     assert not [*(tmp_path / "state").glob("*")]
 
 
@@ -147,5 +149,5 @@ def test_segments_without_a_surviving_record_are_not_opened_again(tmp_path: Path
     task = task_of(plan, tmp_path / "state")
     moved = [replace(read, path=f"{read.path}.gone") for read in partition.reads[:2]]
     partition = replace(partition, reads=(*moved, partition.reads[2]))
-    (file,) = task.surviving_files(partition, np.array([6, 7, 8]))
+    (file,) = task.surviving_files([(partition, np.array([6, 7, 8]))])
     assert file.rows == 3

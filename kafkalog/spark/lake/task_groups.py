@@ -1,0 +1,101 @@
+"""Tasks of Spark that each have a group of work of their own, and report what they have done."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.accumulators import AccumulatorParam
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from kafkalog.columns.arrays import integers, of_values
+from kafkalog.lake.written_file import WrittenFile
+
+# The columns of what tasks return by `pickled`.
+RESULT = "result binary"
+
+
+class Report(NamedTuple):
+    """What a task reports that has ended well: the bytes of segments that it read, its files."""
+
+    read_bytes: int
+    files: tuple[WrittenFile, ...]
+
+
+OnReport = Callable[[Report], None]
+
+
+def no_report(report: Report) -> None:
+    """Take a report, and do nothing."""
+
+
+class _Reports(AccumulatorParam[list[Report]]):
+    """Adds up reports as they come to the driver, and tells each."""
+
+    def __init__(self, on_report: OnReport = no_report) -> None:
+        self._on_report = on_report
+
+    def __reduce__(self) -> tuple[type[_Reports], tuple[()]]:
+        """As it goes to tasks."""
+        return _Reports, ()
+
+    def zero(self, value: list[Report]) -> list[Report]:
+        return []
+
+    def addInPlace(  # noqa: N802
+        self, value1: list[Report], value2: list[Report]
+    ) -> list[Report]:
+        for report in value2:
+            self._on_report(report)
+        return value1 + value2
+
+
+@contextmanager
+def reported_files(
+    spark: SparkSession,
+    discard: Callable[[Iterable[WrittenFile]], None],
+    on_report: OnReport = no_report,
+) -> Iterator[OnReport]:
+    """Yield what a task calls at its end. If the block fails, the files of these tasks are
+    discarded; those of killed processes stay, and no commit names them."""
+    reports = spark.sparkContext.accumulator([], _Reports(on_report))
+    try:
+        yield lambda report: reports.add([report])
+    except BaseException:
+        discard(file for report in reports.value for file in report.files)
+        raise
+
+
+def in_tasks(
+    spark: SparkSession,
+    groups: Sequence[Any],
+    run: Callable[[Any], Iterator[pa.RecordBatch]],
+    schema: StructType | str = RESULT,
+) -> DataFrame:
+    """Return what `run` gives of each group, in a task of its own, which unpickles no other."""
+    if not groups:
+        return spark.createDataFrame([], schema)
+    packed = [pickle.dumps(group) for group in groups]
+
+    def run_groups(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in numbers:
+            for number in integers(batch.column(0)).tolist():
+                yield from run(pickle.loads(packed[number]))
+
+    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run_groups, schema)
+
+
+def pickled(result: object) -> pa.RecordBatch:
+    """Return a row with what a task returns."""
+    return pa.RecordBatch.from_arrays(
+        [of_values([pickle.dumps(result)], pa.binary())], names=["result"]
+    )
+
+
+def results(rows: DataFrame) -> list[Any]:
+    """Run tasks, and return what they returned by `pickled`, in order."""
+    return [pickle.loads(row.result) for row in rows.collect()]
