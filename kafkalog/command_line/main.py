@@ -38,6 +38,7 @@ COMMANDS = {
     "export": "Write the records of topics to tables of Parquet files, each exactly once.",
     "metadata": "Show a cluster's topics, configs, ACLs and the like as of any moment.",
     "quorum": "Compare copies of the metadata: voters, majority, divergence.",
+    "rebuild-quorum": "Write a new metadata directory after the majority was lost.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
     "serve": "Serve log directories to Kafka's clients, read-only.",

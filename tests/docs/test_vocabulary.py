@@ -33,6 +33,7 @@ OWN = {
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
     "quorum": set[str](),
+    "rebuild-quorum": {"--node", "--voter"},
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},

@@ -51,6 +51,25 @@ def read_quorum_state(text: str) -> QuorumState:
         raise CorruptDataError("malformed", detail, position=1) from None
 
 
+def write_quorum_state(state: QuorumState) -> str:
+    """Return the file's text."""
+    content: dict[str, Any] = {
+        "leaderId": _number(state.leader_id),
+        "leaderEpoch": state.leader_epoch,
+        "votedId": _number(state.voted_id),
+    }
+    if state.version == 0:
+        voters = [{"voterId": each} for each in state.voters]
+        content = {"clusterId": "", **content, "appliedOffset": 0, "currentVoters": voters}
+    else:
+        content["votedDirectoryId"] = state.voted_directory_id
+    return json.dumps({**content, "data_version": state.version}, separators=(",", ":"))
+
+
+def _number(node_id: int | None) -> int:
+    return _NONE if node_id is None else node_id
+
+
 def _id(value: Any) -> int | None:
     number = int(value)
     return None if number == _NONE else number

@@ -3,7 +3,11 @@
 import pytest
 
 from kafkalog.errors import CorruptDataError
-from kafkalog.format.side_files.quorum_state import QuorumState, read_quorum_state
+from kafkalog.format.side_files.quorum_state import (
+    QuorumState,
+    read_quorum_state,
+    write_quorum_state,
+)
 
 # As Kafka 4.4.0 wrote them, with static and with dynamic voters.
 STATIC = (
@@ -19,6 +23,12 @@ DYNAMIC = (
 def test_both_versions_are_read() -> None:
     assert read_quorum_state(STATIC) == QuorumState(0, 1, 2, None, None, (1, 3))
     assert read_quorum_state(DYNAMIC) == QuorumState(1, None, 7, 2, "58re7iadeZ9ThE6GcWduuA", ())
+
+
+def test_both_versions_are_written_as_kafka_writes_them() -> None:
+    written = write_quorum_state(read_quorum_state(STATIC))
+    assert written == STATIC.replace('{"voterId":3},{"voterId":1}', '{"voterId":1},{"voterId":3}')
+    assert write_quorum_state(read_quorum_state(DYNAMIC)) == DYNAMIC
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,210 @@
+"""A KRaft cluster on loopback, controllers and brokers being nodes of their own, which can be
+stopped, killed and started again from other directories."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.broker.class_paths import class_path
+from tests.support.broker.java_tools import QUICK_START, ToolOutput, end, run_tool
+from tests.support.free_ports import free_ports
+
+CLUSTER_ID = "a2Fma2Fsb2ctdGVzdHMtMg"
+_HOST = "127.0.0.1"
+_START_TIMEOUT_SECONDS = 90
+_SETTINGS = {
+    "offsets.topic.replication.factor": 2,
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.replication.factor": 2,
+    "transaction.state.log.min.isr": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "log.index.size.max.bytes": 65536,
+    "log.cleaner.dedupe.buffer.size": 4_194_304,
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+    "allow.everyone.if.no.acl.found": "true",
+    "controller.quorum.election.timeout.ms": 2000,
+    "controller.quorum.fetch.timeout.ms": 4000,
+}
+_LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %m (%c)%n%throwable
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+def new_directory_id() -> str:
+    """An id for a directory, as Kafka has it."""
+    return "A" + base64.urlsafe_b64encode(os.urandom(16)).decode().rstrip("=")[1:]
+
+
+@dataclass
+class Node:
+    """A controller or a broker; `metadata_dir` has its copy of the metadata."""
+
+    node_id: int
+    is_controller: bool
+    port: int
+    home: Path
+    metadata_dir: Path = field(init=False)
+    process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        self.metadata_dir = self.home / "metadata"
+
+    @property
+    def data_dir(self) -> Path:
+        """The log directory; a controller has none but that of the metadata."""
+        return self.metadata_dir if self.is_controller else self.home / "data"
+
+    @property
+    def address(self) -> str:
+        return f"{_HOST}:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return (self.home / "server.log").read_text(errors="replace")
+
+
+@dataclass
+class KraftCluster:
+    """Nodes 1 to `controllers` are controllers, those from 11 on brokers."""
+
+    home: Path
+    is_dynamic: bool
+    controllers: int = 3
+    brokers: int = 2
+    nodes: dict[int, Node] = field(default_factory=dict)
+    quorum: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ids = [*range(1, self.controllers + 1), *range(11, 11 + self.brokers)]
+        for node_id, port in zip(ids, free_ports(len(ids)), strict=True):
+            home = self.home / f"node-{node_id}"
+            home.mkdir(parents=True)
+            self.nodes[node_id] = Node(node_id, node_id < 11, port, home)
+        self.elect(range(1, self.controllers + 1))
+        self._format()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(each.address for each in self.nodes.values() if not each.is_controller)
+
+    def elect(self, node_ids: Sequence[int]) -> None:
+        """Set the voters in the configuration of all nodes, or the servers that know them."""
+        nodes = [self.nodes[each] for each in node_ids]
+        if self.is_dynamic:
+            servers = ",".join(each.address for each in nodes)
+            self.quorum = {"controller.quorum.bootstrap.servers": servers}
+        else:
+            voters = ",".join(f"{each.node_id}@{each.address}" for each in nodes)
+            self.quorum = {"controller.quorum.voters": voters}
+
+    def _format(self) -> None:
+        controllers = [each for each in self.nodes.values() if each.is_controller]
+        ids = {each.node_id: new_directory_id() for each in controllers}
+        initial = ",".join(f"{c.node_id}@{c.address}:{ids[c.node_id]}" for c in controllers)
+        for node in self.nodes.values():
+            arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(self._write(node))]
+            if self.is_dynamic and node.is_controller:
+                arguments += ["--initial-controllers", initial]
+            elif self.is_dynamic:
+                arguments += ["--no-initial-controllers"]
+            run_tool("kafka.tools.StorageTool", arguments, jars="broker", java_options=QUICK_START)
+
+    def _write(self, node: Node) -> Path:
+        """Write server.properties."""
+        name = "CONTROLLER" if node.is_controller else "PLAINTEXT"
+        settings = {
+            "process.roles": "controller" if node.is_controller else "broker",
+            "node.id": node.node_id,
+            "listeners": f"{name}://{node.address}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": node.data_dir,
+            "metadata.log.dir": node.metadata_dir,
+            **_SETTINGS,
+            **self.quorum,
+        }
+        path = node.home / "server.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return path
+
+    def start(self, *node_ids: int) -> None:
+        """Start nodes, all if none are named, and return when brokers serve."""
+        nodes = [self.nodes[each] for each in node_ids or self.nodes]
+        for node in nodes:
+            logging = node.home / "log4j2.properties"
+            logging.write_text(_LOGGING)
+            command = ["java", "-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+            command += [f"-Dlog4j2.configurationFile={logging}", "-cp", class_path("broker")]
+            with (node.home / "server.log").open("wb") as log:
+                node.process = subprocess.Popen(
+                    ["nice", "-n", "10", *command, "kafka.Kafka", str(self._write(node))],
+                    cwd=node.home,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                )
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        for node in nodes:
+            while "Kafka Server started" not in node.log or not _accepts(node.port):
+                if node.process is None or node.process.poll() is not None:
+                    raise RuntimeError(f"node {node.node_id} ended:\n{node.log[-3000:]}")
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"node {node.node_id} does not serve:\n{node.log[-3000:]}")
+                time.sleep(0.1)
+
+    def stop(self, *node_ids: int, kill: bool = False) -> None:
+        """Stop nodes, all if none are named, brokers first."""
+        for node_id in node_ids or sorted(self.nodes, reverse=True):
+            process, self.nodes[node_id].process = self.nodes[node_id].process, None
+            if process is not None and kill:
+                process.kill()
+                process.wait()
+            elif process is not None:
+                end(process)
+
+    def lose(self, *node_ids: int) -> None:
+        """Remove all that nodes, which do not run, have on their disks."""
+        for node_id in node_ids:
+            for directory in (self.nodes[node_id].metadata_dir, self.nodes[node_id].data_dir):
+                shutil.rmtree(directory, ignore_errors=True)
+
+    def run(self, tool: str, *arguments: str, stdin: bytes = b"") -> ToolOutput:
+        """Run one of Kafka's tools against the brokers. Raises ToolError."""
+        given = ["--bootstrap-server", self.bootstrap, *arguments]
+        package = "kafka.admin" if tool == "ConfigCommand" else "org.apache.kafka.tools"
+        return run_tool(f"{package}.{tool}", given, stdin=stdin)
+
+
+def _accepts(port: int) -> bool:
+    try:
+        with socket.create_connection((_HOST, port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+@contextmanager
+def kraft_cluster(home: Path, *, is_dynamic: bool) -> Iterator[KraftCluster]:
+    """Three controllers and two brokers that run; none of them does at the end."""
+    cluster = KraftCluster(home, is_dynamic)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop(kill=True)
