@@ -22,6 +22,12 @@ DESCRIPTIONS = (
     ("consumer.group.ConsumerGroupCommand", "--describe", "--group", "readers"),
 )
 
+# What the tools say of each kind of change.
+SAID = (
+    *("Topic: orders", "retention.ms=86400000", "message.max.bytes=1500000", "SCRAM-SHA-256"),
+    *("producer_byte_rate", "User:alice", "metadata.version", "readers"),
+)
+
 
 def change_all_kinds(cluster: KraftCluster) -> None:
     """Make topics, records, commits, configs, a user, a quota and ACLs."""
@@ -75,6 +81,8 @@ def test_a_lost_quorum_is_rebuilt(is_dynamic: bool, lost: tuple[int, ...], tmp_p
     with kraft_cluster(tmp_path / "cluster", is_dynamic=is_dynamic) as cluster:
         change_all_kinds(cluster)
         before = described(cluster)
+        said = "\n".join(line for lines in before for line in lines)
+        assert [word for word in SAID if word not in said] == []
         cluster.stop(*(node for node in cluster.nodes if node < 10), kill=True)
         cluster.stop()
         cluster.lose(*lost)

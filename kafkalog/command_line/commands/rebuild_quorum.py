@@ -163,9 +163,9 @@ def _plan(rebuild: Rebuild) -> Iterator[str]:
     last_epoch, end_offset = best.position
     offsets = f"offsets {rebuild.start_offset} to {end_offset - 1}, epoch {last_epoch}"
     yield f"from {best.path}: {offsets}"
-    snapshots = [str(each.end_offset) for each in rebuild.snapshots()]
-    if snapshots:
-        yield f"snapshots that end at {', '.join(snapshots)}"
+    if rebuild.snapshots:
+        ends = ", ".join(str(each.end_offset) for each in rebuild.snapshots)
+        yield f"snapshots that end at {ends}"
     for damage in best.damages:
         yield f"left out: {damage}"
     held = rebuild.quorum.majority_offset

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from kafkalog.errors import LogDirError
+from kafkalog.errors import CorruptDataError, LogDirError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES, BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import write_topic_id
@@ -75,15 +76,21 @@ class Rebuild:
         """Where the records of the best copy end in the new log."""
         return self.quorum.best.position[1]
 
-    def snapshots(self) -> Iterator[MetadataSnapshot]:
-        """Yield the whole snapshots from which the new log goes on."""
-        for snapshot in self.quorum.best.log.snapshots:
-            if snapshot.end_offset >= self.start_offset and self._is_whole(snapshot):
-                yield snapshot
+    @cached_property
+    def snapshots(self) -> list[MetadataSnapshot]:
+        """The whole snapshots from which the new log goes on."""
+        return [
+            each
+            for each in self.quorum.best.log.snapshots
+            if each.end_offset >= self.start_offset and not self._is_damaged(each)
+        ]
 
-    def _is_whole(self, snapshot: MetadataSnapshot) -> bool:
-        damaged = {damage.path for damage in self.quorum.best.damages}
-        return snapshot.path not in damaged and bool(snapshot_entries(snapshot.path))
+    def _is_damaged(self, snapshot: MetadataSnapshot) -> bool:
+        try:
+            snapshot_entries(snapshot.path)
+        except CorruptDataError:
+            return True
+        return False
 
 
 def refuse_lost_commits(quorum: Quorum) -> None:
@@ -119,7 +126,7 @@ def write_rebuilt(rebuild: Rebuild, target: str) -> None:
             log.append(_with_epoch(batch.data, epoch))
         if rebuild.is_dynamic:
             log.append(_voters_batch(rebuild))
-    for snapshot in rebuild.snapshots():
+    for snapshot in rebuild.snapshots:
         _copy(snapshot.path, os.path.join(directory, os.path.basename(snapshot.path)))
     state = QuorumState(
         1 if rebuild.is_dynamic else 0,

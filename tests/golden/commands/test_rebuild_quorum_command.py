@@ -96,8 +96,9 @@ def test_a_dynamic_quorum_gets_a_record_with_the_new_voters(copy: Path, tmp_path
 
 
 def test_what_is_damaged_is_left_out(copy: Path, tmp_path: Path) -> None:
-    (newest,) = copy.rglob("*0635-*.checkpoint")
-    newest.write_bytes(newest.read_bytes()[:-20])
+    for end in ("0301", "0635"):
+        (snapshot,) = copy.rglob(f"*{end}-*.checkpoint")
+        snapshot.write_bytes(snapshot.read_bytes()[:-20])
     data = bytearray((copy / LAST).read_bytes())
     data[2500] ^= 1
     (copy / LAST).write_bytes(data)
@@ -114,6 +115,13 @@ def test_what_is_damaged_is_left_out(copy: Path, tmp_path: Path) -> None:
     assert [each.end_offset for each in after.log.snapshots] == [595]
     assert after.damages == []
     assert image_at(after.log).image.has_same_state(image_at(the_copy(copy).log).image)
+
+
+def test_a_damaged_snapshot_in_front_of_a_whole_one_is_left_out(copy: Path, tmp_path: Path) -> None:
+    (snapshot,) = copy.rglob("*0301-*.checkpoint")
+    snapshot.write_bytes(b"")
+    code, out, _ = run(copy, "--voter", "1@host-1:9093", "--to", tmp_path / "new")
+    assert code == 0 and "snapshots that end at 0, 595, 635" in out
 
 
 def test_nothing_is_written_without_a_target_nor_into_an_existing_one(
