@@ -205,7 +205,7 @@ def test_it_ends_within_a_second_though_clients_wait(path: str) -> None:
 
 
 def test_two_servers_do_not_share_an_address(path: str, address: str) -> None:
-    with pytest.raises(OSError, match="address already in use"), serve(path, listen=address):
+    with pytest.raises(OptionError, match="Address already in use"), serve(path, listen=address):
         pass
     assert answers(address)
 
