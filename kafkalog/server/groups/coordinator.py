@@ -245,7 +245,9 @@ class GroupCoordinator:
         if request.version >= _GROUPS_IN_REQUEST_SINCE:
             return {"groups": [self._fetched_group(each, stored) for each in values["groups"]]}
         topics = self._fetched(values["groupId"], values["topics"], stored)
-        return {"errorCode": ErrorCode.NONE, "topics": topics}
+        # Topics have no ids yet in these versions.
+        by_name = [{key: each[key] for key in ("name", "partitions")} for each in topics]
+        return {"errorCode": ErrorCode.NONE, "topics": by_name}
 
     def _fetched_group(self, asked: Values, stored: StoredGroups) -> Values:
         group_id, error = asked["groupId"], ErrorCode.NONE

@@ -14,7 +14,7 @@ import pytest
 
 from kafkalog import OptionError, serve
 from kafkalog.errors import LogDirError
-from kafkalog.messages.protocol import apis
+from kafkalog.messages.protocol import Api, apis
 from kafkalog.testing import LogDirectory
 from tests.support.serve.raw_client import RawClient, raw_client, request_bytes
 
@@ -65,6 +65,93 @@ SAMPLES = [
 ]
 
 
+# What a client could ask of each request, for all versions.
+TOPIC = {"name": "orders", "topic": "orders", "topicId": "A" * 22}
+IN_GROUP = {"groupId": "g", "memberId": "m", "generationId": 1, "sessionTimeoutMs": 10_000}
+ASKED: dict[str, dict[str, Any]] = {
+    "ApiVersions": {},
+    "Metadata": {"topics": [{"name": "orders"}, {"name": "unknown"}]},
+    "DescribeCluster": {},
+    "DescribeTopicPartitions": {
+        "topics": [{"name": "orders"}, {"name": "unknown"}],
+        "responsePartitionLimit": 1,
+        "cursor": None,
+    },
+    "DescribeConfigs": {
+        "resources": [{"resourceType": 2, "resourceName": "orders", "configurationKeys": None}]
+    },
+    "DescribeLogDirs": {"topics": None},
+    "ListPartitionReassignments": {"topics": None},
+    "FindCoordinator": {"key": "g", "coordinatorKeys": ["g"]},
+    "Fetch": {
+        **FETCH,
+        "topics": [
+            {
+                **{key: TOPIC[key] for key in ("topic", "topicId")},
+                "partitions": [{"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1000}],
+            }
+        ],
+    },
+    "ListOffsets": {
+        "replicaId": -1,
+        "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -1}]}],
+    },
+    "OffsetForLeaderEpoch": {
+        "topics": [{"topic": "orders", "partitions": [{"partition": 0, "leaderEpoch": 0}]}]
+    },
+    "OffsetFetch": {
+        "groupId": "g",
+        "topics": [{"name": "orders", "partitionIndexes": [0]}],
+        "groups": [
+            {
+                "groupId": "g",
+                "topics": [
+                    {**{key: TOPIC[key] for key in ("name", "topicId")}, "partitionIndexes": [0]}
+                ],
+            }
+        ],
+    },
+    "ListGroups": {},
+    "DescribeGroups": {"groups": ["g", "unknown"]},
+    "ConsumerGroupDescribe": {"groupIds": ["g", "unknown"]},
+    "JoinGroup": {
+        **{key: IN_GROUP[key] for key in ("groupId", "sessionTimeoutMs")},
+        "memberId": "",
+        "protocolType": "consumer",
+        "protocols": [],
+    },
+    "SyncGroup": {**{key: IN_GROUP[key] for key in ("groupId", "memberId", "generationId")}},
+    "Heartbeat": {**{key: IN_GROUP[key] for key in ("groupId", "memberId", "generationId")}},
+    "LeaveGroup": {"groupId": "g", "memberId": "m", "members": [{"memberId": "m"}]},
+    "ConsumerGroupHeartbeat": {"groupId": "new", "subscribedTopicNames": ["orders"]},
+    "OffsetCommit": {
+        "groupId": "g",
+        "topics": [
+            {
+                **{key: TOPIC[key] for key in ("name", "topicId")},
+                "partitions": [
+                    {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": None}
+                ],
+            }
+        ],
+    },
+    "ListTransactions": {},
+    "DescribeTransactions": {"transactionalIds": ["unknown"]},
+    "DescribeProducers": {"topics": [{"name": "orders", "partitionIndexes": [0, 1]}]},
+    "Produce": {
+        "acks": -1,
+        "topicData": [
+            {
+                **{key: TOPIC[key] for key in ("name", "topicId")},
+                "partitionData": [{"index": 0, "records": None}],
+            }
+        ],
+    },
+    "CreateTopics": {"topics": []},
+    "DeleteTopics": {"topicNames": ["orders"], "topics": [{"name": "orders", "topicId": "A" * 22}]},
+}
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     directory = LogDirectory(tmp_path_factory.mktemp("logs") / "data")
@@ -94,6 +181,26 @@ def test_every_version_of_every_request_is_offered_as_it_is_defined(address: str
         key: (0 if key == produce else api.request.versions.first, api.request.versions.last)
         for key, api in apis().items()
     }
+
+
+@pytest.mark.parametrize("api", apis().values(), ids=lambda api: api.name)
+def test_every_version_of_a_request_has_an_answer_of_that_version(address: str, api: Api) -> None:
+    versions = api.request.versions
+    with raw_client(address) as client:
+        for version in range(versions.first, versions.last + 1):
+            # The client reads the answer by the version's own definition, to its last byte.
+            client.ask(api.name, version, **ASKED[api.name])
+
+
+def test_all_that_a_group_has_committed_in_every_version(address: str) -> None:
+    with raw_client(address) as client:
+        committed = client.ask("OffsetCommit", 9, **ASKED["OffsetCommit"])
+        assert committed["topics"][0]["partitions"][0]["errorCode"] == 0
+        for version in range(2, 11):
+            group = {"groupId": "g", "topics": None}
+            answer = client.ask("OffsetFetch", version, **group, groups=[group])
+            (topic,) = answer["topics"] if version < 8 else answer["groups"][0]["topics"]
+            assert topic["partitions"][0]["committedOffset"] == 5
 
 
 def test_an_unknown_version_of_apiversions_is_answered_with_version_0(address: str) -> None:
