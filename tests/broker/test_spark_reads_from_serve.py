@@ -1,4 +1,4 @@
-"""Spark's own Kafka source reads from `kafkalog serve` what view `records` has, batch and stream."""
+"""Spark's own Kafka source reads from `kafkalog serve` what view `records` has."""
 
 import json
 import subprocess
