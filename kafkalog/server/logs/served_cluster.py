@@ -32,6 +32,8 @@ _logger = logger(__name__)
 # The runs of so many segments are kept, and of so many runs in all: some 50 MiB.
 _MOST_SEGMENTS = 64
 _MOST_RUNS = 200_000
+# So many segments are open beside the one that is read, each with some MiB in memory.
+_MOST_OPEN = 4
 _STATE_COLUMNS = (
     *("cluster_id", "record_offset", "record_timestamp_ms", "is_tombstone", "transactional_id"),
     *("state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "started_ms"),
@@ -192,10 +194,10 @@ class ServedCluster:
         """Return a line for each damaged range that was met so far."""
         return [f"{words}\n" for words in list(self.gaps.values())]
 
-    def close(self) -> None:
-        """Close all files."""
-        while self._runs:
-            self._runs.popitem()[1].close()
+    def close_files(self) -> None:
+        """Close all files; who needs them opens them again."""
+        for runs in self._runs.values():
+            runs.close()
 
     def _keep_runs(self, key: tuple[str, str], make: Callable[[], BatchRuns]) -> BatchRuns:
         found = self._runs.get(key)
@@ -206,6 +208,9 @@ class ServedCluster:
             len(self._runs) > _MOST_SEGMENTS or sum(map(len, self._runs.values())) > _MOST_RUNS
         ):
             self._runs.popitem(last=False)[1].close()
+        others = [runs for runs in self._runs.values() if runs.is_open and runs is not found]
+        for runs in others[:-_MOST_OPEN]:
+            runs.close()
         return found
 
     def _note_fault(self, path: str, fault: FaultyRange) -> None:

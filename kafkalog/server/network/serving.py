@@ -69,7 +69,7 @@ async def run(
         if status is not None:
             status.close()
         await server.stop()
-        cluster.close()
+        cluster.close_files()
 
 
 def refuse_other_hosts(option: str, address: Address) -> None:
