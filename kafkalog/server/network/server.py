@@ -29,7 +29,7 @@ from kafkalog.server.answers.logs import fetched_bytes, has_errors
 from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
 from kafkalog.server.groups.coordinator import GroupCoordinator
 from kafkalog.server.groups.stored_groups import StoredGroups, stored_groups
-from kafkalog.server.logs.file_ranges import FileRange, FileRanges
+from kafkalog.server.logs.file_ranges import FileRange, FileRanges, open_plain
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.network.metrics import Metrics
 from kafkalog.server.network.settings import Address, Limits, told_of_addresses
@@ -271,7 +271,7 @@ class _Connection:
 
     async def _send_range(self, each: FileRange) -> None:
         if each.is_plain:
-            with open(each.path, "rb") as file:
+            with open_plain(each.path) as file:
                 await self._send_file(file, each)
             return
         loop = asyncio.get_running_loop()
