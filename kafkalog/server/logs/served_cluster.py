@@ -152,6 +152,16 @@ class ServedCluster:
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(partition)
 
+    def partitions_of(self, topic: ServedTopic) -> dict[int, ServedLog | None]:
+        """Return all partitions of a topic by number, None for those that no directory has: clients
+        take the number of partitions for the numbers that there are."""
+        numbers = {*topic.partitions, *self._places_of(topic.name).replicas}
+        return {number: topic.partitions.get(number) for number in range(max(numbers) + 1)}
+
+    def lost_replicas_of(self, topic: ServedTopic, partition: int) -> list[int]:
+        """Return the brokers that a partition is on which no directory has, by the metadata."""
+        return self._places_of(topic.name).replicas.get(partition, [])
+
     def replicas_of(self, served: ServedLog) -> list[int]:
         """Return the brokers that a partition is on: by the metadata, else those whose directories
         have it."""

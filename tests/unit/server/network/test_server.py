@@ -328,3 +328,20 @@ def test_paths_without_a_partition_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
     with pytest.raises(LogDirError, match="no partition to serve"), serve(str(tmp_path)):
         pass
+
+
+def test_partitions_that_are_not_among_the_files_have_no_leader(tmp_path: Path) -> None:
+    # Clients take the number of partitions for the numbers that there are.
+    directory = LogDirectory(tmp_path / "data")
+    directory.topic("orders", partitions=3).records([(None, "only")], partition=2)
+    one = Path(directory.write()) / "orders-2"
+    with serve(str(one)) as running, raw_client(running.bootstrap_servers) as client:
+        (topic,) = client.ask("Metadata", topics=None)["topics"]
+        described = client.ask(
+            "DescribeTopicPartitions", topics=[], responsePartitionLimit=9, cursor=None
+        )
+    leader_not_available = 5
+    for partitions in (topic["partitions"], described["topics"][0]["partitions"]):
+        assert [
+            (each["partitionIndex"], each["errorCode"], each["leaderId"]) for each in partitions
+        ] == [(0, leader_not_available, -1), (1, leader_not_available, -1), (2, 0, 1)]
