@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 from kafkalog.messages.schema import ZERO_UUID, Values
-from kafkalog.server.logs.served_cluster import ServedTopic, broker_of
+from kafkalog.server.logs.served_cluster import ServedTopic
 from kafkalog.server.logs.served_log import ServedLog
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import NO_AUTHORIZED_OPERATIONS, Request, Served
@@ -248,9 +248,9 @@ def _coordinator(served: Served, kind: int, key: str) -> Values:
     node = cluster.brokers[0]
     topic = cluster.topics.get(_COORDINATOR_TOPICS.get(kind, ""))
     if topic is not None and kind == 0:
-        number = offsets_partition_of(key, max(topic.partitions) + 1)
-        log = topic.partitions.get(number)
-        node = cluster.leader_of(log) if log is not None else broker_of(cluster.logs[0])
+        partitions = cluster.partitions_of(topic)
+        log = partitions[offsets_partition_of(key, len(partitions))]
+        node = node if log is None else cluster.leader_of(log)
     error = ErrorCode.NONE if kind in _COORDINATOR_TOPICS else ErrorCode.INVALID_REQUEST
     return {
         "key": key,

@@ -203,6 +203,14 @@ def test_all_that_a_group_has_committed_in_every_version(address: str) -> None:
             assert topic["partitions"][0]["committedOffset"] == 5
 
 
+def test_what_a_group_commits_is_limited(address: str) -> None:
+    partition = {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": "x" * 4097}
+    with raw_client(address) as client:
+        topics = [{"name": "orders", "partitions": [partition]}]
+        answer = client.ask("OffsetCommit", 9, groupId="limited", topics=topics)
+        assert answer["topics"][0]["partitions"][0]["errorCode"] == 12
+
+
 def test_an_unknown_version_of_apiversions_is_answered_with_version_0(address: str) -> None:
     with raw_client(address) as client:
         client.socket.sendall(struct.pack(">ihhih", 10, 18, 99, 7, -1))
