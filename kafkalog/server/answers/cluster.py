@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.format.secret_configs import HIDDEN, shown_config
 from kafkalog.messages.schema import ZERO_UUID, Values
-from kafkalog.server.logs.served_cluster import ServedTopic, broker_of
+from kafkalog.server.logs.served_cluster import ServedTopic
 from kafkalog.server.logs.served_log import ServedLog
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import NO_AUTHORIZED_OPERATIONS, Request, Served
@@ -17,6 +16,7 @@ from kafkalog.storage.names import CONSUMER_OFFSETS, TRANSACTION_STATE
 _TOPIC, _BROKER = 2, 4
 _DYNAMIC_TOPIC_CONFIG, _DYNAMIC_BROKER_CONFIG = 1, 2
 _BROKERS_ENDPOINTS = 1
+_NO_ELIGIBLE_REPLICAS: Values = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
 # Kinds of coordinators, and the topics whose partitions they lead.
 _COORDINATOR_TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE, 2: "__share_group_state"}
 
@@ -64,8 +64,27 @@ def _topic_values(served: Served, topic: ServedTopic) -> Values:
         "name": topic.name,
         "topicId": topic.id,
         "isInternal": topic.is_internal,
-        "partitions": [_partition_values(served, each) for each in topic.partitions.values()],
+        "partitions": [
+            _lost_partition(served, topic, number)
+            if log is None
+            else _partition_values(served, log)
+            for number, log in served.cluster.partitions_of(topic).items()
+        ],
         "topicAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
+    }
+
+
+def _lost_partition(served: Served, topic: ServedTopic, number: int) -> Values:
+    """Return a partition that no directory has: one without a leader."""
+    replicas = served.cluster.lost_replicas_of(topic, number)
+    return {
+        "errorCode": ErrorCode.LEADER_NOT_AVAILABLE,
+        "partitionIndex": number,
+        "leaderId": -1,
+        "leaderEpoch": -1,
+        "replicaNodes": replicas,
+        "isrNodes": [],
+        "offlineReplicas": replicas,
     }
 
 
@@ -110,12 +129,12 @@ def describe_topic_partitions(served: Served, request: Request) -> Values:
             topics.append(_unknown_topic(name))
             continue
         first = begin[1] if name == begin[0] else 0
-        rest = (log for number, log in topic.partitions.items() if number >= first)
-        logs = list(islice(rest, left + 1))
-        described = [_described_partition(served, log) for log in logs[:left]]
-        topics.append({**_topic_values(served, topic), "partitions": described})
-        if len(logs) > left:
-            nearest = {"topicName": name, "partitionIndex": logs[left].partition}
+        values = _topic_values(served, topic)
+        rest = [each for each in values["partitions"] if each["partitionIndex"] >= first]
+        described = [{**each, **_NO_ELIGIBLE_REPLICAS} for each in rest[:left]]
+        topics.append({**values, "partitions": described})
+        if len(rest) > left:
+            nearest = {"topicName": name, "partitionIndex": rest[left]["partitionIndex"]}
             return {"topics": topics, "nextCursor": nearest}
         left -= len(described)
         if left <= 0:
@@ -133,11 +152,6 @@ def _unknown_topic(name: str) -> Values:
         "partitions": [],
         "topicAuthorizedOperations": NO_AUTHORIZED_OPERATIONS,
     }
-
-
-def _described_partition(served: Served, log: ServedLog) -> Values:
-    more: Values = {"eligibleLeaderReplicas": [], "lastKnownElr": []}
-    return {**_partition_values(served, log), **more}
 
 
 def describe_configs(served: Served, request: Request) -> Values:
@@ -234,9 +248,9 @@ def _coordinator(served: Served, kind: int, key: str) -> Values:
     node = cluster.brokers[0]
     topic = cluster.topics.get(_COORDINATOR_TOPICS.get(kind, ""))
     if topic is not None and kind == 0:
-        number = offsets_partition_of(key, max(topic.partitions) + 1)
-        log = topic.partitions.get(number)
-        node = cluster.leader_of(log) if log is not None else broker_of(cluster.logs[0])
+        partitions = cluster.partitions_of(topic)
+        log = partitions[offsets_partition_of(key, len(partitions))]
+        node = node if log is None else cluster.leader_of(log)
     error = ErrorCode.NONE if kind in _COORDINATOR_TOPICS else ErrorCode.INVALID_REQUEST
     return {
         "key": key,

@@ -27,6 +27,8 @@ _NOT_FOUND_SINCE = 6
 _MEMBERS_LEAVE_SINCE = 3
 _CLASSIC, _CONSUMER = "classic", "consumer"
 _MOST_LIVE_GROUPS = 10_000
+# As brokers allow by default (offset.metadata.max.bytes).
+_LONGEST_METADATA = 4096
 
 LiveGroup = ClassicGroup | ConsumerGroup
 
@@ -201,6 +203,8 @@ class GroupCoordinator:
         values = request.values
         stored = await self.stored()
         error = self._why_no_commit(values)
+        if values["groupId"] not in self._commits and len(self._commits) >= _MOST_LIVE_GROUPS:
+            error = ErrorCode.COORDINATOR_NOT_AVAILABLE
         topics = []
         for topic in values["topics"]:
             name, unknown = self._topic_asked(topic)
@@ -211,8 +215,11 @@ class GroupCoordinator:
                 if found is ErrorCode.NONE and self._cluster.partition(name, number) is None:
                     found = unknown
                 if found is ErrorCode.NONE:
-                    epoch = each.get("committedLeaderEpoch", -1)
                     metadata = each["committedMetadata"] or ""
+                    if len(metadata) > _LONGEST_METADATA:
+                        found = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                if found is ErrorCode.NONE:
+                    epoch = each.get("committedLeaderEpoch", -1)
                     self._of_group(values["groupId"], stored)[name, number] = Commit(
                         each["committedOffset"], epoch, metadata
                     )
@@ -245,7 +252,9 @@ class GroupCoordinator:
         if request.version >= _GROUPS_IN_REQUEST_SINCE:
             return {"groups": [self._fetched_group(each, stored) for each in values["groups"]]}
         topics = self._fetched(values["groupId"], values["topics"], stored)
-        return {"errorCode": ErrorCode.NONE, "topics": topics}
+        # Topics have no ids yet in these versions.
+        by_name = [{key: each[key] for key in ("name", "partitions")} for each in topics]
+        return {"errorCode": ErrorCode.NONE, "topics": by_name}
 
     def _fetched_group(self, asked: Values, stored: StoredGroups) -> Values:
         group_id, error = asked["groupId"], ErrorCode.NONE

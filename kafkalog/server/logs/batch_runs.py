@@ -7,7 +7,7 @@ other replicas have it, a run leads to their files.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 
 import numpy as np
@@ -32,7 +32,7 @@ from kafkalog.storage.reading.replica_reads import Filling, OtherSegment
 # A run ends with the batch that reaches the next multiple of this position in its file.
 RUN_BYTES = 64 * 1024
 # A segment of no more bytes is looked through at once.
-_SMALL_BYTES = 16 * 1024 * 1024
+SMALL_BYTES = 16 * 1024 * 1024
 
 OnFault = Callable[[str, FaultyRange], None]
 OnFilled = Callable[[str, OffsetSpan, str], None]
@@ -84,7 +84,8 @@ class BatchRuns:
         self._options = SegmentOptions.of(segment)
         if cut is not None:
             self._options = SegmentOptions(segment.base_offset, None, end_offset=cut)
-        self._pieces = self._own() if filling is None else self._filled(filling)
+        self._filling = filling
+        self._pieces: Generator[_Piece, None, None] | None = None
         self._runs: list[Run] = []
         self._transactional: list[LongArray] = []
         self._is_complete = False
@@ -92,7 +93,7 @@ class BatchRuns:
             # What other replicas fill comes after all that is the segment's own.
             self._take_all()
             self._runs.sort(key=attrgetter("first_offset"))
-        elif segment.size <= _SMALL_BYTES:
+        elif segment.size <= SMALL_BYTES:
             # Not to keep a file open, and what was read of it in memory.
             self._take_all()
 
@@ -125,9 +126,16 @@ class BatchRuns:
         ordered: LongArray = rows[np.argsort(rows[:, column.BASE_OFFSET], kind="stable")]
         return ordered
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a file is open, and some of it in memory."""
+        return self._pieces is not None
+
     def close(self) -> None:
-        """Close what is open."""
-        self._pieces.close()
+        """Close what is open; what was found stays, and who needs more opens the file again."""
+        if self._pieces is not None:
+            self._pieces.close()
+            self._pieces = None
 
     def _number(self, offset: int) -> int:
         """Return the number of the first run that ends at the offset or after it, having looked as
@@ -149,20 +157,37 @@ class BatchRuns:
 
     def _take(self) -> bool:
         """Look at the next piece of the file; False at its end."""
-        piece = None if self._is_complete else next(self._pieces, None)
+        if self._is_complete:
+            return False
+        if self._pieces is None:
+            self._pieces = self._own() if self._filling is None else self._filled(self._filling)
+        try:
+            piece = next(self._pieces, None)
+        except BaseException:
+            self._pieces = None
+            raise
         if piece is None:
-            self._is_complete = True
+            self._is_complete, self._pieces = True, None
             return False
         self._runs += [Run(piece.path, *row) for row in piece.runs.tolist()]
         self._transactional.append(piece.transactional)
         return True
 
     def _own(self) -> Generator[_Piece, None, None]:
+        """Yield the pieces of the segment itself, after those that were found before."""
+        options = self._options
+        if self._runs:
+            last = self._runs[-1]
+            options = replace(
+                options, first_offset=last.last_offset + 1, start_position=last.position
+            )
         with opened(self._segment.path) as file:
-            rows = _Rows(file.path, self._options, is_deep=self._is_deep)
-            for chunk in SegmentBatches(FileWindow(file), self._options).chunks():
-                yield from rows.batches(chunk)
+            rows = _Rows(file.path, options, is_deep=self._is_deep)
+            for chunk in SegmentBatches(FileWindow(file), options).chunks():
+                pieces = list(rows.batches(chunk))
+                # First: who takes a piece may close this.
                 self._report(file, chunk.table)
+                yield from pieces
 
     def _report(self, file: InputFile, table: LongArray) -> None:
         for row in table[table[:, column.FAULT] != 0].tolist():
@@ -175,6 +200,8 @@ class BatchRuns:
             self._on_fault(path, fault)
 
     def _filled(self, filling: Filling) -> Generator[_Piece, None, None]:
+        self._runs.clear()
+        self._transactional.clear()
         with opened(self._segment.path) as file:
             path = file.path
 

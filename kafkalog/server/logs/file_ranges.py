@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from kafkalog.storage.files.files import InputFile
+from kafkalog.storage.files.regular_files import open_regular
 from kafkalog.storage.files.tiered_chunks import tiered_manifest_path
 from kafkalog.storage.files.uris import is_remote
+from kafkalog.storage.reading.renamed_files import current_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,12 @@ class FileRange:
     def is_plain(self) -> bool:
         """Whether the bytes lie in a local file as they are, so that the kernel can send them."""
         return not is_remote(self.path) and tiered_manifest_path(self.path) is None
+
+
+def open_plain(path: str) -> BinaryIO:
+    """Return a local file under its name or the one that a broker has given it since, for sending.
+    Raises FileNotFoundError where it was deleted, or is not a regular file now."""
+    return os.fdopen(open_regular(current_path(path) or path), "rb")
 
 
 class FileRanges:

@@ -32,6 +32,8 @@ _logger = logger(__name__)
 # The runs of so many segments are kept, and of so many runs in all: some 50 MiB.
 _MOST_SEGMENTS = 64
 _MOST_RUNS = 200_000
+# So many segments are open beside the one that is read, each with some MiB in memory.
+_MOST_OPEN = 4
 _STATE_COLUMNS = (
     *("cluster_id", "record_offset", "record_timestamp_ms", "is_tombstone", "transactional_id"),
     *("state", "producer_id", "producer_epoch", "timeout_ms", "partitions", "started_ms"),
@@ -150,6 +152,16 @@ class ServedCluster:
         found = self.topics.get(topic)
         return None if found is None else found.partitions.get(partition)
 
+    def partitions_of(self, topic: ServedTopic) -> dict[int, ServedLog | None]:
+        """Return all partitions of a topic by number, None for those that no directory has: clients
+        take the number of partitions for the numbers that there are."""
+        numbers = {*topic.partitions, *self._places_of(topic.name).replicas}
+        return {number: topic.partitions.get(number) for number in range(max(numbers) + 1)}
+
+    def lost_replicas_of(self, topic: ServedTopic, partition: int) -> list[int]:
+        """Return the brokers that a partition is on which no directory has, by the metadata."""
+        return self._places_of(topic.name).replicas.get(partition, [])
+
     def replicas_of(self, served: ServedLog) -> list[int]:
         """Return the brokers that a partition is on: by the metadata, else those whose directories
         have it."""
@@ -192,10 +204,10 @@ class ServedCluster:
         """Return a line for each damaged range that was met so far."""
         return [f"{words}\n" for words in list(self.gaps.values())]
 
-    def close(self) -> None:
-        """Close all files."""
-        while self._runs:
-            self._runs.popitem()[1].close()
+    def close_files(self) -> None:
+        """Close all files; who needs them opens them again."""
+        for runs in self._runs.values():
+            runs.close()
 
     def _keep_runs(self, key: tuple[str, str], make: Callable[[], BatchRuns]) -> BatchRuns:
         found = self._runs.get(key)
@@ -206,6 +218,9 @@ class ServedCluster:
             len(self._runs) > _MOST_SEGMENTS or sum(map(len, self._runs.values())) > _MOST_RUNS
         ):
             self._runs.popitem(last=False)[1].close()
+        others = [runs for runs in self._runs.values() if runs.is_open and runs is not found]
+        for runs in others[:-_MOST_OPEN]:
+            runs.close()
         return found
 
     def _note_fault(self, path: str, fault: FaultyRange) -> None:

@@ -32,7 +32,7 @@ from kafkalog.inspection.logs.log_offsets import (
 )
 from kafkalog.inspection.logs.replica_facts import leader_epochs, replica_facts, replica_sets
 from kafkalog.inspection.logs.replica_time_lookup import offset_for_time_in_replicas
-from kafkalog.server.logs.batch_runs import BatchRuns, Run
+from kafkalog.server.logs.batch_runs import SMALL_BYTES, BatchRuns, Run
 from kafkalog.server.logs.file_ranges import FileRange, FileRanges
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
@@ -228,6 +228,8 @@ class ServedLog:
         for segment in self.replicas.best.segments[first:]:
             if (segment.base_offset or 0) > end:
                 break
+            if offset >= end and segment.size > SMALL_BYTES:
+                break  # who waits at the end of a log does not have it read
             runs = self._runs(segment)
             span = OffsetSpan(offset, end)
             for part in self._readable(segment, runs, span) if read_committed else [span]:

@@ -29,10 +29,10 @@ from kafkalog.server.answers.logs import fetched_bytes, has_errors
 from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
 from kafkalog.server.groups.coordinator import GroupCoordinator
 from kafkalog.server.groups.stored_groups import StoredGroups, stored_groups
-from kafkalog.server.logs.file_ranges import FileRange, FileRanges
+from kafkalog.server.logs.file_ranges import FileRange, FileRanges, open_plain
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.network.metrics import Metrics
-from kafkalog.server.network.settings import Address, Limits
+from kafkalog.server.network.settings import Address, Limits, told_of_addresses
 from kafkalog.server.protocol.error_codes import ErrorCode
 from kafkalog.server.protocol.requests import RefusedRequestError, Request, Served
 from kafkalog.storage.files.files import InputFile
@@ -77,10 +77,11 @@ class Server:
         self._port = address.port
 
     async def start(self) -> Address:
-        """Listen, and return the address with the port that is used."""
-        self._listener = await asyncio.start_server(
-            self._connected, self._address.host, self._address.port, backlog=_BACKLOG
-        )
+        """Listen, and return the address with the port that is used. Raises OptionError."""
+        with told_of_addresses("--listen", self._address):
+            self._listener = await asyncio.start_server(
+                self._connected, self._address.host, self._address.port, backlog=_BACKLOG
+            )
         self._port = self._listener.sockets[0].getsockname()[1]
         return Address(self._address.host, self._port)
 
@@ -124,6 +125,9 @@ class Server:
             _logger.warning("%s:%s: closed: %s", *peer[:2], error)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client has left, or takes nothing any more
+        except OSError as error:
+            # A file that was deleted since its batches were found: the client asks again.
+            _logger.warning("%s:%s: closed: %s", *peer[:2], error)
         except asyncio.CancelledError:
             pass  # the server ends
         finally:
@@ -267,7 +271,7 @@ class _Connection:
 
     async def _send_range(self, each: FileRange) -> None:
         if each.is_plain:
-            with open(each.path, "rb") as file:
+            with open_plain(each.path) as file:
                 await self._send_file(file, each)
             return
         loop = asyncio.get_running_loop()

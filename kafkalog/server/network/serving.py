@@ -48,7 +48,7 @@ async def run(
     request: ServeRequest, is_ready: Callable[[Address], None], stop: asyncio.Event
 ) -> None:
     """Serve until `stop` is set; `is_ready` gets the address once clients can connect. Raises
-    OSError where it cannot listen."""
+    OptionError where it cannot listen."""
     cluster, metrics = request.cluster, Metrics()
 
     def count() -> None:
@@ -69,7 +69,7 @@ async def run(
         if status is not None:
             status.close()
         await server.stop()
-        cluster.close()
+        cluster.close_files()
 
 
 def refuse_other_hosts(option: str, address: Address) -> None:
@@ -97,7 +97,7 @@ def serve(
 
     `paths` are log directories or partition directories, `as_of` a time whose state is served, such
     as 2026-11-21T12:00:00Z. The server reads and changes nothing. Raises LogDirError for paths
-    without a partition, OptionError for wrong arguments, OSError where it cannot listen.
+    without a partition, OptionError for wrong arguments and where it cannot listen.
     """
     address = parse_address("listen", listen)
     if not insecure:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 
@@ -44,6 +47,16 @@ class Address:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}"
+
+
+@contextmanager
+def told_of_addresses(option: str, address: Address) -> Iterator[None]:
+    """Raise OptionError for an address at which the block cannot listen."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OptionError(option, str(address), f"an address to listen at: {reason}") from error
 
 
 def parse_address(option: str, text: str) -> Address:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from kafkalog.server.network.settings import Address
+from kafkalog.server.network.settings import Address, told_of_addresses
 
 # A request's line and headers.
 _MOST_REQUEST_BYTES = 16 * 1024
@@ -14,7 +14,7 @@ Pages = Mapping[str, Callable[[], str]]
 
 
 async def start_status(address: Address, pages: Pages) -> asyncio.Server:
-    """Listen for requests of these pages, by their paths. Raises OSError where it cannot."""
+    """Listen for requests of these pages, by their paths. Raises OptionError where it cannot."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -28,7 +28,10 @@ async def start_status(address: Address, pages: Pages) -> asyncio.Server:
         finally:
             writer.close()
 
-    return await asyncio.start_server(answer, address.host, address.port, limit=_MOST_REQUEST_BYTES)
+    with told_of_addresses("--metrics", address):
+        return await asyncio.start_server(
+            answer, address.host, address.port, limit=_MOST_REQUEST_BYTES
+        )
 
 
 def _response(head: bytes, pages: Pages) -> bytes:

@@ -1,11 +1,18 @@
 """`kafkalog serve` against a client of others: librdkafka gets what the files hold."""
 
 import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
 
 import pytest
 
 from kafkalog import serve
 from kafkalog.format.faults import Fault, Severity
+from tests.support.free_ports import free_ports
 from tests.support.golden.damaged_variants import FOUND
 from tests.support.golden.fixture_sets import UNCLEAN_VARIANTS
 from tests.support.serve.clients import records_of_confluent_kafka, records_of_view
@@ -71,3 +78,28 @@ def place(gap: str) -> tuple[str, int]:
     found = re.fullmatch(r".*: position (\d+), .* from offset \d+: (\w+): .*; left out", gap)
     assert found is not None, gap
     return found[2], int(found[1])
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_command_serves_until_a_signal_and_names_the_gaps(
+    unpacked: Unpacked, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    (path,) = log_dirs(unpacked("unclean.logs") / "variants" / "bitflip-payload-first-segment")
+    ready = tmp_path / "ready"
+    command = [sys.executable, "-m", "kafkalog", "serve", path, "--listen", "127.0.0.1:0"]
+    (metrics,) = free_ports(1)
+    command += ["--ready-file", str(ready), "--metrics", f"127.0.0.1:{metrics}"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not ready.exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        found = records_of_confluent_kafka(ready.read_text().strip(), "read_uncommitted")
+        assert found == records_of_view([path], "read_uncommitted")
+        with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/metrics") as page:
+            assert "kafkalog_serve_gaps_total 1\n" in page.read().decode()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=10)
+        assert process.returncode == code
+    assert not ready.exists()
+    last = said.splitlines()[-1]
+    assert place(last) == ("checksum", FOUND["bitflip-payload-first-segment"][0][1])

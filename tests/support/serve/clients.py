@@ -52,7 +52,9 @@ def records_of_confluent_kafka(
             TopicPartition(name, number, OFFSET_BEGINNING)
             for name, topic in topics.items()
             if name not in without
-            for number in topic.partitions
+            for number, partition in topic.partitions.items()
+            # None leads a partition that is not among the files.
+            if partition.leader >= 0
         ]
         consumer.assign(places)
         return placed(_consumed(consumer, len(places)))

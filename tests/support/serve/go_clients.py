@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.serve.clients import Row, placed
 
-_SOURCE = Path(__file__).parent / "go_clients"
+_SOURCE = Path(__file__).parent / "go"
 _BUILD_SECONDS, _READ_SECONDS = 900, 200
 
 

@@ -9,6 +9,7 @@ from kafkalog.errors import OffsetOutOfRangeError
 from kafkalog.format.batch_header import read_header
 from kafkalog.format.record_batch import read_batch
 from kafkalog.server.groups.stored_groups import stored_groups
+from kafkalog.server.logs import batch_runs
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.logs.served_log import ServedLog
 from kafkalog.testing import LogDirectory
@@ -176,3 +177,30 @@ def test_the_first_record_at_a_time(tmp_path: Path) -> None:
     assert found is not None
     assert (found.offset, found.timestamp_ms) == (2, began_ms + 2 * SECOND)
     assert log.offset_for_time(began_ms + 60 * SECOND) is None
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_segment_that_is_closed_meanwhile_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
+) -> None:
+    # As if it were large, and others were read in between.
+    monkeypatch.setattr(batch_runs, "SMALL_BYTES", 0)
+    directory = LogDirectory(tmp_path / "data")
+    topic = directory.topic("orders")
+    for number in range(3000):
+        topic.records([(None, f"{number} " + "x" * 5000)])
+    if is_damaged:
+        topic.flip_byte(1500)
+    cluster, log = log_of(directory.write())
+    offset, values = 0, []
+    while data := log.fetch(offset, 300_000).data.read():
+        position = 0
+        while position < len(data):
+            header = read_header(data, position)
+            records = read_batch(data[position : position + header.size], 0)
+            values += [int((record.value or b"").split()[0]) for record in records]
+            position += header.size
+        offset = values[-1] + 1
+        cluster.close_files()
+    assert values == [number for number in range(3000) if not (is_damaged and number == 1500)]
+    assert len(cluster.gaps) == is_damaged

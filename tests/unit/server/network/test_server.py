@@ -14,7 +14,7 @@ import pytest
 
 from kafkalog import OptionError, serve
 from kafkalog.errors import LogDirError
-from kafkalog.messages.protocol import apis
+from kafkalog.messages.protocol import Api, apis
 from kafkalog.testing import LogDirectory
 from tests.support.serve.raw_client import RawClient, raw_client, request_bytes
 
@@ -65,6 +65,93 @@ SAMPLES = [
 ]
 
 
+# What a client could ask of each request, for all versions.
+TOPIC = {"name": "orders", "topic": "orders", "topicId": "A" * 22}
+IN_GROUP = {"groupId": "g", "memberId": "m", "generationId": 1, "sessionTimeoutMs": 10_000}
+ASKED: dict[str, dict[str, Any]] = {
+    "ApiVersions": {},
+    "Metadata": {"topics": [{"name": "orders"}, {"name": "unknown"}]},
+    "DescribeCluster": {},
+    "DescribeTopicPartitions": {
+        "topics": [{"name": "orders"}, {"name": "unknown"}],
+        "responsePartitionLimit": 1,
+        "cursor": None,
+    },
+    "DescribeConfigs": {
+        "resources": [{"resourceType": 2, "resourceName": "orders", "configurationKeys": None}]
+    },
+    "DescribeLogDirs": {"topics": None},
+    "ListPartitionReassignments": {"topics": None},
+    "FindCoordinator": {"key": "g", "coordinatorKeys": ["g"]},
+    "Fetch": {
+        **FETCH,
+        "topics": [
+            {
+                **{key: TOPIC[key] for key in ("topic", "topicId")},
+                "partitions": [{"partition": 0, "fetchOffset": 0, "partitionMaxBytes": 1000}],
+            }
+        ],
+    },
+    "ListOffsets": {
+        "replicaId": -1,
+        "topics": [{"name": "orders", "partitions": [{"partitionIndex": 0, "timestamp": -1}]}],
+    },
+    "OffsetForLeaderEpoch": {
+        "topics": [{"topic": "orders", "partitions": [{"partition": 0, "leaderEpoch": 0}]}]
+    },
+    "OffsetFetch": {
+        "groupId": "g",
+        "topics": [{"name": "orders", "partitionIndexes": [0]}],
+        "groups": [
+            {
+                "groupId": "g",
+                "topics": [
+                    {**{key: TOPIC[key] for key in ("name", "topicId")}, "partitionIndexes": [0]}
+                ],
+            }
+        ],
+    },
+    "ListGroups": {},
+    "DescribeGroups": {"groups": ["g", "unknown"]},
+    "ConsumerGroupDescribe": {"groupIds": ["g", "unknown"]},
+    "JoinGroup": {
+        **{key: IN_GROUP[key] for key in ("groupId", "sessionTimeoutMs")},
+        "memberId": "",
+        "protocolType": "consumer",
+        "protocols": [],
+    },
+    "SyncGroup": {**{key: IN_GROUP[key] for key in ("groupId", "memberId", "generationId")}},
+    "Heartbeat": {**{key: IN_GROUP[key] for key in ("groupId", "memberId", "generationId")}},
+    "LeaveGroup": {"groupId": "g", "memberId": "m", "members": [{"memberId": "m"}]},
+    "ConsumerGroupHeartbeat": {"groupId": "new", "subscribedTopicNames": ["orders"]},
+    "OffsetCommit": {
+        "groupId": "g",
+        "topics": [
+            {
+                **{key: TOPIC[key] for key in ("name", "topicId")},
+                "partitions": [
+                    {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": None}
+                ],
+            }
+        ],
+    },
+    "ListTransactions": {},
+    "DescribeTransactions": {"transactionalIds": ["unknown"]},
+    "DescribeProducers": {"topics": [{"name": "orders", "partitionIndexes": [0, 1]}]},
+    "Produce": {
+        "acks": -1,
+        "topicData": [
+            {
+                **{key: TOPIC[key] for key in ("name", "topicId")},
+                "partitionData": [{"index": 0, "records": None}],
+            }
+        ],
+    },
+    "CreateTopics": {"topics": []},
+    "DeleteTopics": {"topicNames": ["orders"], "topics": [{"name": "orders", "topicId": "A" * 22}]},
+}
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     directory = LogDirectory(tmp_path_factory.mktemp("logs") / "data")
@@ -94,6 +181,34 @@ def test_every_version_of_every_request_is_offered_as_it_is_defined(address: str
         key: (0 if key == produce else api.request.versions.first, api.request.versions.last)
         for key, api in apis().items()
     }
+
+
+@pytest.mark.parametrize("api", apis().values(), ids=lambda api: api.name)
+def test_every_version_of_a_request_has_an_answer_of_that_version(address: str, api: Api) -> None:
+    versions = api.request.versions
+    with raw_client(address) as client:
+        for version in range(versions.first, versions.last + 1):
+            # The client reads the answer by the version's own definition, to its last byte.
+            client.ask(api.name, version, **ASKED[api.name])
+
+
+def test_all_that_a_group_has_committed_in_every_version(address: str) -> None:
+    with raw_client(address) as client:
+        committed = client.ask("OffsetCommit", 9, **ASKED["OffsetCommit"])
+        assert committed["topics"][0]["partitions"][0]["errorCode"] == 0
+        for version in range(2, 11):
+            group = {"groupId": "g", "topics": None}
+            answer = client.ask("OffsetFetch", version, **group, groups=[group])
+            (topic,) = answer["topics"] if version < 8 else answer["groups"][0]["topics"]
+            assert topic["partitions"][0]["committedOffset"] == 5
+
+
+def test_what_a_group_commits_is_limited(address: str) -> None:
+    partition = {"partitionIndex": 0, "committedOffset": 5, "committedMetadata": "x" * 4097}
+    with raw_client(address) as client:
+        topics = [{"name": "orders", "partitions": [partition]}]
+        answer = client.ask("OffsetCommit", 9, groupId="limited", topics=topics)
+        assert answer["topics"][0]["partitions"][0]["errorCode"] == 12
 
 
 def test_an_unknown_version_of_apiversions_is_answered_with_version_0(address: str) -> None:
@@ -205,7 +320,7 @@ def test_it_ends_within_a_second_though_clients_wait(path: str) -> None:
 
 
 def test_two_servers_do_not_share_an_address(path: str, address: str) -> None:
-    with pytest.raises(OSError, match="address already in use"), serve(path, listen=address):
+    with pytest.raises(OptionError, match="Address already in use"), serve(path, listen=address):
         pass
     assert answers(address)
 
@@ -221,3 +336,20 @@ def test_paths_without_a_partition_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text("version=1\n")
     with pytest.raises(LogDirError, match="no partition to serve"), serve(str(tmp_path)):
         pass
+
+
+def test_partitions_that_are_not_among_the_files_have_no_leader(tmp_path: Path) -> None:
+    # Clients take the number of partitions for the numbers that there are.
+    directory = LogDirectory(tmp_path / "data")
+    directory.topic("orders", partitions=3).records([(None, "only")], partition=2)
+    one = Path(directory.write()) / "orders-2"
+    with serve(str(one)) as running, raw_client(running.bootstrap_servers) as client:
+        (topic,) = client.ask("Metadata", topics=None)["topics"]
+        described = client.ask(
+            "DescribeTopicPartitions", topics=[], responsePartitionLimit=9, cursor=None
+        )
+    leader_not_available = 5
+    for partitions in (topic["partitions"], described["topics"][0]["partitions"]):
+        assert [
+            (each["partitionIndex"], each["errorCode"], each["leaderId"]) for each in partitions
+        ] == [(0, leader_not_available, -1), (1, leader_not_available, -1), (2, 0, 1)]
