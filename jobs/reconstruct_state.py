@@ -89,10 +89,11 @@ def build(
     """Return the latest record of each key in the offsets to read, deletes included; `keyless`
     counts the records without a key."""
     from kafkalog.analysis import state
+    from kafkalog.lake.state.state_rows import STATE_RECORD_COLUMNS
     from kafkalog.spark.jobs.tables.source_frames import state_records
 
     isolation_level = run.positions.settings.isolation_level
-    records = state_records(spark, job, isolation_level, run, state.STATE_RECORD_COLUMNS)
+    records = state_records(spark, job, isolation_level, run, STATE_RECORD_COLUMNS)
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)
     return state.state(state.latest_by_key(records), partitions)
