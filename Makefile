@@ -28,7 +28,7 @@ RULES        = tests/unit/test_house.py tests/docs/test_vocabulary.py tests/docs
                tests/docs/test_plain_english.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-spark bench-tests clean
+.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -147,6 +147,9 @@ format: $(READY) ## Format the code and mend what lint can mend
 bench: $(READY) ## Measure the fast reader against its floor and its peers
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	$(BIN)/python -m benchmarks.decode $(ARGS)
+
+bench-jobs: $(READY) ## Measure every job beside kafkalog check over the same files (an hour)
+	$(BIN)/python -m benchmarks.jobs $(ARGS)
 
 bench-tests: $(READY) ## Measure make test in starts of a Spark session
 	@$(BIN)/python -m benchmarks.suite

@@ -17,13 +17,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.inputs.lag_inputs import LagInput, write_lag_inputs
-from benchmarks.measuring.processes import Measured, busy_seconds, measured_process
+from benchmarks.measuring.processes import (
+    Measured,
+    busy_seconds,
+    measured_process,
+    submit_arguments,
+)
 from benchmarks.measuring.report import inputs_argument, load, table
 
-_SUBMIT = (
-    "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "
-    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
-)
 _COLUMNS = ("what", "s", "processor s", "commits/s", "peak MiB")
 
 
@@ -62,7 +63,7 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
     """One part in a fresh process. Raises CalledProcessError where it fails."""
     command = [sys.executable, "-m", "benchmarks.lag", "--part", part]
     command += ["--inputs", str(options.inputs)]
-    return measured_process(command, _SUBMIT.format(memory=options.memory))
+    return measured_process(command, submit_arguments(memory=options.memory))
 
 
 def _read_commits(log_dir: Path) -> Measured:

@@ -23,14 +23,10 @@ from typing import Any
 from benchmarks.inputs.broker_inputs import BrokerMissingError
 from benchmarks.inputs.broker_topics import WARM_UP, Topic, broker_with
 from benchmarks.inputs.wanted import RECORD_SIZES
-from benchmarks.measuring.processes import part_output
+from benchmarks.measuring.processes import given_jars, part_output, submit_arguments
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 
 _PROJECT = Path(__file__).parent.parent
-_SUBMIT = (
-    "--master local[2] --driver-memory 2g --jars {jars} --conf spark.ui.enabled=false "
-    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
-)
 _CODECS = ("none", "lz4", "zstd")
 _COMPRESSIONS = ("none", "zstd")
 _KAFKA, _SOURCE, _DELTA = "kafka_delta", "source_delta", "export_delta"
@@ -122,13 +118,13 @@ def _measured(
     from tests.support.broker.class_paths import class_path
 
     jars = class_path("spark_kafka").replace(os.pathsep, ",")
-    delta = os.environ.get("PYSPARK_SUBMIT_ARGS", "").removeprefix("--jars ").split(" ")[0]
+    delta = given_jars()
     command = [sys.executable, "-m", "benchmarks.lake", "--part", name]
     command += ["--place", json.dumps(place), "--size", str(options.size)]
     command += ["--partitions", str(options.partitions), "--codecs", ",".join(options.codecs)]
     command += ["--compressions", ",".join(options.compressions)]
     command += ["--record-sizes", ",".join(map(str, options.record_sizes))]
-    return part_output(command, _SUBMIT.format(jars=f"{jars},{delta}" if delta else jars))
+    return part_output(command, submit_arguments(jars=f"{jars},{delta}" if delta else jars))
 
 
 def _report(

@@ -21,13 +21,14 @@ from pathlib import Path
 from benchmarks.inputs.prepared import prepare
 from benchmarks.inputs.segments import read_segment, write_repeated
 from benchmarks.inputs.wanted import GENERATED, MEGABYTE, Wanted
-from benchmarks.measuring.processes import busy_seconds, part_output, worker_peak_bytes
+from benchmarks.measuring.processes import (
+    busy_seconds,
+    part_output,
+    submit_arguments,
+    worker_peak_bytes,
+)
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 
-_SUBMIT = (
-    "--master local[{cores}] --driver-memory 1g --conf spark.ui.enabled=false "
-    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
-)
 _TARGET = 1.8
 _READS = 4  # of which the first is not counted: it starts Spark's workers
 _SEGMENT_BYTES = 2**30
@@ -109,7 +110,9 @@ def _part(log_dir: Path, cores: int, reads: int) -> tuple[float, int, int]:
     command += ["--reads", str(reads)]
     if cores == 1:
         command = ["taskset", "-c", str(max(os.sched_getaffinity(0))), *command]
-    (seconds, worker_bytes), peak_bytes = part_output(command, _SUBMIT.format(cores=cores))
+    (seconds, worker_bytes), peak_bytes = part_output(
+        command, submit_arguments(cores=cores, memory="1g")
+    )
     return seconds, worker_bytes, peak_bytes
 
 

@@ -19,14 +19,10 @@ from pathlib import Path
 from benchmarks.inputs.broker_inputs import BrokerMissingError
 from benchmarks.inputs.broker_topics import Topic, broker_with
 from benchmarks.inputs.wanted import RECORD_SIZES
-from benchmarks.measuring.processes import part_output
+from benchmarks.measuring.processes import part_output, submit_arguments
 from benchmarks.measuring.report import inputs_argument, load, machine, progress, table
 
 _PROJECT = Path(__file__).parent.parent
-_SUBMIT = (
-    "--master local[2] --driver-memory 2g --jars {jars} --conf spark.ui.enabled=false "
-    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
-)
 _CODECS = ("none", "zstd", "lz4")
 _QUERIES = {
     "full_rows": "all rows to nowhere",
@@ -107,7 +103,7 @@ def _measured(options: argparse.Namespace, place: Mapping[str, object]) -> dict[
     command += ["--codecs", ",".join(options.codecs), "--queries", ",".join(options.queries)]
     command += ["--record-sizes", ",".join(map(str, options.record_sizes))]
     found: dict[str, object]
-    found, _ = part_output(command, _SUBMIT.format(jars=jars))
+    found, _ = part_output(command, submit_arguments(jars=jars))
     return found
 
 

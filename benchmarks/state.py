@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.inputs.state_inputs import write_inputs
-from benchmarks.measuring.processes import part_output
+from benchmarks.measuring.processes import given_jars, part_output, submit_arguments
 from benchmarks.measuring.report import inputs_argument, load, table
 from kafkalog.spark.jobs.job import ExitCode
 
@@ -36,10 +34,6 @@ INCREMENT = "and the last 1 % merged into it"
 GROUP_BY = "Spark: groupBy and max_by over Parquet"
 _COLUMNS = ("what", "s", "M records/s", "times groupBy's rate", "peak MiB")
 _MIB = 1024 * 1024
-_SUBMIT = (
-    "--master local[2] --driver-memory {memory} --conf spark.ui.enabled=false "
-    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
-)
 # Seconds and records of each part of a contender.
 _Parts = Mapping[str, tuple[float, int]]
 
@@ -92,17 +86,9 @@ def _measured(name: str, options: argparse.Namespace) -> tuple[_Parts, int]:
     command = [sys.executable, "-m", "benchmarks.state", "--contender", name]
     for option in ("inputs", "records", "keys"):
         command += [f"--{option}", str(getattr(options, option))]
-    submit = _SUBMIT.format(memory=options.memory)
-    if name == DELTA:
-        submit = f"{_given_jars()}{submit}"
-    return part_output(command, submit)
-
-
-def _given_jars() -> str:
-    """Return the jars of Delta where the environment names them; else Spark fetches them."""
-    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "").split()
-    jars = [after for name, after in pairwise(given) if name == "--jars"]
-    return f"--jars {jars[0]} " if jars else ""
+    # Spark fetches the jars that the environment does not name.
+    jars = given_jars() if name == DELTA else ""
+    return part_output(command, submit_arguments(memory=options.memory, jars=jars))
 
 
 def _job(options: argparse.Namespace) -> _Parts:

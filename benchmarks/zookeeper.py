@@ -19,14 +19,15 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 from benchmarks.inputs.zookeeper_inputs import Written, write_snapshot
-from benchmarks.measuring.processes import Measured, busy_seconds, measured_process
+from benchmarks.measuring.processes import (
+    Measured,
+    busy_seconds,
+    measured_process,
+    submit_arguments,
+)
 from benchmarks.measuring.report import inputs_argument, load, table
 from tests.support.broker.class_paths import class_path
 
-_SUBMIT = (
-    "--master local[1] --driver-memory {memory} --conf spark.ui.enabled=false "
-    "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 pyspark-shell"
-)
 _TOOL = "org.apache.zookeeper.server.SnapshotFormatter"
 _COLUMNS = ("what", "s", "processor s", "÷ SnapshotFormatter's", "peak MiB")
 _PEER = "SnapshotFormatter 3.9.3"
@@ -71,7 +72,7 @@ def _measured(part: str, options: argparse.Namespace) -> Measured:
     """One part in a fresh process. Raises CalledProcessError where it fails."""
     command = [sys.executable, "-m", "benchmarks.zookeeper", "--part", part]
     command += ["--inputs", str(options.inputs), "--znodes", str(options.znodes)]
-    return measured_process(command, _SUBMIT.format(memory=options.memory))
+    return measured_process(command, submit_arguments(cores=1, memory=options.memory))
 
 
 def _view(view: str) -> Callable[[Written], Measured]:

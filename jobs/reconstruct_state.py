@@ -5,6 +5,7 @@ Tables: state, a row per key; state_partitions; state_decoded, with --key- or --
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from kafkalog.words import counted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, Row, SparkSession
 
-    from kafkalog.views.planning.state_positions import StateRun
+    from kafkalog.views.planning.state_positions import StateRun, StateSource
 
 _EXAMPLE = """\
 /var/lib/kafka/data --topic orders --output-dir /tmp/state
@@ -37,7 +38,7 @@ The first, run again, reads what is new since; the second is the state at that t
 def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> ExitCode:
     """Write the latest committed value of each key; a second run reads what is new since the first.
     Findings are partitions whose cleaner may have removed values of the requested time."""
-    from pyspark.sql import Observation
+    from pyspark.sql import Observation, Row
 
     from kafkalog.analysis import state
     from kafkalog.spark.decoding import decoded_frames as decoded
@@ -45,6 +46,7 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
     from kafkalog.spark.jobs.inputs import announced_inputs
     from kafkalog.spark.jobs.tables import state_by_tasks, state_table
     from kafkalog.spark.jobs.tables.source_frames import sources_frame
+    from kafkalog.spark.jobs.tables.state_partitions_table import write_partitions
     from kafkalog.spark.session import job_session
     from kafkalog.views.planning.state_sources import found_sources
 
@@ -55,21 +57,29 @@ def main(job: JobSettings, request: StateRequest, decoding: DecodingOptions) -> 
         choices = format_choices(spark, requests)
         version = state_by_tasks.version_of(spark, job)
         planned = state_table.planned_state_run(spark, job, request, sources)
-        partitions = sources_frame(spark, sources)
         if state_by_tasks.why_by_spark(spark, job, planned) is None:
             done = state_by_tasks.write_state(spark, job, inputs, planned, sources, version)
             keyless_records = done.keyless
-            paths = state_table.write_partitions(partitions, job, inputs, planned)
         else:
             keyless = Observation()
-            rows = build(spark, job, planned, partitions, keyless)
-            paths = state_table.write_tables(rows, partitions, job, inputs, planned)
+            rows = build(spark, job, planned, sources, keyless)
+            state_table.write_rows(rows, job, inputs, planned)
             # An observation without an action would wait for ever.
             keyless_records = keyless.get[state.KEYLESS] if planned.starts else 0
-        table = state_table.read_state(spark, job)
-        (totals,) = state.state_totals(table).collect()
+        paths = [os.path.join(job.output_dir, "state")]
+        paths.append(write_partitions(spark, job, inputs, planned, sources))
+        table, keys = (
+            state_table.read_state(spark, job),
+            state_table.known_rows(spark, job, planned),
+        )
+        totals = (
+            Row(keys=keys, deletes=0)
+            if keys is not None
+            else state.state_totals(table).collect()[0]
+        )
         if choices:
-            table = decoded.with_decoded_columns(state.in_partitions(table, partitions), choices)
+            own = state.in_partitions(table, sources_frame(spark, sources))
+            table = decoded.with_decoded_columns(own, choices)
             paths.append(state_table.write_decoded(table, job))
         if job.show:
             state.newest(table).show(job.show, truncate=60)
@@ -83,19 +93,20 @@ def build(
     spark: SparkSession,
     job: JobSettings,
     run: StateRun,
-    partitions: DataFrame,
+    sources: Sequence[StateSource],
     keyless: Observation | None = None,
 ) -> DataFrame:
     """Return the latest record of each key in the offsets to read, deletes included; `keyless`
     counts the records without a key."""
     from kafkalog.analysis import state
-    from kafkalog.spark.jobs.tables.source_frames import state_records
+    from kafkalog.lake.state.state_rows import STATE_RECORD_COLUMNS
+    from kafkalog.spark.jobs.tables.source_frames import sources_frame, state_records
 
     isolation_level = run.positions.settings.isolation_level
-    records = state_records(spark, job, isolation_level, run, state.STATE_RECORD_COLUMNS)
+    records = state_records(spark, job, isolation_level, run, STATE_RECORD_COLUMNS)
     if keyless is not None:
         records = state.with_keyless_counted(records, keyless)
-    return state.state(state.latest_by_key(records), partitions)
+    return state.state(state.latest_by_key(records), sources_frame(spark, sources))
 
 
 def verdict(totals: Row, planned: StateRun, keyless: int, doubts: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,22 @@ class Measured(NamedTuple):
     seconds: float
     busy_seconds: float
     peak_bytes: int = 0
+
+
+def submit_arguments(*, cores: int = 2, memory: str = "2g", jars: str = "") -> str:
+    """Spark's arguments for a session of one machine, with a driver of so much memory; `jars` are
+    paths divided by commas."""
+    return (
+        f"--master local[{cores}] --driver-memory {memory} {f'--jars {jars} ' if jars else ''}"
+        "--conf spark.ui.enabled=false --conf spark.driver.bindAddress=127.0.0.1 "
+        "--conf spark.driver.host=127.0.0.1 pyspark-shell"
+    )
+
+
+def given_jars() -> str:
+    """The jars that the environment names for Spark, such as Delta's, divided by commas."""
+    given = os.environ.get("PYSPARK_SUBMIT_ARGS", "").split()
+    return next((after for name, after in pairwise(given) if name == "--jars"), "")
 
 
 def measured_process(command: Sequence[str], submit: str) -> Measured:

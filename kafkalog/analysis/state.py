@@ -7,19 +7,6 @@ from pyspark.sql import functions as F
 
 from kafkalog.schemas import table_fields
 
-# The columns that are read of view `records`.
-STATE_RECORD_COLUMNS = (
-    "topic",
-    "partition",
-    "key",
-    "value",
-    "headers",
-    "offset",
-    "timestamp",
-    "timestampMs",
-    "timestampType",
-    "brokerId",
-)
 KEYLESS = "keyless_records"
 _KEY = ("topic", "partition", "key")
 
@@ -28,9 +15,9 @@ def latest_by_key(records: DataFrame) -> DataFrame:
     """Return the record with the highest offset of each key, tombstones included; null is not a
     key.
 
-    Columns: those of `STATE_RECORD_COLUMNS`.
+    `records` are of view `records`, and so are the columns of the result.
     """
-    rest = [name for name in STATE_RECORD_COLUMNS if name not in _KEY]
+    rest = [name for name in records.columns if name not in _KEY]
     latest = F.max_by(F.struct(*rest), "offset").alias("latest")
     found = records.where(F.col("key").isNotNull()).groupBy(*_KEY).agg(latest)
     return found.select(*_KEY, "latest.*")

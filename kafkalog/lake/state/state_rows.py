@@ -27,6 +27,8 @@ STATE_COLUMNS = (
     "timestampType",
     "brokerId",
 )
+# And all that rows are made of.
+STATE_RECORD_COLUMNS = ("topic", "partition", *STATE_COLUMNS)
 _AS_IN_RECORDS = {"key", "value", "headers", "offset", "timestamp"}
 _TIMESTAMP_TYPES = ["CreateTime", "LogAppendTime"]
 # Where Spark looks in Parquet for its own schema, which has comments.

@@ -107,7 +107,7 @@ def replace_all_files(
     *,
     version: int,
     schema: str,
-    user_metadata: str,
+    user_metadata: str | None = None,
 ) -> None:
     """Make files all that the table at a location has, with a text, in one commit; create the table
     with the schema, Spark's JSON, if it does not exist.
@@ -138,6 +138,14 @@ def files_of(spark: SparkSession, location: str) -> list[WrittenFile]:
     return [file_in_log(row.path, row.size, row.stats) for row in _files_in_log(spark, location)]
 
 
+def row_count(spark: SparkSession, location: str) -> int | None:
+    """Return the number of rows of a table, None where its log does not say."""
+    rows = _files_in_log(spark, location)
+    counts = [json.loads(row.stats or "{}").get("numRecords") for row in rows]
+    is_known = None not in counts and not any(row.deletionVector for row in rows)
+    return sum(counts) if is_known else None
+
+
 def why_not_rewritten(spark: SparkSession, location: str) -> str | None:
     """Return why the files of a table cannot be replaced one by one, None where they can."""
     rows = _files_in_log(spark, location)
@@ -154,7 +162,7 @@ def replace_files(
     files: FileChanges,
     *,
     version: int,
-    user_metadata: str,
+    user_metadata: str | None = None,
     replaced_rows: str | None = None,
 ) -> None:
     """Replace some files of the table at a location by others, with a text, in one commit.
@@ -182,7 +190,7 @@ def replace_files(
         *[none] * _MERGE_CONDITIONS, *[nothing] * _MERGE_CLAUSES
     )
     # Delta counts the rows of a MERGE that Spark runs, and would miss the counts.
-    with commit_text(spark, user_metadata), session_setting(spark, _METRICS, "false"):
+    with commit_text(spark, user_metadata or ""), session_setting(spark, _METRICS, "false"):
         _commit(jvm, transaction, actions, operation, location)
 
 

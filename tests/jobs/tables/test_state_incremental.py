@@ -14,9 +14,8 @@ from pyspark.sql import SparkSession
 from jobs.reconstruct_state import build
 from kafkalog.spark.jobs.job import ExitCode, JobSettings
 from kafkalog.spark.jobs.tables import state_by_tasks
-from kafkalog.spark.jobs.tables.source_frames import sources_frame
 from kafkalog.spark.jobs.tables.state_request import StateRequest
-from kafkalog.spark.jobs.tables.state_table import write_tables
+from kafkalog.spark.jobs.tables.state_table import write_rows
 from kafkalog.views.planning.state_positions import StatePositions, incremental_run
 from kafkalog.views.planning.state_sources import found_sources
 from tests.support.jobs.job_runs import needs_delta, written_schema
@@ -204,8 +203,7 @@ def test_a_range_that_was_read_before_changes_nothing(
     )
     sources = found_sources(request.options(job, job.paths))
     planned = incremental_run(StatePositions(request.settings), request.settings, sources)
-    places = sources_frame(spark, sources)
-    write_tables(build(spark, job, planned, places), places, job, [str(again)], planned)
+    write_rows(build(spark, job, planned, sources), job, [str(again)], planned)
     assert len(history(spark, output)) == 2
     assert state_in(spark, output, "delta") == expected
 

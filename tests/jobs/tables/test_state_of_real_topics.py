@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkalog.analysis.state import STATE_RECORD_COLUMNS, latest_by_key
+from kafkalog.analysis.state import latest_by_key
+from kafkalog.lake.state.state_rows import STATE_RECORD_COLUMNS
 from kafkalog.spark.jobs.job import ExitCode
 from tests.support.golden.fixture_sets import CONSUMERS, topics
 from tests.support.jobs.state_runs import consumed_state, run_state, state_in

@@ -29,7 +29,7 @@ def _committed(work: Path) -> Iterator[Path]:
 
 
 def _partitions_written(work: Path) -> Iterator[Path]:
-    return (work / "tables" / "state_partitions").glob("part-*.parquet")
+    return (work / "tables" / "state_partitions").glob("*.parquet")
 
 
 # When the job is killed: as soon as there is one more of these.

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from kafkalog.lake.delta_actions import add_action, metadata_action, transaction_action
+from kafkalog.lake.delta_actions import (
+    add_action,
+    file_in_log,
+    metadata_action,
+    remove_action,
+    transaction_action,
+)
 from kafkalog.lake.written_file import WrittenFile
 
 _NOON_US = int(datetime(2020, 1, 1, 12, tzinfo=UTC).timestamp()) * 1_000_000
@@ -53,6 +59,20 @@ def test_paths_are_references_of_uris_and_values_of_partitions_texts() -> None:
     action, _ = added(replace(FILE, path=path, partition_values=values))
     assert action["path"] == "topic=orders/hour=2026-11-23-14/a%20b%25.parquet"
     assert action["partitionValues"] == values
+
+
+def test_a_file_is_removed_under_the_path_that_it_was_added_with() -> None:
+    action, _ = added(replace(FILE, path="a b%.parquet"))
+    file = file_in_log(action["path"], action["size"], action["stats"])
+    assert (file.path, file.rows, file.greatest) == (
+        "a b%.parquet",
+        2,
+        {"topic": "orders", "offset": 7},
+    )
+    removed = json.loads(remove_action(file, 7))["remove"]
+    assert removed["path"] == action["path"]
+    assert (removed["size"], removed["deletionTimestamp"]) == (4105, 7)
+    assert removed["dataChange"]
 
 
 def test_bounds_in_milliseconds_enclose_times_in_microseconds() -> None:

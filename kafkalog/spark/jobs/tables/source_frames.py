@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.tables import spark_schema
 from kafkalog.views.planning.state_positions import StateSource
@@ -29,22 +31,5 @@ def state_records(
 
 def sources_frame(spark: SparkSession, sources: Sequence[StateSource]) -> DataFrame:
     """Return a row for each source: schemas/tables/state_partitions.json."""
-    rows = [
-        (
-            source.cluster_id,
-            source.broker_id,
-            source.input_path,
-            source.topic,
-            source.topic_id,
-            source.partition,
-            source.log_start_offset,
-            source.end_offset,
-            source.end_from,
-            source.log_end_offset,
-            source.cleaner_checkpoint,
-            source.exact_from_offset,
-            source.is_exact,
-        )
-        for source in sources
-    ]
-    return spark.createDataFrame(rows, spark_schema("state_partitions"))
+    rows = pa.Table.from_batches([partition_rows(sources)])
+    return spark.createDataFrame(rows, spark_schema(PARTITIONS))

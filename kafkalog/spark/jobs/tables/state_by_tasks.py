@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
 import numpy as np
@@ -73,15 +73,33 @@ def why_by_spark(spark: SparkSession, job: JobSettings, run: StateRun) -> str | 
         return "Spark Connect gives no access to files and transactions"
     if job.table_format == "json":
         return "the format is json"
-    path = os.path.join(job.output_dir, STATE)
+    if run.replaced is None and run.offsets_to_read > MOST_NEW_OFFSETS:
+        return f"the run adds more than {MOST_NEW_OFFSETS:,} offsets, whose keys the driver keeps"
+    return why_not_by_files(spark, job, STATE, is_whole=_is_whole(run))
+
+
+def why_not_by_files(
+    spark: SparkSession, job: JobSettings, table: str, *, is_whole: bool
+) -> str | None:
+    """Return why Spark's writer has to write one of the job's tables, None where files that it did
+    not write can become part of the table; `is_whole` if they replace all that it has."""
+    path = os.path.join(job.output_dir, table)
     is_known = os.path.isabs(path) and is_in_local_files(spark, path)
     if not is_known and not (job.is_delta and uris.is_remote(path)):
         return "tasks cannot reach the table's file system"
-    if run.replaced is None and run.offsets_to_read > MOST_NEW_OFFSETS:
-        return f"the run adds more than {MOST_NEW_OFFSETS:,} offsets, whose keys the driver keeps"
     if not job.is_delta or not DeltaTable.isDeltaTable(spark, path):
         return None
-    return _why_not_these_files(DeltaTable.forPath(spark, path), run)
+    found = DeltaTable.forPath(spark, path)
+    detail = table_detail(found)
+    if detail.partitionColumns:
+        return "the table has partitions"
+    columns = [(field.name, field.dataType) for field in found.toDF().schema]
+    if columns != [(field.name, field.dataType) for field in spark_schema(table)]:
+        return "the table has other columns"
+    why = why_not_by_tasks(detail.properties)
+    if why or is_whole:
+        return why
+    return why_rows_stay(detail.properties) or why_not_rewritten(spark, path)
 
 
 def write_state(
@@ -111,7 +129,8 @@ def write_state(
             done, old = written_state(spark, task, plan, report), None
         else:
             done, old = _written_changes(spark, task, plan, run, report)
-    try:
+    text = run.positions.to_json()
+    with removed_where_refused(path, done.files):
         if old is None:
             replace_all_files(
                 spark,
@@ -119,7 +138,7 @@ def write_state(
                 done.files,
                 version=version,
                 schema=spark_schema(STATE).json(),
-                user_metadata=run.positions.to_json(),
+                user_metadata=text,
             )
         else:
             replace_files(
@@ -127,14 +146,20 @@ def write_state(
                 path,
                 FileChanges(old, done.files),
                 version=version,
-                user_metadata=run.positions.to_json(),
+                user_metadata=text,
                 replaced_rows=None if run.replaced is None else any_of(run.replaced),
             )
-    except StatePositionError:
-        # After any other error the table can have the files.
-        _discard(path, done.files)
-        raise
     return done
+
+
+@contextmanager
+def removed_where_refused(path: str, files: Sequence[WrittenFile]) -> Iterator[None]:
+    """Remove the files that a commit refuses. After any other error the table can have them."""
+    try:
+        yield
+    except StatePositionError:
+        _discard(path, files)
+        raise
 
 
 def _written_directory(
@@ -216,16 +241,3 @@ def _discard(path: str, files: Iterable[WrittenFile]) -> None:
 def _is_whole(run: StateRun) -> bool:
     """Return whether the table has no row but the run's afterwards."""
     return run.replaced is not None and run.replaced.issuperset(run.positions.next_offsets)
-
-
-def _why_not_these_files(table: DeltaTable, run: StateRun) -> str | None:
-    detail = table_detail(table)
-    if detail.partitionColumns:
-        return "the table has partitions"
-    found = [(field.name, field.dataType) for field in table.toDF().schema]
-    if found != [(field.name, field.dataType) for field in spark_schema(STATE)]:
-        return "the table has other columns"
-    why = why_not_by_tasks(detail.properties)
-    if why or _is_whole(run):
-        return why
-    return why_rows_stay(detail.properties) or why_not_rewritten(table._spark, detail.location)

@@ -6,17 +6,19 @@ Rules: docs/format.md F276 to F280; reasons: docs/decisions/0007.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.state.partition_rows import PARTITIONS
 from kafkalog.lake.state.state_rows import STATE
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.spark.jobs.tables.state_request import StateRequest
-from kafkalog.spark.lake.delta_commit import commit_text
+from kafkalog.spark.lake.delta_commit import commit_text, row_count
 from kafkalog.spark.lake.delta_history import History, any_of, newest_positions
 from kafkalog.spark.tables import read_table, replace_rows, with_table_schema, write_derived
 from kafkalog.views.planning.state_positions import (
@@ -28,8 +30,6 @@ from kafkalog.views.planning.state_positions import (
     incremental_run,
     state_positions_from_json,
 )
-
-_PARTITIONS = "state_partitions"
 
 
 def planned_state_run(
@@ -72,10 +72,10 @@ def _in_tables(
     by_partition = state.groupBy("topic", "partition")
     rows = by_partition.agg(F.max("offset") + 1, F.max("cluster_id")).collect()
     reached = {(topic, partition): end for topic, partition, end, _ in rows}
-    partitions = os.path.join(output, _PARTITIONS)
+    partitions = os.path.join(output, PARTITIONS)
     topic_ids = {}
     if not history.was_restored and DeltaTable.isDeltaTable(spark, partitions):
-        known = read_table(spark, output, _PARTITIONS, "delta")
+        known = read_table(spark, output, PARTITIONS, "delta")
         for row in known.select("topic", "partition", "next_offset", "topic_id").collect():
             key = row.topic, row.partition
             reached[key] = max(row.next_offset, reached.get(key, row.next_offset))
@@ -85,31 +85,25 @@ def _in_tables(
     return StatePositions(settings, cluster_id, reached, topic_ids=topic_ids)
 
 
-def write_tables(
-    rows: DataFrame, partitions: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun
-) -> list[str]:
-    """Write the rows, deletes included, and a row for each partition; return the paths."""
+def write_rows(rows: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun) -> None:
+    """Write the rows, deletes included."""
     kept = rows if run.positions.settings.keep_tombstones else rows.where("NOT is_deleted")
     path = os.path.join(job.output_dir, STATE)
     if not job.is_delta:
         replace_rows(kept, job.output_dir, STATE, job.table_format, inputs)
     elif run.replaced is not None:
-        _replace_partitions(kept, path, STATE, run.replaced, run.positions.to_json())
+        writer = with_table_schema(kept, STATE).write.format("delta").mode("overwrite")
+        writer = writer.option("replaceWhere", any_of(run.replaced))
+        writer.option("userMetadata", run.positions.to_json()).save(path)
     elif run.has_work:
         _merge(rows, path, run)
-    return write_partitions(partitions, job, inputs, run)
 
 
-def write_partitions(
-    partitions: DataFrame, job: JobSettings, inputs: Sequence[str], run: StateRun
-) -> list[str]:
-    """Write a row for each partition, once table `state` is written; return the paths of both."""
-    path, places = (os.path.join(job.output_dir, name) for name in (STATE, _PARTITIONS))
-    if job.is_delta:
-        _replace_partitions(partitions, places, _PARTITIONS, {*run.ends, *(run.replaced or ())})
-    else:
-        replace_rows(partitions, job.output_dir, _PARTITIONS, job.table_format, inputs)
-    return [path, places]
+def known_rows(spark: SparkSession, job: JobSettings, run: StateRun) -> int | None:
+    """Return how many keys the table has where its log says so and none can be deleted ones."""
+    if is_remote() or not job.is_delta or run.positions.settings.keep_tombstones:
+        return None
+    return row_count(spark, os.path.join(job.output_dir, STATE))
 
 
 def read_state(spark: SparkSession, job: JobSettings) -> DataFrame:
@@ -120,21 +114,6 @@ def read_state(spark: SparkSession, job: JobSettings) -> DataFrame:
 def write_decoded(rows: DataFrame, job: JobSettings) -> str:
     """Write rows of the table with decoded columns as another table; return its path."""
     return write_derived(rows, job.output_dir, "state_decoded", job.table_format)
-
-
-def _replace_partitions(
-    rows: DataFrame,
-    path: str,
-    table: str,
-    keys: Iterable[TopicPartition],
-    user_metadata: str | None = None,
-) -> None:
-    """Replace the rows that a Delta table has of the partitions."""
-    writer = with_table_schema(rows, table).write.format("delta").mode("overwrite")
-    writer = writer.option("replaceWhere", any_of(keys))
-    if user_metadata is not None:
-        writer = writer.option("userMetadata", user_metadata)
-    writer.save(path)
 
 
 def _merge(rows: DataFrame, path: str, run: StateRun) -> None:

@@ -44,6 +44,16 @@ def test_the_highest_offset_of_each_key_stays(keys: int) -> None:
     assert found.keyless == sum(key is None for key, _ in pairs)
 
 
+def test_the_highest_offset_is_found_by_key() -> None:
+    pairs = random_pairs(3000, 500)
+    found = KeyOffsets(SECRET)
+    found.add(batch(pairs))
+    expected = dict(sorted(((key, at) for key, at in pairs if key), key=lambda pair: pair[1]))
+    asked = [None, b"k3", b"missing", *expected]
+    highest_of = found.highest_of(pa.array(asked, pa.binary())).tolist()
+    assert highest_of == [expected.get(key, -1) if key else -1 for key in asked]
+
+
 def test_a_slice_of_a_batch_is_read_as_its_own() -> None:
     pairs = random_pairs(300, 20)
     found = KeyOffsets(SECRET)

@@ -1,0 +1,146 @@
+"""What each job takes, beside `kafkalog check` with all cores over the same files, which reads and
+decodes every byte once: `python -m benchmarks.jobs`.
+
+Each runs in processes of its own, on local[2] with a driver of 2 GiB, and writes Delta tables.
+Spark's start is not in the time. Files are read once before, so that they are in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.inputs.lag_inputs import LagInput, write_lag_inputs
+from benchmarks.inputs.state_inputs import write_inputs
+from benchmarks.measuring.processes import (
+    Measured,
+    busy_seconds,
+    given_jars,
+    measured_process,
+    submit_arguments,
+)
+from benchmarks.measuring.report import inputs_argument, load, table
+from kafkalog.exit_codes import ExitCode
+
+CHECK, PAGE = "kafkalog check", "report"
+RECORDS, COMMITS = "records", "commits"
+# By input.
+_PARTS = {
+    RECORDS: (
+        CHECK,
+        "validate_checksums",
+        "ingest_topics",
+        "reconstruct_state",
+        "verify_compaction",
+        "report_transactions",
+        "plan_recovery",
+        "plan_retention",
+        PAGE,
+    ),
+    COMMITS: (CHECK, "consumer_lag", "lag_history"),
+}
+_COLUMNS = ("input", "what", "s", "processor s", "MB/s", "÷ check's rate", "peak MiB")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and print the table."""
+    options = _options(arguments)
+    if options.part:
+        print(json.dumps(_run(options.part, options.logs)))
+        return 0
+    logs = _inputs(options)
+    rows = []
+    print(f"{load()} before", file=sys.stderr)
+    for name, directory in logs.items():
+        size = sum(path.stat().st_size for path in directory.rglob("*.log"))
+        check: Measured | None = None
+        for part in _PARTS[name]:
+            if options.only and part not in (CHECK, *options.only):
+                continue
+            measured = _measured(part, directory, options.memory)
+            check = check or measured
+            rows.append(_row(name, part, size, measured, check))
+            print(*rows[-1], sep="; ", file=sys.stderr)
+    print(f"Python {platform.python_version()}, pyspark {version('pyspark')}, local[2], a driver")
+    print(f"of {options.memory}; {load()} after")
+    print(f"\n{table(_COLUMNS, rows)}")
+    return 0
+
+
+def _row(name: str, part: str, size: int, measured: Measured, check: Measured) -> tuple[str, ...]:
+    return (
+        f"{name}, {size / 1e6:,.0f} MB",
+        part,
+        f"{measured.seconds:.1f}",
+        f"{measured.busy_seconds:.1f}",
+        f"{size / 1e6 / measured.seconds:,.0f}",
+        f"{check.seconds / measured.seconds:.2f}",
+        f"{measured.peak_bytes / 2**20:,.0f}",
+    )
+
+
+def _inputs(options: argparse.Namespace) -> dict[str, Path]:
+    """The log directories, made once, by the name of the input."""
+    records, _ = write_inputs(options.inputs / RECORDS, options.records, options.keys)
+    commits = options.inputs / COMMITS
+    return {RECORDS: records, COMMITS: write_lag_inputs(commits, LagInput(commits=options.commits))}
+
+
+def _measured(part: str, logs: Path, memory: str) -> Measured:
+    """One part in a fresh process. Raises CalledProcessError where it fails."""
+    command = [sys.executable, "-m", "benchmarks.jobs", "--part", part, "--logs", str(logs)]
+    return measured_process(command, submit_arguments(memory=memory, jars=given_jars()))
+
+
+def _run(part: str, logs: str) -> Measured:
+    for path in Path(logs).rglob("*.log"):
+        path.read_bytes()
+    if part == CHECK:
+        command = [sys.executable, "-m", "kafkalog", "check", logs]
+        return _timed(lambda: subprocess.run(command, check=False).returncode)
+    from kafkalog.spark.session import job_session
+
+    job = import_module(f"jobs.{part}").main
+    with job_session(part, with_delta=True) as spark, tempfile.TemporaryDirectory() as output:
+        # Start a worker, and load its kernels.
+        spark.read.format("kafkalog").load(logs).limit(1).collect()
+        given = [logs, "--output-dir", output, "--format", "delta", "--show", "0"]
+        return _timed(lambda: job(given[:3] if part == PAGE else given))
+
+
+def _timed(run: Callable[[], int]) -> Measured:
+    """Raises ValueError where the run fails."""
+    started, busy = time.perf_counter(), busy_seconds()
+    code = run()
+    taken = Measured(0, time.perf_counter() - started, busy_seconds() - busy)
+    if code not in (ExitCode.DONE, ExitCode.FINDINGS):
+        raise ValueError(f"exit code {code}")
+    return taken
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.jobs", description=__doc__)
+    sizes = (("--records", 20_000_000), ("--keys", 1_000_000), ("--commits", 10_000_000))
+    for name, number in sizes:
+        parser.add_argument(
+            name, type=int, default=number, metavar="N", help="(default: %(default)s)"
+        )
+    parser.add_argument("--memory", default="2g", help="of the driver (default: %(default)s)")
+    parser.add_argument("--only", nargs="+", metavar="JOB", help="measure these jobs")
+    inputs_argument(parser, Path(tempfile.gettempdir()) / "kafkalog-jobs")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    parser.add_argument("--logs", help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

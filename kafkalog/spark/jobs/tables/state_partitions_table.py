@@ -1,0 +1,70 @@
+"""Table `state_partitions`, which reports up to where the state of each partition is built."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from kafkalog.format.side_files.checkpoints import TopicPartition
+from kafkalog.lake.layout import TableOutput
+from kafkalog.lake.output_directory import OutputDirectory
+from kafkalog.lake.state.partition_rows import PARTITIONS, partition_rows, rows_of_others
+from kafkalog.lake.table_writer import TableWriter, removed_on_error
+from kafkalog.spark.jobs.job import JobSettings
+from kafkalog.spark.jobs.tables.source_frames import sources_frame
+from kafkalog.spark.jobs.tables.state_by_tasks import removed_where_refused, why_not_by_files
+from kafkalog.spark.lake.delta_commit import (
+    FileChanges,
+    files_of,
+    replace_all_files,
+    replace_files,
+    table_version,
+)
+from kafkalog.spark.lake.delta_history import any_of
+from kafkalog.spark.tables import replace_rows, spark_schema, with_table_schema
+from kafkalog.views.planning.state_positions import StateRun, StateSource
+
+
+def write_partitions(
+    spark: SparkSession,
+    job: JobSettings,
+    inputs: Sequence[str],
+    run: StateRun,
+    sources: Sequence[StateSource],
+) -> str:
+    """Write a row for each partition, once table `state` is written; return the table's path."""
+    path = os.path.join(job.output_dir, PARTITIONS)
+    keys = {*run.ends, *(run.replaced or ())}
+    if not job.is_delta:
+        frame = sources_frame(spark, sources)
+        replace_rows(frame, job.output_dir, PARTITIONS, job.table_format, inputs)
+    elif not is_remote() and why_not_by_files(spark, job, PARTITIONS, is_whole=False) is None:
+        _write_file(spark, path, keys, sources)
+    else:
+        frame = with_table_schema(sources_frame(spark, sources), PARTITIONS)
+        writer = frame.write.format("delta").mode("overwrite")
+        writer.option("replaceWhere", any_of(keys)).save(path)
+    return path
+
+
+def _write_file(
+    spark: SparkSession, path: str, keys: set[TopicPartition], sources: Sequence[StateSource]
+) -> None:
+    """Make the table one file, which this process writes: no Spark job takes as short."""
+    version = table_version(spark, path)
+    old = files_of(spark, path) if version >= 0 else []
+    with removed_on_error(TableWriter(TableOutput(path, ingest_run=0))) as writer:
+        for rows in (*rows_of_others(OutputDirectory(path), old, keys), partition_rows(sources)):
+            if len(rows):
+                writer.write(rows, (PARTITIONS, 0))
+        files = writer.close()
+    with removed_where_refused(path, files):
+        if version < 0:
+            schema = spark_schema(PARTITIONS).json()
+            replace_all_files(spark, path, files, version=version, schema=schema)
+        else:
+            changes, rows_of = FileChanges(old, files), any_of(keys)
+            replace_files(spark, path, changes, version=version, replaced_rows=rows_of)
