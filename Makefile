@@ -6,6 +6,7 @@ BIN         := $(VENV)/bin
 READY       := $(VENV)/.ready
 AIRFLOW     := build/airflow/.ready
 BUILDER     := build/builder/.ready
+SITE        := build/site/.ready
 LOG_DIRS    ?= examples/log-dirs/*
 OUTPUT      ?= build/tables
 FORMAT      ?= delta
@@ -28,7 +29,7 @@ RULES        = tests/unit/test_house.py tests/docs/test_vocabulary.py tests/docs
                tests/docs/test_plain_english.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java run job test test-broker test-all docs notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
+.PHONY: help setup java run job test test-broker test-all docs reference notebooks airflow-test browser chromium cluster-test dist package lint check format bench bench-jobs bench-spark bench-tests clean
 
 help: ## Show this
 	@echo "kafkalog: Kafka's log files as Spark DataFrames, without a broker"; echo
@@ -84,7 +85,7 @@ test: $(READY) ## Run the tests, a short pass with a real broker included
 test-broker: $(READY) ## Run the tests with a real broker
 	$(BIN)/python -m pytest -m broker
 
-test-all: $(READY) $(AIRFLOW) chromium ## Run all tests, the long ones too
+test-all: $(READY) $(AIRFLOW) $(SITE) chromium ## Run all tests, the long ones too
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest $(WORKERS)
 
 airflow-test: $(READY) $(AIRFLOW) ## Run the DAGs of examples/airflow in a real Airflow, on loopback
@@ -96,8 +97,17 @@ $(AIRFLOW): examples/airflow/requirements.txt examples/airflow/constraints.txt
 	@build/airflow/bin/pip install --quiet --disable-pip-version-check -r examples/airflow/requirements.txt
 	@touch $(AIRFLOW)
 
-docs: $(READY) ## Write docs/reference anew: tables, options, help of jobs and commands
+reference: $(READY) ## Write docs/reference anew: tables, options, help of jobs and commands
 	@$(BIN)/python -m docs.write_reference
+
+docs: $(SITE) ## Serve the documentation on http://127.0.0.1:8000, with full-text search
+	@build/site/bin/mkdocs serve --config-file docs/site/mkdocs.yml --dev-addr 127.0.0.1:8000
+
+$(SITE): docs/site/requirements.txt
+	@echo "installing what the documentation needs into build/site"
+	@$(PYTHON) -m venv build/site
+	@build/site/bin/pip install --quiet --disable-pip-version-check -r docs/site/requirements.txt
+	@touch $(SITE)
 
 notebooks: $(READY) ## Open the notebooks in JupyterLab, which it installs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,notebooks]'

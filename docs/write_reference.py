@@ -1,4 +1,4 @@
-"""Writes docs/reference from what it describes: `make docs`.
+"""Writes docs/reference from what it describes: `make reference`.
 
 Tables come from schemas/tables, jobs and commands from their --help, options from the sources'
 lists of names. What an option means stands by hand in the pages that the list links to.
@@ -30,7 +30,7 @@ FOLDER = ROOT / "docs" / "reference"
 JOBS = sorted(path.stem for path in (ROOT / "jobs").glob("[a-z]*.py"))
 # Tests compare what another width would wrap elsewhere.
 _WIDTH = "100"
-_MADE = "Made by `make docs`: change what it describes, not this page.\n"
+_MADE = "Made by `make reference`: change what it describes, not this page.\n"
 # Which page says what the options of a source mean.
 _OPTION_PAGES = {
     'reading `format("kafkalog")`': ("options.md#options", OPTION_NAMES),

@@ -171,7 +171,8 @@ def main() -> None:
 
 def _say_compiling() -> None:
     if sys.stderr.isatty():
-        print_note("compiling for this processor, once: this takes some seconds")
+        # In place of a progress bar that has just begun.
+        click.echo("\r\x1b[Kcompiling for this processor, once: some seconds", err=True)
 
 
 def _keep_memory() -> None:

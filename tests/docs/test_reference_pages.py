@@ -1,4 +1,4 @@
-"""docs/reference is what `make docs` writes, and every view, table, job and option is in it."""
+"""docs/reference is what `make reference` writes: all views, tables, jobs and options."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def words(text: str) -> list[str]:
 @pytest.mark.parametrize("name", reference_pages())
 def test_pages_are_up_to_date(name: str) -> None:
     written = (FOLDER / name).read_text()
-    assert words(written) == words(reference_pages()[name]), "`make docs` writes it"
+    assert words(written) == words(reference_pages()[name]), "`make reference` writes it"
 
 
 def test_every_table_has_a_view_or_a_job_that_gives_it() -> None:

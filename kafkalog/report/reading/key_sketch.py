@@ -52,8 +52,10 @@ class KeySketch:
 
     def most_frequent(self, count: int) -> list[tuple[int, int, bytes]]:
         """Return hash, count and sample of the most frequent keys."""
-        order = np.lexsort((self.hashes, -self.counts))[:count]
-        return [(int(self.hashes[i]), int(self.counts[i]), self.samples[i]) for i in order]
+        columns = (self.hashes.tolist(), self.counts.tolist(), self.samples)
+        found = zip(*columns, strict=True)
+        # Hashes are other ones on each page: of equal counts the order is that of the keys.
+        return sorted(found, key=lambda each: (-each[1], each[2], each[0]))[:count]
 
 
 def sketch_of(hashes: Hashes, samples: Sequence[bytes] | None = None) -> KeySketch:

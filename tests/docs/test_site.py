@@ -1,0 +1,32 @@
+"""The documentation as a site: every page is in its navigation, and every link leads somewhere."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.repository import ROOT
+
+MKDOCS = ROOT / "build" / "site" / "bin" / "mkdocs"
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not MKDOCS.exists(), reason="no MkDocs: `make docs` installs it")
+def test_the_site_has_all_pages_no_dead_link_and_asks_no_other_host(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    settings = ["--strict", "--config-file", "docs/site/mkdocs.yml", "--site-dir", str(site)]
+    done = subprocess.run(
+        [str(MKDOCS), "build", *settings],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    api = (site / "reference" / "python.html").read_text()
+    for name in ("kafkalog.read", "kafkalog.export", "kafkalog.testing.LogDirectory"):
+        assert f'id="{name}"' in api
+    home = (site / "index.html").read_text()
+    assert 'src="https://' not in home and 'rel="stylesheet" href="https://' not in home
