@@ -23,6 +23,7 @@ from kafkalog.inspection.dump.record_search import (
 from kafkalog.storage.log_dir.other_entries import absent_lines
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
+from kafkalog.storage.reading.offset_ranges import TimestampRange
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.wire.murmur2 import partition_of_key
@@ -35,12 +36,13 @@ _Match = tuple[PartitionLog, MatchedRecord]
 
 @dataclass(frozen=True)
 class FindRequest:
-    """The command's arguments: a key, bytes in the value, or both."""
+    """The command's arguments: a key, bytes in the value, times, or several of these."""
 
     topics: tuple[str, ...]
     partitions: tuple[int, ...] = ()
     key: bytes | None = None
     contained: bytes | None = None
+    timestamps: TimestampRange | None = None
     by_partitioner: bool = False
     partition_count: int | None = None
     limit: int = 1000
@@ -105,7 +107,7 @@ def logs_to_search(log_dirs: Sequence[str], request: FindRequest) -> list[Partit
         )
     if not request.by_partitioner or request.key is None:
         return logs
-    topics = dict.fromkeys(request.topics)
+    topics = dict.fromkeys(request.topics or (log.topic for log in logs if log.topic is not None))
     return [log for topic in topics for log in _chosen_by_key(topic, logs, request, request.key)]
 
 
@@ -158,7 +160,12 @@ def _searched(place: _Place, request: FindRequest) -> Iterator[SegmentSearch]:
     log, segment = place
     wanted = wanted_records(request.key, request.contained)
     with opened(segment.path) as file:
-        yield search_segment(log, segment, file, wanted, request.limit)
+        yield search_segment(
+            *(log, segment, file, wanted, request.limit),
+            timestamps=request.timestamps,
+            # Their keys and values are Kafka's own: they are found by time alone.
+            with_control_records=request.key is None and request.contained is None,
+        )
 
 
 def _newest(accounts: Iterable[_Account], most: int) -> list[_Match]:

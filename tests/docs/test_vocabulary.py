@@ -26,7 +26,7 @@ OWN = {
     "get-offsets": {"--exclude-internal-topics", "--time", "--topic-partitions"},
     "groups": {
         *("--describe", "--lagging", "--list", "--members", "--offsets-retention", "--state"),
-        "--verbose",
+        *("--verbose", "--why"),
     },
     "job": {"--spark-submit"},
     "ls": {"--deep", "--quick"},

@@ -1,4 +1,4 @@
-"""`kafkalog find`: find records by key or value, and show what was searched."""
+"""`kafkalog find`: find records by key, value or time, and show what was searched."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.words import time_text
 
 _FOUND = (
@@ -29,8 +30,10 @@ _TEXTS: dict[str, Callable[[Any], str]] = {"timestamp_ms": time_text}
 _EPILOG = f"""\
 {PATHS_MEANING}
 \b
-The newest records come first; a value size of - is a tombstone. A summary of what
-was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
+The newest records come first; a value size of - is a tombstone. VISIBILITY says
+whether consumers see a record: visible, aborted, open transaction, behind open
+transaction, above high watermark, below log start, control or unknown. A summary
+of what was searched goes to stderr, with JSON also to stdout. Exit codes: 0 found,
 1 not found.
 
 \b
@@ -38,13 +41,16 @@ Examples:
   kafkalog find /data/kafka --topic orders --key customer-17
   kafkalog find /data/kafka --topic orders --key hex:00000011 --partitioner java
   kafkalog find /data/kafka --topic orders --value-contains 4711 --limit 5
+  kafkalog find /data/kafka --from-time 2026-11-21T12:00:00Z --until-time 2026-11-21T12:01:00Z
 """
 
 
 @click.command(epilog=_EPILOG)
 @shared.paths_argument
-@shared.topic_option("Search this topic; repeatable.", required=True)
+@shared.topic_option("Search only this topic; repeatable.")
 @shared.partition_option()
+@shared.from_time_option("Only records of this time or later")
+@shared.until_time_option("Only records before this time")
 @click.option("--key", metavar="KEY", help="Find records with this key: text, hex:… or base64:….")
 @click.option(
     "--value-contains",
@@ -79,6 +85,8 @@ def find(
     paths: Sequence[str],
     topics: Sequence[str],
     partitions: Sequence[int],
+    from_ms: int | None,
+    until_ms: int | None,
     key: str | None,
     contained: str | None,
     partitioner: str | None,
@@ -87,24 +95,28 @@ def find(
     table_format: str,
     processes: int | None,
 ) -> ExitCode:
-    """Find records by key or value, and show what was searched."""
-    from kafkalog.command_line.dump.request import bytes_given
+    """Find records by key, value or time, and show what was searched."""
+    from kafkalog.command_line.dump.request import bytes_given, timestamps_given
     from kafkalog.command_line.find_search import FindRequest, logs_to_search, search
 
+    refuse_inverted_times(from_ms, until_ms)
     request = FindRequest(
         topics=tuple(topics),
         partitions=tuple(partitions),
         key=bytes_given("--key", key),
         contained=bytes_given("--value-contains", contained),
+        timestamps=timestamps_given(from_ms, until_ms),
         by_partitioner=partitioner is not None,
         partition_count=partition_count,
         limit=limit,
     )
-    if request.key is None and request.contained is None:
-        raise click.UsageError("Missing option '--key' or '--value-contains'.")
+    if {request.key, request.contained, request.timestamps} == {None}:
+        raise click.UsageError(
+            "Missing option '--key', '--value-contains', '--from-time' or '--until-time'."
+        )
     if request.by_partitioner and request.key is None:
         raise OptionError("--partitioner", partitioner, "together with --key")
-    if partition_count is not None and (len(set(topics)) > 1 or not request.by_partitioner):
+    if partition_count is not None and (len(set(topics)) != 1 or not request.by_partitioner):
         allowed = "with --partitioner and one --topic"
         raise OptionError("--partition-count", str(partition_count), allowed)
     result = search(logs_to_search(paths, request), request, processes=processes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -19,9 +19,14 @@ from kafkalog.words import name_suggestions
 
 if TYPE_CHECKING:
     from kafkalog.command_line.groups.group_sources import GroupSources
+    from kafkalog.command_line.groups.lag_rows import LagRow
     from kafkalog.coordination.groups.group_records import GroupKey
 
-_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING = "describe", "list", "state", "members", "lagging"
+_DESCRIBE, _LIST, _STATE, _MEMBERS, _LAGGING, _WHY = (
+    *("describe", "list", "state", "members", "lagging", "why"),
+)
+# The default of transaction.max.timeout.ms: younger transactions are not called hanging.
+_LONGEST_MS = 15 * 60_000
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -36,6 +41,7 @@ Examples:
   kafkalog groups /var/lib/kafka/data
   kafkalog groups /var/lib/kafka/data --lagging
   kafkalog groups /var/lib/kafka/data --lagging --verbose
+  kafkalog groups /var/lib/kafka/data --why billing
   kafkalog groups /var/lib/kafka/data --group billing --verbose
   kafkalog groups /var/lib/kafka/data --as-of 2026-11-17T12:00:00Z --lagging
   kafkalog groups /var/lib/kafka/data --state --format json
@@ -60,6 +66,12 @@ Examples:
 @click.option("--list", "table", flag_value=_LIST, help="List all groups and their types.")
 @click.option("--state", "table", flag_value=_STATE, help="Show states, coordinators and types.")
 @click.option("--members", "table", flag_value=_MEMBERS, help="Show members and their partitions.")
+@click.option(
+    "--why",
+    metavar="GROUP",
+    multiple=True,
+    help="Show why this group does not read on, since when, and what to do; repeatable.",
+)
 @shared.group_option
 @click.option("--all-groups", is_flag=True, help="All groups, as without --group.")
 @click.option(
@@ -75,6 +87,7 @@ Examples:
 def groups(
     paths: Sequence[str],
     table: str,
+    why: Sequence[str],
     groups: Sequence[str],
     all_groups: bool,
     verbose: bool,
@@ -96,9 +109,12 @@ def groups(
     )
     from kafkalog.command_line.groups.lag_rows import lag_rows
 
-    if all_groups and groups:
-        raise ConflictingOptionsError("--all-groups", "--group")
-    if verbose and table in (_LIST, _STATE):
+    given = {"--why": why, "--all-groups": all_groups, "--group": groups}
+    if len(chosen := [name for name, value in given.items() if value]) > 1:
+        raise ConflictingOptionsError(*chosen[:2])
+    if why:
+        table, groups = _WHY, why
+    if verbose and table in (_LIST, _STATE, _WHY):
         raise ConflictingOptionsError("--verbose", f"--{table}")
     logs = logs_with_groups(paths)
     size = bytes_to_read(logs)
@@ -110,7 +126,7 @@ def groups(
     group_notes.note_reach(complete, as_of, now_ms)
     if not sources.groups:
         group_notes.note_nothing_known(logs, complete, as_of)
-    requested = _requested(sources, groups, lists_all=table == _LIST)
+    requested = _requested(sources, groups)
     if not groups:
         group_notes.note_zookeeper(logs)
     if table == _LIST:
@@ -120,16 +136,20 @@ def groups(
     elif table == _MEMBERS:
         group_tables.write_members(sources, requested, table_format, verbose=verbose)
     else:
+        is_committed = isolation_level == Isolation.READ_COMMITTED.value or table == _WHY
         rows = lag_rows(
             sources,
             [place for place in sources.commits.keys() | sources.assigned if place[0] in requested],
             as_of=as_of,
             now_ms=now_ms,
-            read_committed=isolation_level == Isolation.READ_COMMITTED.value,
+            read_committed=is_committed,
             processes=processes_for(bytes_in(logs), processes),
         )
         found = sorted(rows, key=lambda row: (row.group.group_id, row.topic, row.partition))
-        if table == _LAGGING:
+        if table == _WHY:
+            reasons = _why(paths, sources, requested, found, processes_for(size, processes))
+            group_tables.write_why(reasons, table_format)
+        elif table == _LAGGING:
             group_tables.write_lagging(sources, found, table_format, verbose=verbose)
         else:
             group_tables.write_offsets(found, table_format, verbose=verbose)
@@ -140,9 +160,37 @@ def groups(
             group_notes.note_clocks(found, as_of)
 
 
-def _requested(sources: GroupSources, names: Sequence[str], *, lists_all: bool) -> set[GroupKey]:
-    """Return the groups with these names, or all groups if no name is given. Share groups, which
-    commit no offsets, are included only if they are named or all are listed."""
+def _why(
+    paths: Sequence[str],
+    sources: GroupSources,
+    groups: Collection[GroupKey],
+    rows: Sequence[LagRow],
+    processes: int,
+) -> list[tuple[object, ...]]:
+    """Return why these groups do not read on, by their lag."""
+    from kafkalog.command_line.groups.why_rows import commit_histories, open_transactions, why_rows
+    from kafkalog.storage.names import CONSUMER_OFFSETS
+
+    at_ms = rows[0].at_ms if rows else 0
+    histories = commit_histories(paths, sources, groups, at_ms=at_ms, processes=processes)
+    places = {(row.topic, row.partition) for row in rows if row.account["beyond_last_stable"]}
+    places |= {
+        (CONSUMER_OFFSETS, key.internal_partition or 0)
+        for (key, _), history in histories.items()
+        if history.pending is not None
+    }
+    transactions = (
+        open_transactions(
+            paths, sources, places, at_ms=at_ms, longest_ms=_LONGEST_MS, processes=processes
+        )
+        if places
+        else []
+    )
+    return list(why_rows(sources, groups, rows, histories, transactions))
+
+
+def _requested(sources: GroupSources, names: Sequence[str]) -> set[GroupKey]:
+    """Return the groups with these names, or all groups if no name is given."""
     from kafkalog.command_line.groups.group_sources import IN_ZOOKEEPER
 
     known = {key: group for key, group in sources.groups.items() if group.state != "Dead"}
@@ -154,8 +202,4 @@ def _requested(sources: GroupSources, names: Sequence[str], *, lists_all: bool) 
             ",".join(sorted(missing)),
             f"groups of the log directories: {shown} ({IN_ZOOKEEPER})",
         )
-    return {
-        key
-        for key, group in known.items()
-        if key.group_id in names or (not names and (lists_all or group.group_type != "share"))
-    }
+    return {key for key in known if not names or key.group_id in names}

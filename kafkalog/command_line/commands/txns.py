@@ -29,6 +29,8 @@ _TRANSACTIONS = (
     *("producer_epoch", "first_offset", "records", "started_ms", "duration_ms"),
     *("first_timestamp_ms", "last_timestamp_ms", "is_stable_offset_holder"),
 )
+_OPEN_TRANSACTIONS = (*_TRANSACTIONS, "waiting_groups")
+_STILL_OPEN = ("open", "hanging")
 _TEXTS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("first_timestamp_ms", "last_timestamp_ms", "started_ms"), time_text),
     "holder_last_timestamp_ms": time_text,
@@ -54,6 +56,8 @@ the log directories contain __transaction_state. Findings are hanging transactio
 
 STARTED is the start of a transaction by its coordinator's clock, FIRST-TIMESTAMP the time of its
 first record by the producer's clock. DURATION counts from STARTED, or else from FIRST-TIMESTAMP.
+WAITING-GROUPS are the groups that have a commit in the transaction, or have read up to the last
+stable offset that it holds.
 
 \b
 REASON explains why an open transaction is hanging or not:
@@ -123,6 +127,7 @@ def txns(
     processes: int | None,
 ) -> ExitCode:
     """List transactions: open, hanging, and what they block."""
+    from kafkalog.command_line.groups.waiting_groups import waiting_groups
     from kafkalog.command_line.transaction_rows import transaction_rows
     from kafkalog.storage.names import TRANSACTION_STATE
 
@@ -136,14 +141,23 @@ def txns(
     requested = (
         found if not topics and not partitions else logs_of_topics(paths, topics, partitions)
     )
+    now_ms, processes = time.time_ns() // 1_000_000, processes_for(bytes_in(found), processes)
     rows = transaction_rows(
         paths,
         [] if is_about_ids else requested,
         found,
-        at_ms=time.time_ns() // 1_000_000 if as_of is None else as_of,
+        at_ms=now_ms if as_of is None else as_of,
         longest_ms=max_transaction_timeout * 60_000,
-        processes=processes_for(bytes_in(found), processes),
+        processes=processes,
     )
+    if table == _OPEN:
+        still_open = [row for row in rows.transactions if row["outcome"] in _STILL_OPEN]
+        waiting = waiting_groups(
+            paths, found, still_open, as_of=as_of, now_ms=now_ms, processes=processes
+        )
+        for row in still_open:
+            place = row["topic"], row["partition"], row["producer_id"]
+            row["waiting_groups"] = ",".join(waiting.get(place, ())) or None
     _refuse_unknown(rows, ids)
     names, table_rows = _TABLES[table](rows)
     values = [[row[name] for name in names] for row in table_rows if not ids or _id(row) in ids]
@@ -176,8 +190,8 @@ _Table = tuple[tuple[str, ...], Iterable[dict[str, Any]]]
 
 
 def _open(rows: TransactionRows) -> _Table:
-    found = [row for row in rows.transactions if row["outcome"] in ("open", "hanging")]
-    return _TRANSACTIONS, sorted(found, key=_began_ms)
+    found = [row for row in rows.transactions if row["outcome"] in _STILL_OPEN]
+    return _OPEN_TRANSACTIONS, sorted(found, key=_began_ms)
 
 
 def _began_ms(row: Mapping[str, Any]) -> int:

@@ -77,9 +77,7 @@ class DumpRequest:
     @property
     def timestamps(self) -> TimestampRange | None:
         """The times of the records to dump, None for all."""
-        given = {"first_ms": self.from_ms, "end_ms": self.until_ms}
-        times = {name: time_ms for name, time_ms in given.items() if time_ms is not None}
-        return TimestampRange(**times) if times else None
+        return timestamps_given(self.from_ms, self.until_ms)
 
     @property
     def is_deep(self) -> bool:
@@ -102,6 +100,13 @@ class DumpRequest:
     def is_table(self) -> bool:
         """Whether the format has rows for batches or records, and none for other files."""
         return self.output_format in ("csv", "parquet")
+
+
+def timestamps_given(from_ms: int | None, until_ms: int | None) -> TimestampRange | None:
+    """Return the times between two ends, either of which may be missing; None without both."""
+    given = {"first_ms": from_ms, "end_ms": until_ms}
+    times = {name: time_ms for name, time_ms in given.items() if time_ms is not None}
+    return TimestampRange(**times) if times else None
 
 
 def bytes_given(option: str, text: str | None) -> bytes | None:

@@ -24,12 +24,13 @@ from kafkalog.inspection.dump.dump_log import DumpOptions, LogDump, Piece
 from kafkalog.inspection.dump.dump_records import RECORD_CSV, RECORD_CSV_WITHOUT_PAYLOADS
 from kafkalog.inspection.dump.text_lines import LineFormat
 from kafkalog.storage.files.output_files import given_file, is_written_directly
+from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.read_directories import refuse_inputs
 from kafkalog.storage.reading.renamed_files import opened
 from kafkalog.words import counted, printable
 
 if TYPE_CHECKING:
-    from kafkalog.inspection.dump.record_search import RecordFilter
+    from kafkalog.inspection.dump.record_search import RecordFilter, VisibilityJudge
 
 
 @dataclass
@@ -166,11 +167,24 @@ def log_dump(
         window,
         segment,
         DumpedFile(read.path, read.topic, read.partition),
-        dump_options(request),
+        replace(dump_options(request), judge=None if is_growing else _judge(request, item)),
         decoded_topic=read.topic if _is_internal(read.topic) else None,
         resume_position=resume_position,
         is_growing=is_growing,
     )
+
+
+def _judge(request: DumpRequest, item: LogItem) -> VisibilityJudge | None:
+    """Return what finds out whether consumers see the records with a key, for JSON; None for files
+    that are not part of a live log on a disk."""
+    if request.key is None or request.output_format != "json":
+        return None
+    from kafkalog.inspection.dump.record_search import VisibilityJudge
+
+    directory = os.path.dirname(item.path)
+    logs = find_partitions([directory], strict=False)
+    found = next((log for log in logs if log.path == directory and log.is_live), None)
+    return None if found is None else VisibilityJudge(found)
 
 
 def _is_internal(topic: str | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,24 +25,30 @@ from kafkalog.coordination.groups.group_records import (
     known_groups,
 )
 from kafkalog.coordination.groups.offsets_partitions import offsets_partitions
+from kafkalog.coordination.groups.share_states import ShareState, ShareStates
 from kafkalog.errors import LogDirError
 from kafkalog.inspection.groups.commits_in_effect import (
     COMMIT_COLUMNS,
+    HAS_OPEN_COMMIT,
     CommitsInEffect,
     commits_that_count,
 )
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
+from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
+from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_directories import topic_directories
-from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS
+from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.local_views import cluster_metadata, view_options
+from kafkalog.views.local_views import cluster_metadata, view_batches, view_options
 
 # Where the other groups of clusters with old consumers are.
 IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
+_RECORD = ("key", "value", "timestampMs")
+_Place = tuple[GroupKey, GroupPartition]
 _Result = TypeVar("_Result")
 
 
@@ -67,13 +73,15 @@ class Reading:
 class GroupSources:
     """All logs under the paths; groups, their members, the commits in effect as rows of view
     `offset_commits` with has_open_commit, the member of each partition, the leaders of the
-    partitions of `__consumer_offsets`, topic names by id, and the judge of commits."""
+    partitions of `__consumer_offsets`, topic names by id, and the judge of commits. Share groups
+    commit nothing: `commits` has where they begin, and `shares` more about it."""
 
     logs: list[PartitionLog]
     groups: dict[GroupKey, Group]
     members: list[GroupMember]
-    commits: dict[tuple[GroupKey, GroupPartition], GroupRecord]
-    assigned: dict[tuple[GroupKey, GroupPartition], GroupMember]
+    commits: dict[_Place, GroupRecord]
+    shares: dict[_Place, ShareState]
+    assigned: dict[_Place, GroupMember]
     coordinators: dict[int, int]
     topic_names: dict[str, str]
     judge: CommitJudge
@@ -109,6 +117,8 @@ def group_sources(
     members = group_members(latest)
     groups = known_groups(latest, {key for key, _ in commits})
     names = {topic.topic_id: topic.topic for topic in topics if topic.topic_id is not None}
+    shares = _shares(reading, best_logs(logs), groups, names, at_ms)
+    commits |= {place: _commit_of(place, state) for place, state in shares.items()}
     coordinators = metadata.leaders_of(CONSUMER_OFFSETS)
     partitions = {
         log.log_dir.cluster_id: {
@@ -124,6 +134,7 @@ def group_sources(
         groups,
         members,
         commits,
+        shares,
         assigned_partitions(members, names),
         coordinators,
         names,
@@ -176,6 +187,62 @@ def _commits(
     found = _read(reading, logs, "offset_commits", COMMIT_COLUMNS, in_effect)
     return {
         (group_key(row), (row["topic"], row["partition"])): row for rows in found for row in rows
+    }
+
+
+def _shares(
+    reading: Reading,
+    logs: Sequence[PartitionLog],
+    groups: Mapping[GroupKey, Group],
+    names: Mapping[str, str],
+    at_ms: int | None,
+) -> dict[_Place, ShareState]:
+    """Return where share groups are, by `__share_group_state`."""
+    found = ShareStates()
+    for log in logs:
+        if log.topic != SHARE_GROUP_STATE:
+            continue
+        for batch in view_batches(view_options(reading.log_dirs, "records"), _RECORD, [log]):
+            for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
+                record = read_internal_record(SHARE_GROUP_STATE, key, value)
+                is_known = record.value is not None or record.is_tombstone
+                is_then = at_ms is None or (written_ms is not None and written_ms <= at_ms)
+                if (
+                    record.key is not None
+                    and record.record_type is not None
+                    and is_known
+                    and is_then
+                ):
+                    found.take(
+                        log.log_dir.cluster_id,
+                        record.record_type,
+                        record.key,
+                        record.value,
+                        written_ms,
+                    )
+    keys = {
+        (key.cluster_id, key.group_id): key
+        for key, group in groups.items()
+        if group.group_type == "share" and group.state != "Dead"
+    }
+    return {
+        (key, (names.get(place.topic_id, place.topic_id), place.partition)): state
+        for place, state in found.states.items()
+        if (key := keys.get((place.cluster_id, place.group_id))) is not None
+    }
+
+
+def _commit_of(place: _Place, state: ShareState) -> GroupRecord:
+    """Return where a share group begins, in the form of a commit."""
+    key, (topic, partition) = place
+    return {
+        **dict.fromkeys((*COMMIT_COLUMNS, HAS_OPEN_COMMIT)),
+        **key._asdict(),
+        "topic": topic,
+        "partition": partition,
+        "committed_offset": state.start_offset,
+        "commit_timestamp_ms": state.written_ms,
+        HAS_OPEN_COMMIT: False,
     }
 
 

@@ -10,10 +10,11 @@ import click
 
 from kafkalog.command_line.groups.group_sources import GroupSources
 from kafkalog.command_line.groups.lag_rows import LagRow
-from kafkalog.command_line.terminal import write_table
+from kafkalog.command_line.groups.why_rows import WHY_COLUMNS
+from kafkalog.command_line.terminal import print_text, write_table
 from kafkalog.coordination.groups.group_records import Group, GroupKey, GroupMember, GroupRecord
 from kafkalog.inspection.lag.lag_columns import LAG_PARTS
-from kafkalog.words import age_text, time_text
+from kafkalog.words import age_text, duration_text, first_names, time_text
 
 _OFFSETS = (
     *("group", "topic", "partition", "current_offset", "log_end_offset", "lag"),
@@ -32,8 +33,16 @@ _LAGGING = (
 )
 # --lagging shows groups for which one of these is not 0.
 _BEHIND_PARTS = ("readable_records", "below_log_start", "damaged")
-_TIMES = dict.fromkeys(("behind_since_ms", "committed_at_ms", "last_commit_ms"), time_text)
-_TEXTS = {**_TIMES, "time_lag_ms": age_text}
+_TIMES = dict.fromkeys(
+    (
+        *("behind_since_ms", "committed_at_ms", "last_commit_ms", "stuck_since_ms"),
+        *("transaction_started_ms", "ends_by_itself_ms"),
+    ),
+    time_text,
+)
+_TEXTS = {**_TIMES, "time_lag_ms": age_text, "transaction_timeout_ms": duration_text}
+# What to do is the same for at most so many partitions by their names.
+_MOST_PARTITIONS = 5
 
 
 def write_names(sources: GroupSources, groups: Collection[GroupKey], table_format: str) -> None:
@@ -98,14 +107,10 @@ def _assignment(member: GroupMember, names: dict[str, str]) -> str:
 
 
 def write_offsets(rows: Sequence[LagRow], table_format: str, *, verbose: bool) -> None:
-    """A row per group, topic and partition; where a commit only waits for the end of its
-    transaction the tool has none."""
+    """A row per group, topic and partition, also where a commit only waits for the end of its
+    transaction, of which the tool shows nothing."""
     names = (*_OFFSETS, *(_VERBOSE if verbose else ()))
-    values = [
-        (*_offsets(row), *(_more(row) if verbose else ()))
-        for row in rows
-        if verbose or row.committed_offset is not None or row.member is not None
-    ]
+    values = [(*_offsets(row), *(_more(row) if verbose else ())) for row in rows]
     write_table(names, values, table_format, texts=_TEXTS)
 
 
@@ -178,3 +183,24 @@ def _lagging(group: Group, rows: Sequence[LagRow]) -> tuple[Any, ...]:
         group.state,
         group.members,
     )
+
+
+def write_why(rows: Sequence[tuple[Any, ...]], table_format: str) -> None:
+    """Write a row per partition of a group, of the columns WHY_COLUMNS; as text what to do follows
+    the table, once for all partitions where it is the same, and empty columns are left out."""
+    if table_format != "text":
+        write_table(WHY_COLUMNS, rows, table_format)
+        return
+    columns = list(zip(*rows, strict=True))
+    last = len(WHY_COLUMNS) - 1
+    shown = [place for place in range(last) if any(each is not None for each in columns[place])]
+    names = [WHY_COLUMNS[place] for place in shown]
+    values = [[row[place] for place in shown] for row in rows]
+    write_table(names, values, table_format, texts=_TEXTS)
+    partitions: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        place = [] if row[1] is None else [f"{row[1]}-{row[2]}"]
+        partitions[row[0], row[last]] += place
+    for (group, words), found in partitions.items():
+        where = f" in {first_names(found, _MOST_PARTITIONS)}" if found else ""
+        print_text(f"{group}{where}: {words}")

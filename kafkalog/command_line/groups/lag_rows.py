@@ -118,9 +118,20 @@ def lag_rows(
     ):
         for place, account in zip(wanted, found, strict=True):
             commit = sources.commits.get(place)
+            share = sources.shares.get(place)
+            if share is not None and account["lag"] is not None:
+                account |= _delivered(account, share.delivery_complete)
             high_watermark = account["high_watermark"]
             status = NO_COMMIT
             if commit is not None:
                 status = sources.judge.status(commit, place[0], high_watermark, at_ms)
             member = sources.assigned.get(place)
             yield LagRow(place[0], *key, commit, account, status, member, at_ms)
+
+
+def _delivered(account: Mapping[str, Any], complete: int | None) -> dict[str, int | None]:
+    """Return what is left of a lag without the records that a share group needs no more. F780"""
+    if complete is None:
+        return {"lag": None}
+    readable = max(account["readable_records"] - complete, 0)
+    return {"lag": account["lag"] - complete, "readable_records": readable}

@@ -31,7 +31,7 @@ from kafkalog.inspection.dump.text_lines import LineFormat, escaped_text, of_tex
 
 # A search loads pyarrow.compute, which takes longer than a small dump.
 if TYPE_CHECKING:
-    from kafkalog.inspection.dump.record_search import RecordFilter
+    from kafkalog.inspection.dump.record_search import RecordFilter, VisibilityJudge
 
 
 class Piece(NamedTuple):
@@ -53,7 +53,8 @@ class _Written(NamedTuple):
 @dataclass(frozen=True)
 class DumpOptions:
     """What a dump shows: at most `most_rows` records, or batches without `is_deep`. `keep` selects
-    the records to show; batches without any of them are left out."""
+    the records to show; batches without any of them are left out. `judge` finds out what consumers
+    see of each record, for JSON."""
 
     text_format: LineFormat = LineFormat.TEXT
     is_deep: bool = False
@@ -62,6 +63,7 @@ class DumpOptions:
     show_secrets: bool = False
     most_rows: int = 2**63 - 1
     keep: RecordFilter | None = field(default=None, compare=False)
+    judge: VisibilityJudge | None = field(default=None, compare=False)
 
 
 class LogDump:
@@ -94,6 +96,7 @@ class LogDump:
             payloads=options.payloads,
             decoded_topic=decoded_topic if options.decodes else None,
             show_secrets=options.show_secrets,
+            is_judged=options.judge is not None,
         )
         self._records = RecordColumns(segment, DUMPED_COLUMNS, {}, with_control_records=True)
         self._shows_batches = not (options.is_deep and options.text_format is LineFormat.CSV)
@@ -160,18 +163,26 @@ class LogDump:
             borders = np.zeros(len(rows) + 1, dtype=np.int64)
             borders[1:] = before.texts.borders[np.maximum(rows + 1 - done, 0)]
             texts = ByteColumn(before.texts.data, borders, np.zeros(len(rows), dtype=np.int64))
+            seen = self._seen(kept, table[rows])
             if _is_large(kept):
-                for text in self._record_lines.pieces(kept, texts):
+                for text in self._record_lines.pieces(kept, texts, seen):
                     yield Piece(text)
                 yield Piece(b"", len(kept), before.findings)
             else:
-                lines = self._record_lines.lines(kept, texts)
+                lines = self._record_lines.lines(kept, texts, seen)
                 yield Piece(_bytes(lines), len(kept), before.findings)
             done = last
             # The next ones take their place.
             del records, kept
         if self._left:
             yield self._end(table, done, np.zeros(0, dtype=np.int64))
+
+    def _seen(self, records: pa.RecordBatch, batches: LongArray) -> ByteColumn | None:
+        """Return what consumers see of each record, None where it is not requested."""
+        if self._options.judge is None:
+            return None
+        seen = self._options.judge.judged(integers(records.column("offset")), batches)
+        return of_texts([each.value.encode() for each in seen])
 
     def _shallow(self, table: LongArray) -> Piece:
         batches = np.flatnonzero(table[:, column.IS_BATCH])

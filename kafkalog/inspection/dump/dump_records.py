@@ -42,7 +42,8 @@ RECORD_CSV_WITHOUT_PAYLOADS = _HEADER_CSV
 class RecordLines:
     """Turns record batches with RECORD_COLUMNS into lines. Without `payloads`, of keys and values
     the sizes only. `decoded_topic` is that of records which `kafkalog.messages` reads, if it is
-    to; `show_secrets` shows also what their schemas call secret."""
+    to; `show_secrets` shows also what their schemas call secret. `is_judged`: lines of JSON say
+    what consumers see of each record."""
 
     def __init__(
         self,
@@ -52,18 +53,25 @@ class RecordLines:
         payloads: bool = True,
         decoded_topic: str | None = None,
         show_secrets: bool = False,
+        is_judged: bool = False,
     ) -> None:
         self._format = text_format
         self._payloads = payloads
         self._decoded_topic = decoded_topic
         self._show_secrets = show_secrets
         front = Template().bytes_of("before").text(file.in_front("record", text_format))
-        self._template = _TEMPLATES[text_format](front, payloads)
+        if text_format is LineFormat.JSON:
+            self._template = _json(front, payloads, is_judged)
+        else:
+            self._template = _TEMPLATES[text_format](front, payloads)
         self._headers = _Headers(text_format)
 
-    def lines(self, records: pa.RecordBatch, before: ByteColumn) -> ByteColumn:
-        """Return a line of each record. `before` is what is written before it."""
-        numbers, columns = self._parts(records, before)
+    def lines(
+        self, records: pa.RecordBatch, before: ByteColumn, seen: ByteColumn | None = None
+    ) -> ByteColumn:
+        """Return a line of each record. `before` is what is written before it, `seen` what
+        consumers see of it, where that is requested."""
+        numbers, columns = self._parts(records, before, seen)
         columns |= self._headers.columns(records.column("headers"))
         numbers["hasHeaders"] = np.diff(columns["headers"].borders) > 0
         for name in _PAYLOADS:
@@ -72,9 +80,11 @@ class RecordLines:
                 numbers[f"{name} is"] = columns[name].states
         return self._template.lines(len(records), numbers, columns)
 
-    def pieces(self, record: pa.RecordBatch, before: ByteColumn) -> Iterator[bytes]:
+    def pieces(
+        self, record: pa.RecordBatch, before: ByteColumn, seen: ByteColumn | None = None
+    ) -> Iterator[bytes]:
         """Yield the line of one record, which may be large, a piece at a time."""
-        numbers, columns = self._parts(record, before)
+        numbers, columns = self._parts(record, before, seen)
         long_texts = {
             name: long_text(columns.pop(name), self._format)
             for name in _PAYLOADS
@@ -91,7 +101,7 @@ class RecordLines:
         yield from line_pieces(self._template, numbers, columns, sources)
 
     def _parts(
-        self, records: pa.RecordBatch, before: ByteColumn
+        self, records: pa.RecordBatch, before: ByteColumn, seen: ByteColumn | None
     ) -> tuple[dict[str, Any], dict[str, ByteColumn]]:
         """Return the numbers and columns of lines, without headers, keys and values not escaped."""
         key, value = byte_column(records.column("key")), byte_column(records.column("value"))
@@ -111,7 +121,7 @@ class RecordLines:
             "isControl": is_control,
             "isData": 1 - is_control,
         }
-        columns = {"before": before}
+        columns = {"before": before} if seen is None else {"before": before, "visibility": seen}
         columns["control"] = control_texts(key, value, is_control, self._format)
         if self._payloads:
             if self._decoded_topic is not None:
@@ -138,8 +148,10 @@ def _text(template: Template, payloads: bool) -> Template:
     return template.only_if("isControl", Template().text(" ").bytes_of("control")).text("\n")
 
 
-def _json(template: Template, payloads: bool) -> Template:
+def _json(template: Template, payloads: bool, is_judged: bool) -> Template:
     with_fields(template, (*_FIELDS, "position"), LineFormat.JSON)
+    if is_judged:
+        template.text(',"visibility":"').bytes_of("visibility").text('"')
     template.text(',"headers":[').bytes_of("headers").text("]")
     if payloads:
         data = Template()
@@ -163,7 +175,7 @@ def _csv(template: Template, payloads: bool) -> Template:
     return template.text("\n")
 
 
-_TEMPLATES = {LineFormat.TEXT: _text, LineFormat.JSON: _json, LineFormat.CSV: _csv}
+_TEMPLATES = {LineFormat.TEXT: _text, LineFormat.CSV: _csv}
 
 
 class _Headers:

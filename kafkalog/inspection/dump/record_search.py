@@ -27,22 +27,25 @@ from kafkalog.columns.batches.segment_options import SegmentOptions
 from kafkalog.columns.batches.window import FileWindow
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.columns.records.record_columns import RecordColumns
+from kafkalog.columns.records.record_metadata import IS_CONTROL
 from kafkalog.columns.transactions.transaction_markers import is_transactional
 from kafkalog.columns.transactions.transaction_outcomes import transaction_outcomes
 from kafkalog.columns.transactions.transaction_walk import StableOffset, stable_offset
+from kafkalog.format.batch_header import CONTROL_BIT
 from kafkalog.format.faults import Fault, Severity
 from kafkalog.format.offsets import LARGEST_OFFSET, OffsetSpan
 from kafkalog.storage.files.files import InputFile
 from kafkalog.storage.partition_log import PartitionLog, SegmentFile
 from kafkalog.storage.reading.log_bounds import recorded_end
+from kafkalog.storage.reading.offset_ranges import TimestampRange
 
-_COLUMNS = ("offset", "timestampMs", "position", "key", "value")
+_COLUMNS = ("offset", "timestampMs", "position", "key", "value", IS_CONTROL)
 RecordFilter = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Visibility(StrEnum):
     """Whether consumers see a record. If they read committed records, they see one after an open
-    transaction only when that has ended."""
+    transaction only when that has ended; the markers of transactions they never see."""
 
     VISIBLE = "visible"
     ABORTED = "aborted"
@@ -51,6 +54,7 @@ class Visibility(StrEnum):
     ABOVE = "above high watermark"
     UNKNOWN = "unknown"
     DELETED = "below log start"
+    CONTROL = "control"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,9 @@ class MatchedRecord:
 
 @dataclass
 class SegmentSearch:
-    """What was looked through. `found` are the newest matches, `matches` is how many there are;
-    offsets are from `first_offset` up to, not including, `end_offset`, of sound batches."""
+    """What was looked through; `records` are not control records. `found` are the newest matches,
+    `matches` is how many there are; offsets are from `first_offset` up to, not including,
+    `end_offset`, of sound batches."""
 
     size: int
     first_offset: int | None = None
@@ -96,18 +101,26 @@ def wanted_records(key: bytes | None, contained: bytes | None) -> RecordFilter:
 
 
 def search_segment(
-    log: PartitionLog, segment: SegmentFile, file: InputFile, wanted: RecordFilter, most: int
+    log: PartitionLog,
+    segment: SegmentFile,
+    file: InputFile,
+    wanted: RecordFilter,
+    most: int,
+    *,
+    timestamps: TimestampRange | None = None,
+    with_control_records: bool = False,
 ) -> SegmentSearch:
-    """Look through a segment, its checksums checked; of the matches the newest `most` are kept."""
+    """Look through a segment, its checksums checked; of the matches, which have `timestamps` if any
+    are given, the newest `most` are kept."""
     search = SegmentSearch(size=file.size)
-    options = SegmentOptions.of(segment)
-    records = RecordColumns(options, _COLUMNS, {})
+    options = replace(SegmentOptions.of(segment), timestamps=timestamps)
+    records = RecordColumns(options, _COLUMNS, {}, with_control_records=with_control_records)
     newest: deque[MatchedRecord] = deque(maxlen=most)
     batches = SegmentBatches(FileWindow(file), options)
     for chunk in batches.chunks():
         table = chunk.table
         for batch in records.batches(chunk):
-            search.records += len(batch)
+            search.records += len(batch) - (pc.sum(batch.column(IS_CONTROL)).as_py() or 0)
             for found in _found(wanted(batch), log.log_start, segment.path, table):
                 search.matches += 1
                 newest.append(found)
@@ -138,9 +151,9 @@ def _found(
     sizes = pc.binary_length(records.column("value")).to_pylist()
     numbers = [integers(records.column(name)).tolist() for name in _COLUMNS[:3]]
     for offset, timestamp_ms, position, size in zip(*numbers, sizes, strict=True):
-        seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
         row = int(np.searchsorted(table[:, column.POSITION], position))
         batch = table[row].copy()
+        seen = Visibility.DELETED if offset < log_start else Visibility.VISIBLE
         yield MatchedRecord(offset, timestamp_ms, position, size, seen, path, batch)
 
 
@@ -165,50 +178,61 @@ def judged_records(log: PartitionLog, found: Sequence[MatchedRecord]) -> list[Ma
     """Return records of a log, in the order of their offsets, with what consumers see of them."""
     if not found or not log.is_live:
         return list(found)
-    table = np.stack([record.batch for record in found])
-    stable = stable_offset(log, looks_for_damage=False)
-    is_in_transaction = is_transactional(table, control=False)
-    requested = OffsetSpan(
-        int(table[0, column.BASE_OFFSET]), int(table[-1, column.LAST_OFFSET]) + 1
-    )
-    logs = [(log, LARGEST_OFFSET)]
-    with transaction_outcomes(logs, requested, stable.end_offset, check_crcs=True) as outcomes:
-        aborted = outcomes.is_aborted(table, requested.start, stable.offset)
-    unknown = table[:, column.FAULT] == Fault.TRANSACTION
-    opened_at = {each.producer_id: each.first_offset for each in stable.holders}
-    return [
-        replace(
-            record,
-            visibility=_visibility(
-                record,
+    offsets = np.array([record.offset for record in found], dtype=np.int64)
+    seen = VisibilityJudge(log).judged(offsets, np.stack([record.batch for record in found]))
+    return [replace(record, visibility=each) for record, each in zip(found, seen, strict=True)]
+
+
+class VisibilityJudge:
+    """Finds out what consumers see of records of one log."""
+
+    def __init__(self, log: PartitionLog) -> None:
+        self._log = log
+        self._stable: StableOffset | None = None
+
+    def judged(self, offsets: LongArray, batches: LongArray) -> list[Visibility]:
+        """Return what consumers see of records with these offsets, ascending, and these rows of
+        their batches in the batch table, at least one."""
+        if self._stable is None:
+            self._stable = stable_offset(self._log, looks_for_damage=False)
+        stable, table = self._stable, batches.copy()
+        is_in_transaction = is_transactional(table, control=False)
+        requested = OffsetSpan(
+            int(table[0, column.BASE_OFFSET]), int(table[-1, column.LAST_OFFSET]) + 1
+        )
+        logs = [(self._log, LARGEST_OFFSET)]
+        with transaction_outcomes(logs, requested, stable.end_offset, check_crcs=True) as outcomes:
+            aborted = outcomes.is_aborted(table, requested.start, stable.offset)
+        unknown = table[:, column.FAULT] == Fault.TRANSACTION
+        opened_at = {each.producer_id: each.first_offset for each in stable.holders}
+        is_control = table[:, column.ATTRIBUTES] & CONTROL_BIT != 0
+        return [
+            Visibility.DELETED
+            if offset < self._log.log_start
+            else Visibility.CONTROL
+            if is_control[row]
+            else _visibility(
+                offset,
                 stable,
                 opened_at.get(int(table[row, column.PRODUCER_ID]))
                 if is_in_transaction[row]
                 else None,
                 is_aborted=bool(aborted[row]),
                 is_unknown=bool(unknown[row]),
-            ),
-        )
-        for row, record in enumerate(found)
-    ]
+            )
+            for row, offset in enumerate(offsets.tolist())
+        ]
 
 
 def _visibility(
-    record: MatchedRecord,
-    stable: StableOffset,
-    opened_at: int | None,
-    *,
-    is_aborted: bool,
-    is_unknown: bool,
+    offset: int, stable: StableOffset, opened_at: int | None, *, is_aborted: bool, is_unknown: bool
 ) -> Visibility:
     """`opened_at` is where the transaction begins that the record's producer has open, if it has
     one and the record is of a transaction."""
-    if record.visibility is Visibility.DELETED:
-        return record.visibility
-    if stable.high_watermark is not None and record.offset >= stable.high_watermark:
+    if stable.high_watermark is not None and offset >= stable.high_watermark:
         return Visibility.ABOVE
-    if record.offset >= stable.offset:
-        is_open = opened_at is not None and record.offset >= opened_at
+    if offset >= stable.offset:
+        is_open = opened_at is not None and offset >= opened_at
         return Visibility.OPEN if is_open else Visibility.BEHIND_OPEN
     if is_aborted:
         return Visibility.ABORTED

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from kafkalog.command_line.groups.group_sources import known_from_ms
 from kafkalog.command_line.main import kafkalog
 from kafkalog.storage.log_dir.log_dir import find_partitions
+from kafkalog.testing import LogDirectory
 from tests.support.golden.described_groups import (
     PrintedLag,
     PrintedMember,
@@ -61,7 +62,82 @@ def test_every_line_of_describe_is_that_of_the_tool(unpacked: Unpacked, name: st
         )
         for row in rows(*log_dirs(unpacked(f"{name}.logs")))
     }
-    assert found == printed_lags(unpacked(f"{name}.golden"))
+    # Where a commit waits for its transaction the tool has no line.
+    golden = unpacked(f"{name}.golden")
+    pending = [
+        place
+        for place, lag in found.items()
+        if lag.current_offset is None and lag.member_id is None
+    ]
+    assert all("pending" in group for group, _, _ in pending)
+    assert {place: lag for place, lag in found.items() if place not in pending} == (
+        printed_lags(golden) | share_lags(golden, found)
+    )
+
+
+def share_lags(
+    golden: Path, found: dict[tuple[str, str, int], PrintedLag]
+) -> dict[tuple[str, str, int], PrintedLag]:
+    """What kafka-share-groups printed, which has no log end. F780"""
+    told = golden / "tools" / "share_groups_describe.txt"
+    lines = told.read_text().splitlines() if told.exists() else []
+    rows = [line.split() for line in lines if line and not line.startswith("GROUP ")]
+    return {
+        (group, topic, int(partition)): found[group, topic, int(partition)]._replace(
+            current_offset=int(start), lag=int(lag)
+        )
+        for group, topic, partition, start, lag in rows
+    }
+
+
+def test_why_names_the_transaction_that_holds_a_commit(unpacked: Unpacked) -> None:
+    # F781, against the Admin client's description of the transaction.
+    (row,) = rows(*log_dirs(unpacked("kafka44.logs")), "--why", "shop.g-txn-pending")
+    told = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())["transactions"]
+    described = told[row["transactional_id"]]["describe"]
+    for name, value in (
+        ("producerId", row["producer_id"]),
+        ("transactionTimeoutMs", row["transaction_timeout_ms"]),
+        ("transactionStartTimeMs", f"OptionalLong[{row['transaction_started_ms']}]"),
+        ("topicPartitions", "[shop.tx.out-0, __consumer_offsets-6]"),
+    ):
+        assert f"{name}={value}" in described
+    assert (row["topic"], row["partition"], row["reason"]) == ("shop.idem", 0, "pending_commit")
+    assert row["ends_by_itself_ms"] == row["transaction_started_ms"] + row["transaction_timeout_ms"]
+
+
+def test_why_names_the_transaction_at_whose_beginning_readers_wait(
+    unpacked: Unpacked, tmp_path: Path
+) -> None:
+    # F781: the Admin client's last stable offset is where the group has come to.
+    golden, (logs,) = unpacked("kafka44.golden"), log_dirs(unpacked("kafka44.logs"))
+    copy = tmp_path / "copy"
+    shutil.copytree(logs, copy, ignore=shutil.ignore_patterns("__consumer_offsets-*", "shop.[!t]*"))
+    offsets = json.loads((golden / "admin.json").read_text())["offsets"]
+    stable, end = (
+        offsets[name]["shop.tx-1"]["offset"] for name in ("latest_read_committed", "latest")
+    )
+    made = LogDirectory(
+        tmp_path / "made", cluster_id=find_partitions([logs])[0].log_dir.cluster_id or ""
+    )
+    for group, offset in (("waits", stable), ("uncommitted", stable + 1), ("done", end)):
+        made.commit_offsets(group, {("shop.tx", 1): offset})
+    made.write()
+    paths = (str(copy), str(tmp_path / "made"))
+    found = {row["group"]: row for row in rows(*paths, *asked_why("waits", "uncommitted", "done"))}
+    assert {group: row["reason"] for group, row in found.items()} == {
+        "waits": "open_transaction",
+        "uncommitted": "no_members",
+        "done": "nothing_to_read",
+    }
+    assert found["waits"]["transactional_id"] == "shop.tid-hanging"
+    result = CliRunner().invoke(kafkalog, ["txns", *paths, "--format", "json", "--processes", "1"])
+    waiting = {row["transactional_id"]: row for row in map(json.loads, result.stdout.splitlines())}
+    assert waiting["shop.tid-hanging"]["waiting_groups"] == "waits"
+
+
+def asked_why(*groups: str) -> list[str]:
+    return [word for group in groups for word in ("--why", group)]
 
 
 @pytest.mark.parametrize("name", WITH_TOOLS)

@@ -210,7 +210,47 @@ def test_what_cannot_be_searched_is_said_in_a_line(
 def test_without_a_key_or_bytes_it_is_said_what_is_missing(log_dir: Path) -> None:
     result = find(log_dir, "--topic", "orders")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "Missing option '--key' or '--value-contains'." in result.stderr
+    assert "Missing option '--key', '--value-contains', '--from-time'" in result.stderr
+
+
+def test_records_of_a_time_are_found_in_all_topics_and_markers_are_control(
+    unpacked: Unpack,
+) -> None:
+    # F587: those of a topic that the consumer received, and of the others too.
+    golden, logs = unpacked("kafka44.golden"), unpacked("kafka44.logs") / "log-dirs"
+    received = consumed(golden, "shop.append.time", "read_uncommitted")
+    times = sorted(row["timestamp"] for row in received)
+    first_ms, end_ms = times[200], times[600]
+    asked = ("--from-time", first_ms, "--until-time", end_ms, "--format", "json")
+    found = rows(find(logs, *asked), "found")
+    assert {
+        (row["partition"], row["offset"]) for row in found if row["topic"] == "shop.append.time"
+    } == {
+        (row["partition"], row["offset"])
+        for row in received
+        if first_ms <= row["timestamp"] < end_ms
+    }
+    many = ("--limit", 2000, "--format", "json")
+    markers = rows(find(logs, "--topic", "shop.tx", "--from-time", 0, *many), "found")
+    read = consumed(golden, "shop.tx", "read_uncommitted")
+    assert not {
+        (row["partition"], row["offset"]) for row in markers if row["visibility"] == "control"
+    } & {(row["partition"], row["offset"]) for row in read}
+    assert sum(row["visibility"] == "control" for row in markers) > 100
+
+
+def test_dump_says_of_a_key_what_find_says(unpacked: Unpack) -> None:
+    # F587
+    logs = unpacked("kafka44.logs") / "log-dirs"
+    dumped = CliRunner().invoke(
+        kafkalog, ["dump", str(logs), "--key", "tx4-257", "--format", "json", "--processes", "1"]
+    )
+    lines = [json.loads(line) for line in dumped.stdout.splitlines()]
+    found = rows(find(logs, "--key", "tx4-257", "--format", "json"), "found")
+    names = ("topic", "partition", "offset", "visibility")
+    told = {tuple(row[name] for name in names) for row in lines if row["type"] == "record"}
+    assert told == {tuple(row[name] for name in names) for row in found}
+    assert len(told) == len(found) == 5
 
 
 def test_visible_are_those_that_a_consumer_of_committed_records_received(unpacked: Unpack) -> None:
