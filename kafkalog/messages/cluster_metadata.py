@@ -30,9 +30,12 @@ class ClusterMetadata:
     configs: dict[tuple[int, str], dict[str, str]] = field(default_factory=dict)
 
     def take(self, records: Iterable[InternalRecord]) -> None:
-        """Take a snapshot's records, and then those of the log, in their order."""
+        """Take a snapshot's records, and then those of the log, in their order. Records that cannot
+        be read say nothing."""
         for record in records_in_force(records):
-            value = record.value or {}
+            value = record.value
+            if value is None:
+                continue
             if record.name == "TopicRecord":
                 self.names[value["topicId"]] = value["name"]
             elif record.name == "RemoveTopicRecord":
