@@ -22,7 +22,7 @@ pytestmark = pytest.mark.deep
 def test_no_jvm_outlives_a_job_that_was_interrupted_while_spark_started(
     is_terminal: bool, delay_s: int, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "kafkalog", "job", "validate_checksums", str(DAMAGED)]
+    command = [sys.executable, "-m", "kafkalog", "job", "validate-checksums", str(DAMAGED)]
     command += ["--output-dir", str(tmp_path / "tables"), "--format", "parquet"]
     with (tmp_path / "said").open("wb") as said:
         job = subprocess.Popen(
