@@ -40,6 +40,7 @@ def interrupt_postponed() -> Iterator[None]:
         _replace(postpone, handlers)
         sys.stderr.write("interrupted: ends when Spark has started\n")
 
+    _leave_out_traces()
     for number in handlers:
         signal.signal(number, postpone)
     try:
@@ -61,20 +62,31 @@ def end_at_interrupt() -> None:
     """Have Ctrl-C end a job by KeyboardInterrupt alone: its JVM ends with its process.
 
     A session's own handler asks Spark to cancel what runs, by the connection that waits for just
-    that; this fails, and py4j logs a page of traces.
+    that, and this fails.
     """
     if _is_main_thread() and callable(signal.getsignal(signal.SIGINT)):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    _leave_out_traces()
+
+
+def _leave_out_traces() -> None:
+    """Leave out the page of traces that py4j logs where Ctrl-C comes while it waits for Spark. The
+    handler of a session is there before the session is complete."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_is_no_interrupt)
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+    while error is not None and not _is_interrupt(error):
         # What fails while a connection is closed because of it.
         error = error.__context__
     return error is None
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    # The handler of a session used the connection that was in use.
+    return isinstance(error, KeyboardInterrupt) or "reentrant call" in str(error)
 
 
 def _is_main_thread() -> bool:
