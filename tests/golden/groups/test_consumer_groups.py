@@ -7,7 +7,7 @@ The brokers were stopped afterwards with their consumers still joined: a stop ch
 import json
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -54,14 +54,20 @@ PRINTED = {"next_timestamp_ms": "behind_since_ms", "commit_timestamp_ms": "commi
 
 
 def judged_by_command(*paths: str) -> dict[tuple[str, str, int], tuple[Any, ...]]:
-    """The same by the command, of all groups that have committed or have members."""
-    arguments = ["groups", *paths, "--verbose", "--format", "json", "--processes", "1"]
-    result = CliRunner().invoke(kafkalog, arguments)
+    """The same by the command, of all groups that have committed or have members. Share groups
+    commit nothing, and the job has no rows of them."""
+
+    def rows(option: str) -> Iterator[dict[str, Any]]:
+        arguments = ["groups", *paths, option, "--format", "json", "--processes", "1"]
+        return map(json.loads, CliRunner().invoke(kafkalog, arguments).stdout.splitlines())
+
+    sharing = {row["group"] for row in rows("--list") if row["type"] == "share"}
     return {
         (row["group"], row["topic"], row["partition"]): tuple(
             row[PRINTED.get(column, column)] for column in JUDGED
         )
-        for row in map(json.loads, result.stdout.splitlines())
+        for row in rows("--verbose")
+        if row["group"] not in sharing
     }
 
 
