@@ -104,7 +104,8 @@ class OptionError(KafkaLogError):
         self.value = value
         self.allowed = allowed
         listed = allowed if isinstance(allowed, str) else "one of " + ", ".join(allowed)
-        super().__init__(f"option {name}: got {value!r}, allowed: {listed}")
+        found = "missing" if value is None else f"{value!r} is not valid"
+        super().__init__(f"{name}: {found}, expected {listed}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (OptionError, (self.name, self.value, self.allowed))

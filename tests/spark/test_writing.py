@@ -175,7 +175,7 @@ def test_what_is_there_stays_as_it_is(spark: SparkSession, tmp_path: Path) -> No
     assert "orders-0 exists: kafkalog writes only new, whole partitions" in said
     assert found(tmp_path / "logs") == before
     said = said_by_error(lambda: write(orders(spark, (1, 2)), tmp_path / "logs", "overwrite"))
-    assert "allowed: append" in said
+    assert "expected append" in said
     (tmp_path / "logs" / "meta.properties").touch()
     said = said_by_error(lambda: write(orders(spark, (1, 2)), tmp_path / "logs"))
     assert "is a broker's log directory, nothing is written there" in said
@@ -224,7 +224,7 @@ def test_columns_that_are_not_records_are_refused(
     ("options", "words"),
     [
         ({"path": "s3://bucket/logs"}, "not a URI"),
-        ({"path": ""}, "option path"),
+        ({"path": ""}, "path: missing"),
         ({"compression": "brotli"}, "one of none, gzip, snappy, lz4, zstd"),
         ({"topicIds": '{"orders":"short"}'}, "topicIds"),
         ({"topicIds": "orders"}, "topicIds"),

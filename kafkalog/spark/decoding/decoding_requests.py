@@ -175,7 +175,7 @@ def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
     if value is not None and not is_taken:
         raise OptionError(name, value, f"nothing, with what else is given (see --help on {name})")
     if value is None and is_needed:
-        raise OptionError(name, "nothing", "a value, which this format needs; see --help")
+        raise OptionError(name, None, "a value, which this format needs; see --help")
 
 
 def _schemas_topic(options: DecodingOptions, paths: Sequence[str]) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ def _schemas_topic(options: DecodingOptions, paths: Sequence[str]) -> tuple[str,
     if not found:
         raise OptionError(
             "--schemas-topic",
-            options.schemas_topic or "nothing",
+            options.schemas_topic,
             f"the directory of {SCHEMAS_TOPIC}-0 or a log directory with it; there is none in "
             + ", ".join(paths),
         )

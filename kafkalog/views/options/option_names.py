@@ -20,7 +20,9 @@ _OTHER_NAMES = {
     "subscribePattern": ("--topic-pattern",),
     "untilTimestamp": ("--until-time",),
 }
-_ERROR = re.compile(r"(?s)option (?P<names>.+?): got (?P<value>.*), allowed: (?P<allowed>.*)")
+_ERROR = re.compile(
+    r"(?s)(?P<names>.+?): (?P<found>missing|.* is not valid), expected (?P<expected>.*)"
+)
 _WORD = re.compile(r"\w+")
 # Where a parameter's name is not the option's with underscores.
 _PARAMETERS = {
@@ -70,8 +72,8 @@ def _renamed(message: str, given: Callable[[str], str]) -> str:
     names = found["names"]
     if not names.startswith("-"):
         names = _WORD.sub(lambda name: given(name[0]), names)
-    allowed = _CAMEL_CASE.sub(lambda name: given(name[0]), found["allowed"])
-    return f"option {names}: got {found['value']}, allowed: {allowed}"
+    expected = _CAMEL_CASE.sub(lambda name: given(name[0]), found["expected"])
+    return f"{names}: {found['found']}, expected {expected}"
 
 
 def _given_names(name: str) -> tuple[str, ...]:

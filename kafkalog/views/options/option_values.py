@@ -126,7 +126,7 @@ class OptionValues:
         path, paths = self.text("path"), self.text("paths")
         listed = ([path] if path else []) if paths is None else _path_list(paths)
         if not listed:
-            raise OptionError("path", path or "nothing", allowed)
+            raise OptionError("path", path or None, allowed)
         return tuple(listed)
 
 

@@ -210,7 +210,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     if view not in _LATEST_VIEWS and options.text(_LATEST) is not None:
         unused.append(_LATEST)
     if view in _AT_A_TIME and options.text(_AS_OF) is None:
-        raise OptionError(_AS_OF, "nothing", "the time of the plan, such as 2026-11-21T12:00:00Z")
+        raise OptionError(_AS_OF, None, "the time of the plan, such as 2026-11-21T12:00:00Z")
     return ReadOptions(
         paths=options.paths(_PATHS_ALLOWED),
         view=view,

@@ -253,7 +253,7 @@ def test_csv_has_a_header_and_nothing_for_none() -> None:
     [
         (
             ("--group", "absent"),
-            "option --group: got 'absent', allowed: groups of the log directories:",
+            "--group: 'absent' is not valid, expected groups of the log directories:",
         ),
         (("--group", "report"), "did you mean reports? There are "),
         (("--group", "reports", "--all-groups"), "--all-groups cannot be used with --group"),

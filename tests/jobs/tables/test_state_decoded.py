@@ -162,11 +162,11 @@ def test_another_decoding_takes_the_place_of_the_last(spark: SparkSession, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--value-format json --value-schema BIGIN", "--value-schema: got 'BIGIN'"),
+        ("--value-format json --value-schema BIGIN", "--value-schema: 'BIGIN'"),
         ('--value-format json --value-schema {"$ref":"x"}', "refers to 'x'"),
         ("--value-format confluent-avro", "a log directory with it; there is none in"),
         ("--value-format avro --value-schema bytes", "not an Avro schema"),
-        ("--value-format protobuf --value-message M --value-schema no.desc", "got 'no.desc'"),
+        ("--value-format protobuf --value-message M --value-schema no.desc", "'no.desc' is not"),
     ],
 )
 def test_schemas_that_cannot_be_used_are_wrong_arguments(
@@ -188,7 +188,10 @@ def test_schemas_that_cannot_be_used_are_wrong_arguments(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--value-schema-id 9", "--value-schema-id: got 9, allowed: an id in _schemas: 1, 2, 3, 4"),
+        (
+            "--value-schema-id 9",
+            "--value-schema-id: 9 is not valid, expected an id in _schemas: 1, 2, 3, 4",
+        ),
         ("--value-schema-id 4", "its schema is JSON, not AVRO"),
         ("", "no payload has the id of a usable schema, found: 9 (not in _schemas)"),
     ],
@@ -234,7 +237,7 @@ def test_without_its_jar_protobuf_says_what_to_add(
     done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
     said = capsys.readouterr().err
     assert done == ExitCode.WRONG_ARGUMENTS
-    assert "option --value-format: got 'protobuf', allowed: needs the jar" in said
+    assert "--value-format: 'protobuf' is not valid, expected needs the jar" in said
     assert f"spark.jars.packages=org.apache.spark:spark-protobuf_2.13:{spark.version}" in said
 
 

@@ -99,5 +99,7 @@ def test_sql_can_read_too(spark: SparkSession, orders: Path) -> None:
 def test_an_unknown_option_is_an_error_naming_it(spark: SparkSession, orders: Path) -> None:
     error = said_by_error(lambda: kafkalog_read(spark, orders, startingOffset="earliest"))
     # Spark has put the name into lower case.
-    assert "kafkalog.errors.OptionError: option startingoffset: got 'earliest', allowed: " in error
+    assert (
+        "kafkalog.errors.OptionError: startingoffset: 'earliest' is not valid, expected " in error
+    )
     assert "startingOffsets," in error

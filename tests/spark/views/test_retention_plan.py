@@ -66,4 +66,4 @@ def test_every_segment_has_a_row_with_limits_and_where_they_come_from(
 @pytest.mark.deep
 def test_the_time_of_the_plan_must_be_given(spark: SparkSession, log_dir: Path) -> None:
     error = said_by_error(lambda: kafkalog_read(spark, log_dir, view="retention_plan").count())
-    assert "OptionError: option asOf: got 'nothing'" in error
+    assert "OptionError: asOf: missing" in error

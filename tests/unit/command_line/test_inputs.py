@@ -23,12 +23,12 @@ def test_topics_and_partitions_are_chosen_by_name_and_number() -> None:
 
 
 def test_a_topic_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(OptionError, match=r"option --topic: got 'orders', .*: __consumer_offsets,"):
+    with pytest.raises(OptionError, match=r"--topic: 'orders' .*: __consumer_offsets,"):
         logs_of_topics([LOG_DIR], ["orders"])
 
 
 def test_a_partition_that_is_not_there_is_refused() -> None:
-    with pytest.raises(OptionError, match=r"option --partition: got '9', .*hold: 0$"):
+    with pytest.raises(OptionError, match=r"--partition: '9' .*hold: 0$"):
         logs_of_topics([LOG_DIR], ["shop.tx"], [9])
 
 

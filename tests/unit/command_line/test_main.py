@@ -63,7 +63,7 @@ def test_a_command_that_is_none_is_a_wrong_argument() -> None:
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (OptionError("--topic", "x", "a topic"), 2, "option --topic: got 'x', allowed: a topic"),
+        (OptionError("--topic", "x", "a topic"), 2, "--topic: 'x' is not valid, expected a topic"),
         (LogDirError("/nowhere: nothing"), 3, "/nowhere: nothing"),
         (PermissionError(13, "Permission denied", "/a"), 3, "[Errno 13] Permission denied: '/a'"),
         (KeyboardInterrupt(), 130, None),

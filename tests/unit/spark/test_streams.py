@@ -260,16 +260,16 @@ def test_a_known_high_watermark_is_the_end_and_never_leads_back(log_dir: Path) -
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        ({"view": "batches"}, "option view"),
-        ({"replicas": "all"}, "option replicas"),
-        ({"endingOffsets": "latest"}, "option endingOffsets"),
-        ({"endingTimestamp": "1000"}, "option endingTimestamp"),
-        ({"maxOffsetsPerTrigger": "0"}, "option maxOffsetsPerTrigger"),
-        ({"maxBytesPerTrigger": "much"}, "option maxBytesPerTrigger"),
-        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "option minOffsetsPerTrigger"),
-        ({"maxTriggerDelay": "soon"}, "option maxTriggerDelay"),
-        ({"startingOffsets": "first"}, "option startingOffsets"),
-        ({"startingOffsets": '{"orders":{"0":-3}}'}, "option startingOffsets"),
+        ({"view": "batches"}, "view"),
+        ({"replicas": "all"}, "replicas"),
+        ({"endingOffsets": "latest"}, "endingOffsets"),
+        ({"endingTimestamp": "1000"}, "endingTimestamp"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger"),
+        ({"maxBytesPerTrigger": "much"}, "maxBytesPerTrigger"),
+        ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, "minOffsetsPerTrigger"),
+        ({"maxTriggerDelay": "soon"}, "maxTriggerDelay"),
+        ({"startingOffsets": "first"}, "startingOffsets"),
+        ({"startingOffsets": '{"orders":{"0":-3}}'}, "startingOffsets"),
     ],
 )
 def test_what_a_stream_cannot_be_asked_for_is_an_error_naming_the_option(
@@ -284,7 +284,7 @@ def test_a_topic_that_was_never_there_is_an_error_at_the_start(log_dir: Path) ->
     grown(log_dir, 1)
     with pytest.raises(OptionError, match="subscribe"):
         DrivenStream(log_dir, subscribe="orders,oders").trigger()
-    with pytest.raises(OptionError, match="startingOffsets: got 'orders-0'"):
+    with pytest.raises(OptionError, match="startingOffsets: 'orders-0'"):
         grown(log_dir, 1, partition=1)
         DrivenStream(log_dir, startingOffsets='{"orders":{"0":0}}').trigger()
 

@@ -56,8 +56,8 @@ def test_all_errors_are_caught_as_one(error: KafkaLogError) -> None:
 
 def test_an_option_error_names_the_option_its_value_and_what_is_allowed() -> None:
     error = OptionError("mode", "LAX", ("FAILFAST", "PERMISSIVE"))
-    assert str(error) == "option mode: got 'LAX', allowed: one of FAILFAST, PERMISSIVE"
-    assert str(OptionError("path", "", "a path")) == "option path: got '', allowed: a path"
+    assert str(error) == "mode: 'LAX' is not valid, expected one of FAILFAST, PERMISSIVE"
+    assert str(OptionError("path", "", "a path")) == "path: '' is not valid, expected a path"
 
 
 def test_a_corrupt_data_error_tells_place_fault_detail_and_advice() -> None:

@@ -106,9 +106,13 @@ def test_offsets_of_a_partition_leave_the_others_out() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--topic", "nowhere", EXAMPLES / "kafka-4.4"], 2, "option --topic: got 'nowhere'"),
-        (["--offsets", "orders-7=5:9", SHOP], 2, "--offsets: got 'orders-7', allowed: partitions"),
-        (["--offsets", "1", "--offsets", "2", SHOP], 2, "--offsets: got 'several ranges'"),
+        (["--topic", "nowhere", EXAMPLES / "kafka-4.4"], 2, "--topic: 'nowhere'"),
+        (
+            ["--offsets", "orders-7=5:9", SHOP],
+            2,
+            "--offsets: 'orders-7' is not valid, expected partitions",
+        ),
+        (["--offsets", "1", "--offsets", "2", SHOP], 2, "--offsets: 'several ranges'"),
         (["--from-time", "5", "--until-time", "4", EXAMPLES / "kafka-4.4"], 2, "not before"),
         (["--key", "hex:zz", EXAMPLES / "kafka-4.4"], 2, "hex: followed by hex"),
         (["--format", "parquet", EXAMPLES / "kafka-4.4"], 2, "with --output FILE"),

@@ -197,12 +197,18 @@ def test_nothing_is_written_where_logs_are(logs: LogDirectory, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--output-dir", "a", "--table", "b"), "'b', allowed: only with --format iceberg"),
-        (("--output-dir", "a", "--catalog", "b"), "'b', allowed: only with --format iceberg"),
-        ((), "--output-dir: got None, allowed: a directory, or --catalog for Iceberg tables"),
+        (
+            ("--output-dir", "a", "--table", "b"),
+            "'b' is not valid, expected only with --format iceberg",
+        ),
+        (
+            ("--output-dir", "a", "--catalog", "b"),
+            "'b' is not valid, expected only with --format iceberg",
+        ),
+        ((), "--output-dir: missing, expected a directory, or --catalog for Iceberg tables"),
         ((*_ICEBERG, "--output-dir", "a", "--catalog", "b"), "no directory with --catalog"),
         ((*_ICEBERG, "--catalog", "nowhere"), "a catalog of .pyiceberg.yaml"),
-        ((*_ICEBERG, "--output-dir", "a", "--table", "b."), "allowed: namespace.name"),
+        ((*_ICEBERG, "--output-dir", "a", "--table", "b."), "expected namespace.name"),
         ((*_ICEBERG, "--output-dir", "s3://a/b"), "in an object store need --catalog NAME"),
         ((*_ICEBERG, "--output-dir", "a", "--table", "b", "--table-per-topic"), "cannot be used"),
         (("--output-dir", "a", "--compression-level", "99"), "a level of zstd"),

@@ -48,6 +48,6 @@ def test_the_page_is_not_written_into_what_is_read_and_is_about_one_cluster(tmp_
     assert (code, "--output-dir" in said) == (ExitCode.WRONG_ARGUMENTS, True)
     code, said = run(DAMAGED, EXAMPLES / "kafka-4.4", "--output-dir", tmp_path)
     assert code == ExitCode.WRONG_ARGUMENTS
-    assert "allowed: log directories of one cluster" in said
+    assert "expected log directories of one cluster" in said
     assert run(tmp_path / "none", "--output-dir", tmp_path)[0] == ExitCode.UNREADABLE_INPUT
     assert list(tmp_path.iterdir()) == []

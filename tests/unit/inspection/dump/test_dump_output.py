@@ -77,7 +77,7 @@ def test_an_input_is_never_the_output(kind: str, output_format: str, copied: Pat
     before = {path: path.read_bytes() for path in copied.parent.iterdir()}
     result = dump("--format", output_format, "--output", target, copied)
     assert (result.exit_code, result.stdout) == (ExitCode.WRONG_ARGUMENTS, "")
-    assert result.stderr.startswith(f"error: option --output: got '{target}', allowed: a file ")
+    assert result.stderr.startswith(f"error: --output: '{target}' is not valid, expected a file ")
     assert {path: path.read_bytes() for path in copied.parent.iterdir()} == before
 
 

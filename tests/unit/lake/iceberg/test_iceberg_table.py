@@ -289,7 +289,9 @@ def test_a_table_of_another_program_is_refused(opened: Opened) -> None:
 
 def test_another_partitioning_than_the_tables_is_refused(opened: Opened) -> None:
     exported(opened(layout=TableLayout((PartitionBy.TOPIC,))), [SHOP], **FIRST_OFFSETS)
-    with pytest.raises(OptionError, match="--partition-by: got 'day', allowed: topic, as kafkalog"):
+    with pytest.raises(
+        OptionError, match="--partition-by: 'day' is not valid, expected topic, as kafkalog"
+    ):
         exported(opened(layout=TableLayout((PartitionBy.DAY,))), [SHOP])
     table = opened()
     exported(table, [SHOP])
@@ -316,7 +318,9 @@ def test_a_catalog_of_the_configuration_holds_the_table(
             ("events", "shop"), ("events", "shop_manifest")
         ]  # fmt: skip
     table.catalog.close()
-    with pytest.raises(OptionError, match=r"--catalog: got 'sea', allowed: a catalog of .*: lake"):
+    with pytest.raises(
+        OptionError, match=r"--catalog: 'sea' is not valid, expected a catalog of .*: lake"
+    ):
         IcebergTable(catalog="sea").recorded()
 
 
@@ -327,7 +331,7 @@ def test_a_directory_in_an_object_store_needs_a_catalog() -> None:
 
 @pytest.mark.parametrize("name", ["", "a..b", ".orders"])
 def test_a_name_without_a_part_is_refused(name: str) -> None:
-    with pytest.raises(OptionError, match=r"--table: got .*namespace.name"):
+    with pytest.raises(OptionError, match=r"--table: .*namespace.name"):
         IcebergTable(name, output_dir="/lake")
 
 

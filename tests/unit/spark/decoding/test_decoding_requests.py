@@ -60,7 +60,7 @@ def test_what_is_missing_or_too_much_is_named(arguments: str, name: str) -> None
 
 def test_the_topic_of_schemas_is_looked_for_in_the_log_directories(tmp_path: Path) -> None:
     add_partition(tmp_path, "orders-0")
-    with pytest.raises(OptionError, match="--schemas-topic: got 'nothing'"):
+    with pytest.raises(OptionError, match="--schemas-topic: missing"):
         requests("--value-format confluent-avro", str(tmp_path))
     add_partition(tmp_path, "_schemas-0")
     (found,) = requests("--value-format confluent-avro", str(tmp_path))

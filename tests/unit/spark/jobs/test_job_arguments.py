@@ -220,7 +220,7 @@ def test_an_output_in_what_is_read_is_refused(read: str, output: str, tmp_path: 
     (log_dir / "meta.properties").write_text("version=1\nnode.id=1\n")
     (tmp_path / "linked").symlink_to(log_dir)
     args = parsed(str(log_dir / read), "--output-dir", str(log_dir / output))
-    with pytest.raises(OptionError, match=r"option --output-dir: .* a directory outside of .*disk"):
+    with pytest.raises(OptionError, match=r"--output-dir: .* a directory outside of .*disk"):
         announced_inputs(args)
 
 
@@ -229,7 +229,9 @@ def test_a_table_that_a_link_puts_into_what_is_read_is_refused(tmp_path: Path) -
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "faults").symlink_to(tmp_path / "disk")
     args = parsed(str(tmp_path / "disk"), "--output-dir", str(tmp_path / "tables"))
-    with pytest.raises(OptionError, match=r"--output-dir: .*faults', allowed: a directory out"):
+    with pytest.raises(
+        OptionError, match=r"--output-dir: .*faults' is not valid, expected a directory out"
+    ):
         announced_inputs(args)
 
 

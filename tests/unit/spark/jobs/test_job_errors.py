@@ -197,5 +197,5 @@ def test_a_jvm_that_has_ended_is_an_error_of_a_line(capsys: pytest.CaptureFixtur
 
 
 def test_wrong_options_found_in_a_worker_are_wrong_arguments() -> None:
-    error = worker_error("kafkalog.errors.OptionError: option assign: got 'a-7', allowed: a-0")
+    error = worker_error("kafkalog.errors.OptionError: assign: 'a-7' is not valid, expected a-0")
     assert run_job(running(error)) == ExitCode.WRONG_ARGUMENTS

@@ -110,7 +110,7 @@ def test_options_of_the_source_have_the_names_of_the_job(name: str, given: str) 
 def test_both_names_of_two_options_that_exclude_each_other_are_the_jobs() -> None:
     error = OptionError("subscribe and subscribePattern", "both", "one of them")
     told = named_as_given(str(error), found_job("ingest_topics"))
-    assert told.startswith("option --topic and --topic-pattern: got 'both'")
+    assert told.startswith("--topic and --topic-pattern: 'both'")
 
 
 def test_an_error_from_a_task_names_the_option_of_the_job(
@@ -119,10 +119,10 @@ def test_an_error_from_a_task_names_the_option_of_the_job(
     def run() -> int:
         raise AnalysisException(
             "Traceback (most recent call last):\n"
-            "kafkalog.errors.OptionError: option serverProperties: got 'x', allowed: a file"
+            "kafkalog.errors.OptionError: serverProperties: 'x' is not valid, expected a file"
         )
 
     assert run_job(run, found_job("salvage")) == ExitCode.WRONG_ARGUMENTS
     assert capsys.readouterr().err == (
-        "error: option --server-properties: got 'x', allowed: a file\n"
+        "error: --server-properties: 'x' is not valid, expected a file\n"
     )

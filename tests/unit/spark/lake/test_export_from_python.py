@@ -24,28 +24,31 @@ def export(output: Path | None, **given: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"topics": "orderz"}, "option topics: got 'orderz'"),
-        ({"topics": ["orders"], "topic_pattern": "o"}, "option topics and topic_pattern: got"),
-        ({"topic_pattern": "("}, "option topic_pattern: got '('"),
-        ({"isolation_level": "all"}, "option isolation_level: got 'all'"),
-        ({"stop_at": "end"}, "option stop_at: got 'end'"),
-        ({"mode": "LAX"}, "option mode: got 'LAX'"),
-        ({"from_time": -5}, "option from_time: got '-5'"),
-        ({"until_time": True}, "option until_time: got 'True'"),
-        ({"from_time": 5, "until_time": 3}, "until_time: got 3, allowed: a time not before from_t"),
+        ({"topics": "orderz"}, "topics: 'orderz'"),
+        ({"topics": ["orders"], "topic_pattern": "o"}, "topics and topic_pattern: 'both'"),
+        ({"topic_pattern": "("}, "topic_pattern: '('"),
+        ({"isolation_level": "all"}, "isolation_level: 'all'"),
+        ({"stop_at": "end"}, "stop_at: 'end'"),
+        ({"mode": "LAX"}, "mode: 'LAX'"),
+        ({"from_time": -5}, "from_time: '-5'"),
+        ({"until_time": True}, "until_time: 'True'"),
+        (
+            {"from_time": 5, "until_time": 3},
+            "until_time: 3 is not valid, expected a time not before from_t",
+        ),
         ({"full_refresh": True, "from_time": 5}, "full_refresh cannot be used with a start"),
-        ({"format": "csv"}, "option format: got 'csv'"),
-        ({"format": "parquet", "table": "a"}, "option table: got 'a', allowed: only with format"),
-        ({"format": "iceberg", "catalog": "a"}, "allowed: no directory with catalog: the"),
+        ({"format": "csv"}, "format: 'csv'"),
+        ({"format": "parquet", "table": "a"}, "table: 'a' is not valid, expected only with format"),
+        ({"format": "iceberg", "catalog": "a"}, "expected no directory with catalog: the"),
         ({"partition_by": ["day", "hour"]}, "partition_by day cannot be used with partition_by"),
-        ({"partition_by": "week"}, "option partition_by: got 'week'"),
+        ({"partition_by": "week"}, "partition_by: 'week'"),
         ({"table": "a", "table_per_topic": True}, "table cannot be used with table_per_topic"),
-        ({"compression": "lzo"}, "option compression: got 'lzo'"),
-        ({"compression_level": 99}, "option compression_level: got 99"),
-        ({"target_file_bytes": "1MiB"}, "option target_file_bytes: got '1MiB'"),
-        ({"value_format": "xml"}, "option value_format: got 'xml', allowed: one of"),
-        ({"key_schema": "a"}, "option key_schema: got 'a'"),
-        ({"colour": "red"}, "option export: got 'colour', allowed: one of catalog, compression"),
+        ({"compression": "lzo"}, "compression: 'lzo'"),
+        ({"compression_level": 99}, "compression_level: 99"),
+        ({"target_file_bytes": "1MiB"}, "target_file_bytes: '1MiB'"),
+        ({"value_format": "xml"}, "value_format: 'xml' is not valid, expected one of"),
+        ({"key_schema": "a"}, "key_schema: 'a'"),
+        ({"colour": "red"}, "export: 'colour' is not valid, expected one of catalog, compression"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(
@@ -57,7 +60,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_parameter(
 
 
 def test_without_a_place_the_parameters_are_named() -> None:
-    message = "option output: got None, allowed: a directory, or catalog for Iceberg tables"
+    message = "output: missing, expected a directory, or catalog for Iceberg tables"
     with pytest.raises(OptionError) as caught:
         export(None)
     assert str(caught.value) == message

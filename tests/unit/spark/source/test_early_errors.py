@@ -20,7 +20,7 @@ SHOP = str(ROOT / "examples" / "shop-week")
     [
         ({"subscribe": "none"}, OptionError, "what the log directories hold: __consumer_offsets"),
         ({"assign": '{"orders": [7]}'}, OptionError, "'orders-7'"),
-        ({"mode": "SOMETIMES"}, OptionError, "option mode"),
+        ({"mode": "SOMETIMES"}, OptionError, "mode"),
         ({"columns": "valeu"}, OptionError, "columns of view records: key"),
         (
             {"view": "offset_commits", "subscribe": "orders"},
@@ -73,7 +73,7 @@ def test_jobs_look_for_settings_files_before_spark_starts(
     assert ended(job, tmp_path / "out", given, monkeypatch) == ExitCode.WRONG_ARGUMENTS
     said = capsys.readouterr().err.splitlines()[-1]
     allowed = "a file on the machine of the driver"
-    assert said == f"error: option {argument}: got '/nowhere', allowed: {allowed}"
+    assert said == f"error: {argument}: '/nowhere' is not valid, expected {allowed}"
 
 
 def test_an_earlier_copy_is_looked_for_before_spark_starts(
@@ -103,4 +103,4 @@ def test_schemas_are_looked_for_before_spark_starts(
     code = ended(reconstruct_state, tmp_path / "out", given, monkeypatch)
     assert code == ExitCode.WRONG_ARGUMENTS
     told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith(f"error: option --value-schema: got '/nowhere', allowed: {said}")
+    assert told.startswith(f"error: --value-schema: '/nowhere' is not valid, expected {said}")
