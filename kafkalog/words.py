@@ -18,7 +18,10 @@ DURATIONS_ALLOWED = "a number and ms, s, m, h or d, such as 500ms, 30s, 15m, 2h 
 _HOURS_ALONE = 47
 _MOST_NAMES = 20
 # The times that a user can give, after an example.
-TIMES_ALLOWED = "UTC where no zone is given, or milliseconds since 1970"
+TIMES_ALLOWED = (
+    "UTC where no zone is given, milliseconds since 1970, -24h for 24 hours ago, today or yesterday"
+)
+_DAYS_AGO = {"today": 0, "yesterday": 1}
 
 
 def counted(count: int, noun: str) -> str:
@@ -134,8 +137,12 @@ def time_text(time_ms: int | None) -> str:
     return f"{time:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03d}Z"
 
 
-def given_time_ms(text: str, warn: Callable[[str], object]) -> int:
-    """Return what `time_ms` returns, and report a time that looks like seconds to `warn`."""
+def given_time_ms(text: str, warn: Callable[[str], object], now_ms: int) -> int:
+    """Return what `time_ms` returns, or a time relative to the present; report a time that looks
+    like seconds to `warn`."""
+    relative_ms = _relative_time_ms(text, now_ms)
+    if relative_ms is not None:
+        return relative_ms
     doubt = time_doubt(text)
     if doubt is not None:
         warn(doubt)
@@ -152,6 +159,19 @@ def time_doubt(text: str) -> str | None:
         f"{text} is {time_text(number)}, for numbers are milliseconds; seconds, of "
         f"{time_text(number * 1000)}, would be {number * 1000}"
     )
+
+
+def _relative_time_ms(text: str, now_ms: int) -> int | None:
+    """Return the milliseconds of a time relative to the present: `now`, a duration before it such
+    as -24h, or the start in UTC of `today` or `yesterday`; None for other texts."""
+    word = text.strip().lower()
+    if word in _DAYS_AGO:
+        day_ms = UNITS_MS["d"]
+        return now_ms - now_ms % day_ms - _DAYS_AGO[word] * day_ms
+    if word == "now":
+        return now_ms
+    before_ms = given_duration_ms(word.removeprefix("-")) if word.startswith("-") else None
+    return None if before_ms is None else max(now_ms - before_ms, 0)
 
 
 def time_ms(text: str) -> int:

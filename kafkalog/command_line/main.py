@@ -50,6 +50,26 @@ COMMANDS = {
     "txns": "List transactions: open, hanging, and what they block.",
 }
 
+# What other tools call them.
+_OTHER_NAMES = {
+    "brokers": "metadata --brokers",
+    "cat": "dump",
+    "configs": "metadata --configs",
+    "consume": "dump --deep",
+    "consumer-groups": "groups",
+    "describe": "metadata, or groups for consumer groups",
+    "lag": "groups",
+    "list": "ls",
+    "offsets": "get-offsets",
+    "partitions": "ls --by partition",
+    "restore": "salvage or undelete",
+    "segments": "ls --by segment",
+    "topics": "ls",
+    "transactions": "txns",
+    "validate": "check",
+    "verify": "check",
+}
+
 _EPILOG = """\
 \b
 Examples:
@@ -94,7 +114,9 @@ class LazyCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = arguments[0]
         if not (name in COMMANDS or name.startswith("-") or context.resilient_parsing):
-            context.fail(f"No such command {name!r}: {name_suggestions([name], COMMANDS)}")
+            other = _OTHER_NAMES.get(name)
+            hint = f"use kafkalog {other}" if other else name_suggestions([name], COMMANDS)
+            context.fail(f"No such command {name!r}: {hint}")
         found = super().resolve_command(context, arguments)
         if found[1] is not None and not context.resilient_parsing:
             refuse_contradictions(found[1], found[2], context)

@@ -5,33 +5,80 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import IO, Any
 
 import click
 
+from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.words import printable, printable_lines
 
 TABLE_FORMATS = ("text", "json", "csv")
 
 TextRow = Sequence[object]
-# Kafka allows 249 characters, which would take two lines of a terminal.
-_WIDEST_TOPIC = 48
+# Of a table that is wider than the terminal, texts keep at least so many characters.
+_NARROWEST = 16
+_GAP = "  "
+_CHOICE = "kafkalog.columns"
+_SEVERITIES = {"error": "red", "warning": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Which columns of tables are printed: `names`, or all; with `is_wide` in full."""
+
+    names: tuple[str, ...] = ()
+    is_wide: bool = False
 
 
 def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--format`, received as `table_format`, to a command that prints a table."""
-    return click.option(
+    """Add `--format`, received as `table_format`, to a command that prints a table, and `--columns`
+    and `--wide`, which `write_table` heeds."""
+    add_format = click.option(
         "--format",
         "table_format",
         type=click.Choice(TABLE_FORMATS),
         default=TABLE_FORMATS[0],
         show_default=True,
         help="Text for people, JSON lines, or CSV with a header.",
-    )(function)
+    )
+    add_columns = click.option(
+        "--columns",
+        metavar="NAME,...",
+        expose_value=False,
+        callback=_choose_columns,
+        help="Print these columns of the table, in this order.",
+    )
+    add_wide = click.option(
+        "--wide",
+        is_flag=True,
+        expose_value=False,
+        callback=_choose_wide,
+        help="Print the whole table, also where it is wider than the terminal.",
+    )
+    return add_format(add_columns(add_wide(function)))
+
+
+def _choose_columns(context: click.Context, _: click.Parameter, given: str | None) -> None:
+    if given is not None:
+        names = tuple(name.strip().lower().replace("-", "_") for name in given.split(","))
+        context.meta[_CHOICE] = _Columns(names, _chosen_columns().is_wide)
+
+
+def _choose_wide(context: click.Context, _: click.Parameter, is_wide: bool) -> None:
+    if is_wide:
+        context.meta[_CHOICE] = _Columns(_chosen_columns().names, is_wide)
+
+
+def _chosen_columns() -> _Columns:
+    context = click.get_current_context(silent=True)
+    found: _Columns = _Columns() if context is None else context.meta.get(_CHOICE, _Columns())
+    return found
 
 
 def write_table(
@@ -40,13 +87,18 @@ def write_table(
     table_format: str,
     *,
     texts: dict[str, Callable[[Any], str]] | None = None,
+    beside: Sequence[str] = (),
 ) -> None:
     """Write rows to stdout: as text with a header and right-aligned numbers, as JSON lines or CSV.
 
     `texts` has functions that write a column's values as text, such as `size_text`; the other
-    formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. On a
-    terminal, long topic names lose their middle.
+    formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. A
+    table for people fits the terminal. Raises OptionError for a column
+    that neither this table nor those printed beside it, with columns `beside`, have.
     """
+    chosen = _chosen_columns()
+    if chosen.names:
+        names, rows = _with_columns(names, rows, chosen.names, beside)
     if table_format == "json":
         for row in rows:
             line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
@@ -56,14 +108,30 @@ def write_table(
         writer.writerow(names)
         writer.writerows(rows)
     else:
-        _write_aligned(names, list(rows), texts or {})
+        _write_aligned(names, list(rows), texts or {}, is_whole=chosen.is_wide)
+
+
+def _with_columns(
+    names: Sequence[str], rows: Iterable[TextRow], chosen: Sequence[str], beside: Sequence[str]
+) -> tuple[Sequence[str], Iterable[TextRow]]:
+    # Times are in milliseconds in some formats, and headers do not say so.
+    places = {name.removesuffix("_ms"): place for place, name in enumerate(names)}
+    places |= {name: place for place, name in enumerate(names)}
+    for name in chosen:
+        if name not in places and name not in beside:
+            raise OptionError("--columns", name, list(dict.fromkeys([*names, *beside])))
+    wanted = [places[name] for name in chosen if name in places]
+    return [names[place] for place in wanted], ([row[place] for place in wanted] for row in rows)
 
 
 def _write_aligned(
-    names: Sequence[str], rows: list[TextRow], texts: dict[str, Callable[[Any], str]]
+    names: Sequence[str],
+    rows: list[TextRow],
+    texts: dict[str, Callable[[Any], str]],
+    *,
+    is_whole: bool,
 ) -> None:
-    usual = {"topic": _topic_text} if sys.stdout.isatty() else {}
-    writers = [texts.get(name, usual.get(name, _text)) for name in names]
+    writers = [texts.get(name, _text) for name in names]
     cells = [
         [
             "-" if value is None else printable(write(value))
@@ -81,13 +149,56 @@ def _write_aligned(
         for name in names
     ]
     widths = [max(map(len, column)) for column in zip(headers, *cells, strict=True)]
+    if sys.stdout.isatty() and not is_whole:
+        least = [
+            width if is_number else min(width, max(_NARROWEST, len(header)))
+            for width, is_number, header in zip(widths, numeric, headers, strict=True)
+        ]
+        widths = _fitted(widths, least, shutil.get_terminal_size().columns)
     for number, line in enumerate([headers, *cells]):
         padded = [
-            cell.rjust(width) if is_number else cell.ljust(width)
-            for cell, width, is_number in zip(line, widths, numeric, strict=True)
+            # Of a column that is left out there is no width.
+            (cell.rjust(width) if is_number else _shortened(cell, width).ljust(width))
+            for cell, width, is_number in zip(line, widths, numeric, strict=False)
         ]
-        text = "  ".join(padded).rstrip()
-        click.echo(styled(text, bold=True) if number == 0 else text)
+        if number == 0:
+            click.echo(styled(_GAP.join(padded).rstrip(), bold=True))
+        else:
+            click.echo(_GAP.join(map(_severity_coloured, padded)).rstrip())
+    if len(widths) < len(headers):
+        left_out = ", ".join(headers[len(widths) :])
+        print_note(f"too wide for this terminal: {left_out}; --wide and --columns show them")
+
+
+def _fitted(widths: list[int], least: list[int], terminal: int) -> list[int]:
+    """Return widths of columns with which a line fits: wide columns become as narrow as `least`,
+    then the last columns are left out, but never the first one."""
+    kept = len(widths)
+    while kept > 1 and _line_width(least[:kept]) > terminal:
+        kept -= 1
+    pairs = list(zip(widths[:kept], least[:kept], strict=True))
+    narrowing = (
+        [min(width, max(most, narrowest)) for width, narrowest in pairs]
+        for most in range(max(widths), -1, -1)
+    )
+    return next((found for found in narrowing if _line_width(found) <= terminal), least[:kept])
+
+
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _shortened(text: str, width: int) -> str:
+    """Return a text of at most `width` characters, without its middle if it is longer."""
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def _severity_coloured(cell: str) -> str:
+    colour = _SEVERITIES.get(cell.rstrip())
+    return cell if colour is None else styled(cell, fg=colour)
 
 
 def _json_character(character: str) -> str:
@@ -98,14 +209,6 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-def _topic_text(topic: str) -> str:
-    """Return a topic's name, without its middle if it is too wide for a column."""
-    if len(topic) <= _WIDEST_TOPIC:
-        return topic
-    half = _WIDEST_TOPIC // 2
-    return f"{topic[:half]}…{topic[-half + 1 :]}"
 
 
 def is_coloured(stream: IO[Any]) -> bool:
@@ -119,21 +222,26 @@ def styled(text: str, stream: IO[Any] | None = None, **style: Any) -> str:
     return click.style(text, **style) if is_coloured(stream or sys.stdout) else text
 
 
-def progress_bar(
-    length: int, label: str = "", *, hidden: bool = False
-) -> AbstractContextManager[Any]:
-    """Return a bar on stderr for `length` bytes, which `update(n)` moves; `update(n, text)` also
+@contextmanager
+def progress_bar(length: int, label: str = "", *, hidden: bool = False) -> Iterator[Any]:
+    """Show a bar on stderr for `length` bytes, which `update(n)` moves; `update(n, text)` also
     shows a text beside the time that is left.
 
-    The bar is not shown if stderr is not a terminal, or if `hidden`.
+    It disappears when the work is done. It is not shown if stderr is not a terminal, or if
+    `hidden`.
     """
-    return click.progressbar(
+    is_hidden = hidden or not sys.stderr.isatty()
+    with click.progressbar(
         length=length,
         label=label,
         file=sys.stderr,
-        hidden=hidden or not sys.stderr.isatty(),
+        hidden=is_hidden,
         item_show_func=lambda text: text,
-    )
+    ) as bar:
+        yield bar
+    if not is_hidden:
+        # The line above, where the bar was.
+        click.echo("\x1b[1A\x1b[2K", nl=False, err=True)
 
 
 def print_text(text: str) -> None:

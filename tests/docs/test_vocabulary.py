@@ -124,6 +124,8 @@ def jobs() -> Iterator[Asked]:
         yield Asked(job, OWN_OF_JOBS[name.replace("_", "-")])
 
 
+# As kcat has them.
+SHORT = {"--topic": ["-t"], "--partition": ["-p"], "--offsets": ["-o"], "--key": ["-k"]}
 ALL = [*commands(), *jobs()]
 of_each = pytest.mark.parametrize(
     "asked", ALL, ids=[f"{type(each.command).__name__} {each.command.name}" for each in ALL]
@@ -154,7 +156,10 @@ def test_every_option_is_in_the_table_or_the_commands_own(asked: Asked) -> None:
     assert not unknown, f"{unknown}: add to the table of CONTRIBUTING.md, or to OWN in this file"
     gone = sorted(asked.own - names)
     assert not gone, f"{gone}: remove from OWN in this file"
-    assert [option.opts for option in options(asked.command) if len(option.opts) > 1] == []
+    short = {opts[0]: opts[1:] for opts in (each.opts for each in options(asked.command))}
+    assert {
+        name: found for name, found in short.items() if found and found != SHORT.get(name)
+    } == {}
 
 
 @of_each

@@ -70,6 +70,7 @@ lose nothing: keyBase64 and payloadBase64 have what is not UTF-8.
 @shared.until_time_option("Only records before this time")
 @click.option(
     "--key",
+    "-k",
     metavar="KEY",
     callback=lambda _context, _option, key: bytes_given("--key", key),
     help="Only records with this key: text, hex:… or base64:….",

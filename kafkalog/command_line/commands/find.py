@@ -51,7 +51,9 @@ Examples:
 @shared.partition_option()
 @shared.from_time_option("Only records of this time or later")
 @shared.until_time_option("Only records before this time")
-@click.option("--key", metavar="KEY", help="Find records with this key: text, hex:… or base64:….")
+@click.option(
+    "--key", "-k", metavar="KEY", help="Find records with this key: text, hex:… or base64:…."
+)
 @click.option(
     "--value-contains",
     "contained",
@@ -121,9 +123,15 @@ def find(
         raise OptionError("--partition-count", str(partition_count), allowed)
     result = search(logs_to_search(paths, request), request, processes=processes)
     if table_format == "json":
-        write_table(("type", *_FOUND), [("found", *row) for row in result.found], "json")
-        write_table(("type", *_SEARCHED), [("searched", *row) for row in result.searched], "json")
-        write_table(("type", *_DAMAGED), [("damage", *row) for row in result.damages], "json")
+        tables = (
+            ("found", _FOUND, result.found),
+            ("searched", _SEARCHED, result.searched),
+            ("damage", _DAMAGED, result.damages),
+        )
+        for kind, names, rows in tables:
+            typed = [(kind, *row) for row in rows]
+            beside = (*_FOUND, *_SEARCHED, *_DAMAGED)
+            write_table(("type", *names), typed, "json", beside=beside)
     elif result.found or table_format == "csv":
         write_table(_FOUND, result.found, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -211,7 +212,7 @@ def _question(text: str) -> tuple[_Question, bool]:
     if word in questions:
         return questions[word], word == "latest-tiered"
     try:
-        timestamp_ms = given_time_ms(text, print_note)
+        timestamp_ms = given_time_ms(text, print_note, time.time_ns() // 1_000_000)
     except ValueError as error:
         raise OptionError("--time", text, f"{', '.join(questions)}, or a time: {error}") from None
     return lambda replicas: _offset_for_time(replicas, timestamp_ms), False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ def serve(
     as_of_ms = None
     if as_of is not None:
         try:
-            as_of_ms = given_time_ms(as_of, lambda note: None)
+            as_of_ms = given_time_ms(as_of, lambda note: None, time.time_ns() // 1_000_000)
         except ValueError as error:
             raise OptionError("as_of", as_of, f"a time: {error}") from None
     given = [paths] if isinstance(paths, str) else list(paths)

@@ -30,12 +30,14 @@ from kafkalog.words import TIMES_ALLOWED
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 AS_OF_OFFSET = "--as-of-offset"
+# Where PATH... comes from if it is not given.
+LOG_DIRS_VARIABLE = "KAFKALOG_LOG_DIRS"
 # What a PATH is, for the end of a help text.
 PATHS_MEANING = """\
 \b
 PATH is a broker's log directory, a partition directory, a .log file, or a glob
 of these: a local path, or a URI such as s3://bucket/path with credentials in the
-environment.
+environment. Without PATH, KAFKALOG_LOG_DIRS has them, separated by commas.
 """
 
 
@@ -60,9 +62,14 @@ def settings_options(settings: type, parameter: str, *options: Decorator) -> Dec
 
 def paths_argument(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument PATH..., received as `paths`."""
-    return click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=GivenPath())(
-        function
-    )
+    return click.argument(
+        "paths",
+        metavar="PATH...",
+        nargs=-1,
+        required=True,
+        type=GivenPath(),
+        envvar=LOG_DIRS_VARIABLE,
+    )(function)
 
 
 def table_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,6 +92,7 @@ def topic_option(
     """Add --topic, received as `topics`."""
     return click.option(
         "--topic",
+        "-t",
         "topics",
         metavar="TOPIC",
         type=Topic(),
@@ -105,6 +113,7 @@ def partition_option(meaning: str = "Only this partition of each topic; repeatab
     """Add --partition, received as `partitions`."""
     return click.option(
         "--partition",
+        "-p",
         "partitions",
         metavar="N",
         type=click.IntRange(min=0),
@@ -167,6 +176,7 @@ def offsets_option(meaning: str) -> Decorator:
     """Add --offsets, received as `offsets`: a tuple of GivenOffsets."""
     return click.option(
         "--offsets",
+        "-o",
         metavar="[TOPIC-PARTITION=]FROM:UNTIL",
         type=Offsets(),
         multiple=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any, NamedTuple
 
 import click
@@ -34,13 +35,13 @@ class PartitionOffset(NamedTuple):
 
 
 class Time(click.ParamType[int]):
-    """A time, in milliseconds since 1970."""
+    """A time, in milliseconds since 1970; it can be relative to the present."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
-            return given_time_ms(value, _warn)
+            return given_time_ms(value, _warn, time.time_ns() // 1_000_000)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
@@ -60,7 +61,11 @@ class Duration(click.ParamType[int]):
 
 
 class GivenPath(click.Path):
-    """A path that is not empty: that would mean the current directory."""
+    """A path that is not empty: that would mean the current directory. In an environment variable
+    commas separate paths, as in Kafka's `log.dirs`."""
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        return [path.strip() for path in rv.split(",") if path.strip()]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not value:

@@ -15,6 +15,7 @@ from kafkalog.exit_codes import ExitCode
 from kafkalog.format.record_batch import write_batch
 from kafkalog.format.records import Record
 from tests.support.logs.tiered_objects import store_segment
+from tests.support.repository import ROOT
 
 HEAVY = ("numba", "numpy", "pyarrow", "pyspark", "pandas")
 
@@ -151,3 +152,20 @@ def test_check_names_a_tiered_partition_without_a_segment(tmp_path: Path) -> Non
     result = CliRunner().invoke(kafkalog, ["check", str(tmp_path)])
     assert result.exit_code == 3, result.exception
     assert "lost-0 has segments in tiered storage" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("consume", "dump --deep"), ("topics", "ls"), ("offsets", "get-offsets")]
+)
+def test_the_command_is_named_that_does_what_other_tools_call_otherwise(
+    name: str, other: str
+) -> None:
+    result = CliRunner().invoke(kafkalog, [name, "logs"])
+    assert (result.exit_code, f"use kafkalog {other}\n" in result.stderr) == (2, True)
+
+
+def test_paths_come_from_the_environment_where_none_is_given() -> None:
+    log_dirs = [ROOT / "examples" / name for name in ("shop-week", "log-dirs/damaged")]
+    variable = {"KAFKALOG_LOG_DIRS": ", ".join(map(str, log_dirs))}
+    result = CliRunner().invoke(kafkalog, ["ls", "--format", "csv"], env=variable)
+    assert {line.split(",")[0] for line in result.stdout.splitlines()[1:]} >= {"orders", "e.w"}

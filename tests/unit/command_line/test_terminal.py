@@ -3,10 +3,12 @@
 import io
 from collections.abc import Callable
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from kafkalog.command_line.terminal import is_coloured, write_table
-from kafkalog.words import size_text, time_ms, time_text
+from kafkalog.command_line.terminal import is_coloured, table_format_option, write_table
+from kafkalog.words import given_time_ms, size_text, time_ms, time_text
 
 NAMES = ("topic", "size_bytes", "codec")
 ROWS = [("orders", 1536, None), ('a "b", c', 7, "zstd")]
@@ -44,18 +46,60 @@ def test_yes_and_no_are_words_in_text(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == "TOPIC  IS-OPEN\na          yes\nb           no\n"
 
 
-@pytest.mark.parametrize(
-    ("stream", "shown"),
-    [(Terminal, f"{'a' * 24}…{'b' * 23}"), (io.StringIO, "a" * 100 + "b" * 149)],
-)
-def test_a_long_topic_loses_its_middle_on_a_terminal_only(
-    stream: Callable[[], io.StringIO], shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+TOPIC = "a" * 100 + "b" * 149
+WIDE = ("topic", "size", "directory", "codec")
+WIDE_ROWS = [(TOPIC, 1, "/" + "d" * 60, "zstd"), ("c", 22, "/", "none")]
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *arguments: str) -> list[str]:
+    """The lines of a table on a terminal of that width."""
     monkeypatch.setenv("NO_COLOR", "1")
-    out = stream()
-    monkeypatch.setattr("sys.stdout", out)
-    write_table(("topic", "size"), [("a" * 100 + "b" * 149, 1), ("c", 22)], "text")
-    assert [line.split()[0] for line in out.getvalue().splitlines()] == ["TOPIC", shown, "c"]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    out = Terminal()
+
+    @click.command()
+    @table_format_option
+    def table(table_format: str) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout", out)
+            write_table(WIDE, WIDE_ROWS, table_format)
+
+    assert CliRunner().invoke(table, arguments).exit_code == 0
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        (400, f"{TOPIC}     1  /{'d' * 60}  zstd"),
+        (80, f"{'a' * 16}…{'b' * 15}     1  /{'d' * 15}…{'d' * 15}  zstd"),
+        (52, f"{'a' * 9}…{'b' * 8}     1  /{'d' * 8}…{'d' * 8}  zstd"),
+        (44, f"{'a' * 9}…{'b' * 8}     1  /{'d' * 8}…{'d' * 8}"),
+        (20, f"{'a' * 10}…{'b' * 9}"),
+    ],
+)
+def test_a_table_fits_the_terminal(
+    columns: int, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = on_terminal(monkeypatch, columns)
+    assert max(map(len, lines)) <= columns
+    assert lines[1].split() == shown.split()
+
+
+def test_a_wide_table_is_whole_on_a_terminal_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert on_terminal(monkeypatch, 20, "--wide")[1].split()[0] == TOPIC
+
+
+def test_columns_are_chosen_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = on_terminal(monkeypatch, 80, "--columns", "CODEC,size")
+    assert [line.split() for line in lines] == [["CODEC", "SIZE"], ["zstd", "1"], ["none", "22"]]
+    with pytest.raises(AssertionError):
+        on_terminal(monkeypatch, 80, "--columns", "colour")
+
+
+def test_a_table_in_a_pipe_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(WIDE, WIDE_ROWS, "text")
+    assert capsys.readouterr().out.splitlines()[1].split()[0] == TOPIC
 
 
 @pytest.mark.parametrize(
@@ -126,3 +170,26 @@ def test_times_that_users_give(text: str, expected_ms: int) -> None:
 def test_what_is_not_a_time_is_refused_with_what_is() -> None:
     with pytest.raises(ValueError, match=r"'soon' is not a time: milliseconds since 1970, or"):
         time_ms("soon")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", "2026-11-21T12:30:00.000Z"),
+        ("-24h", "2026-11-20T12:30:00.000Z"),
+        ("-7d", "2026-11-14T12:30:00.000Z"),
+        ("-30m", "2026-11-21T12:00:00.000Z"),
+        ("today", "2026-11-21T00:00:00.000Z"),
+        ("Yesterday", "2026-11-20T00:00:00.000Z"),
+        ("2026-11-21T12:00:00Z", "2026-11-21T12:00:00.000Z"),
+    ],
+)
+def test_times_relative_to_the_present(text: str, expected: str) -> None:
+    now_ms = time_ms("2026-11-21T12:30:00Z")
+    assert time_text(given_time_ms(text, pytest.fail, now_ms)) == expected
+
+
+@pytest.mark.parametrize("text", ["-24", "24h", "-", "--24h", "-1y", "tomorrow"])
+def test_other_relative_times_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a time"):
+        given_time_ms(text, pytest.fail, 10**12)
