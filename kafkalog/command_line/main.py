@@ -142,6 +142,10 @@ class LazyCommands(click.Group):
             sys.stdout.flush()
         except OptionError as error:
             code = print_error(self._named_as_given(str(error), context), ExitCode.WRONG_ARGUMENTS)
+        except click.UsageError as error:
+            from kafkalog.views.options.option_names import usage_error_text
+
+            code = print_error(usage_error_text(error), ExitCode.WRONG_ARGUMENTS)
         except BrokenPipeError:
             code = output_closed()
         except StoppedError as stopped:

@@ -105,7 +105,7 @@ def test_failfast_keeps_the_tables_of_an_earlier_run(spark: SparkSession, tmp_pa
 def test_wrong_arguments_exit_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(DAMAGED, output=tmp_path, arguments="--format csv")
     assert code == ExitCode.WRONG_ARGUMENTS
-    assert "Invalid value for '--format': 'csv' is not one of" in capsys.readouterr().err
+    assert "--format: 'csv' is not one of" in capsys.readouterr().err
 
 
 def test_help_says_what_the_job_does_and_how(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,4 +85,4 @@ def test_what_is_not_a_time_is_a_wrong_argument(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, "--as-of", "tomorrow") == ExitCode.WRONG_ARGUMENTS
-    assert "Invalid value for '--as-of': 'tomorrow' is not a time" in capsys.readouterr().err
+    assert "--as-of: 'tomorrow' is not a time" in capsys.readouterr().err

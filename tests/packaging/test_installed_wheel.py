@@ -70,7 +70,7 @@ def test_a_job_tells_its_own_arguments(environment: Path) -> None:
     assert "\n    kafkalog job validate-checksums /var/lib/kafka/data --output-dir" in said.stdout
     wrong = run(environment, "kafkalog", "job", "validate-checksums", "DIR")
     assert wrong.returncode == 2
-    assert "Error: Missing option '--output-dir'." in wrong.stderr
+    assert "error: Missing option '--output-dir' (see kafkalog job" in wrong.stderr
 
 
 def test_a_job_that_is_none_is_answered_with_those_that_there_are(environment: Path) -> None:

@@ -24,7 +24,7 @@ from kafkalog.storage.files.uris import absolute_path, is_remote
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING, Decorator
 from kafkalog.views.options.contradictions import refuse_contradictions
-from kafkalog.views.options.option_names import named_as_given
+from kafkalog.views.options.option_names import named_as_given, usage_error_text
 from kafkalog.views.options.options import Mode
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import printable_lines
@@ -129,8 +129,7 @@ class JobCommand(click.Command):
         except click.exceptions.Exit as ended:  # after --help
             return ended.exit_code
         except click.UsageError as error:
-            error.show()
-            return ExitCode.WRONG_ARGUMENTS
+            return _failed(usage_error_text(error), ExitCode.WRONG_ARGUMENTS)
 
     def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
         refuse_contradictions(self, arguments, context)

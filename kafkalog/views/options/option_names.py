@@ -63,6 +63,19 @@ def named_as_parameters(message: str, parameters: Collection[str]) -> str:
     return _WITH_DASHES.sub(lambda option: parameter(option[0]), renamed)
 
 
+def usage_error_text(error: click.UsageError) -> str:
+    """Return click's message about an argument in the form that other errors have, and where help
+    is."""
+    message = error.format_message()
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+        if isinstance(error.param, click.Option):
+            message = f"{error.param.opts[0]}: {error.message}"
+        elif error.param is not None and error.ctx is not None:
+            message = f"{error.param.make_metavar(error.ctx)}: {error.message}"
+    command = "" if error.ctx is None else f" (see {error.ctx.command_path} --help)"
+    return message.rstrip(".") + command
+
+
 def _renamed(message: str, given: Callable[[str], str]) -> str:
     """Return the message of an OptionError with other names of the source's options; any other as
     it is."""

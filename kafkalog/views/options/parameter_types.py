@@ -69,7 +69,7 @@ class GivenPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not value:
-            self.fail("got an empty path, such as of a variable that is not set", param, ctx)
+            self.fail("an empty path, such as of a variable that is not set", param, ctx)
         return super().convert(value, param, ctx)
 
 
