@@ -29,7 +29,7 @@ OWN = {
         *("--verbose", "--why"),
     },
     "job": {"--spark-submit"},
-    "ls": {"--deep", "--quick"},
+    "ls": {"--deep", "--quick", "--sort"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
     "quorum": set[str](),

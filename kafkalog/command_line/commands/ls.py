@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -18,10 +19,12 @@ from kafkalog.views.options.click_options import PATHS_MEANING
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
+    from kafkalog.storage.log_dir.disk_usage import DiskUsage
     from kafkalog.storage.log_dir.other_entries import OtherEntry
     from kafkalog.storage.partition_log import PartitionLog
 
-_LEVELS = ("topic", "partition", "segment")
+_LEVELS = ("topic", "partition", "segment", "kind")
+_SORT_KEYS = ("name", "size", "records", "time")
 _MOST_OTHERS = 20
 
 _EPILOG = f"""\
@@ -29,11 +32,15 @@ _EPILOG = f"""\
 The command reads batch headers only: no payload, and no checksum. RECORDS counts the records in the
 files, including those below the log start offset; CONTROL-RECORDS, such as transaction markers, are
 counted separately. RATIO, with --deep, is the uncompressed size of the batches divided by their
-size.
+size. TOTAL-SIZE is SIZE, of the log files, plus SIDE-BYTES, of indexes and other files beside them.
+The last lines sum up all files, also those on their way out; ALLOCATED, with --by kind, is what the
+file system has given them, which is less for indexes that a broker has preallocated.
 
 \b
 Examples:
   kafkalog ls /var/lib/kafka/data
+  kafkalog ls /var/lib/kafka/data --sort size
+  kafkalog ls /var/lib/kafka/data --by kind
   kafkalog ls /var/lib/kafka/data --by partition --topic orders
   kafkalog ls /var/lib/kafka/data/orders-0 --by segment
   kafkalog ls '/backup/broker-*' --quick --format json
@@ -49,7 +56,15 @@ Examples:
     type=click.Choice(_LEVELS),
     default=_LEVELS[0],
     show_default=True,
-    help="Print a row per topic, partition or segment.",
+    help="Print a row per topic, partition, segment or kind of file.",
+)
+@click.option(
+    "--sort",
+    type=click.Choice(_SORT_KEYS),
+    default=_SORT_KEYS[0],
+    show_default=True,
+    help="Order of the rows: by name, by size with side files or by records, the largest first, or "
+    "by time, those without a new record for longest first.",
 )
 @click.option("--quick", is_flag=True, help="Print names and sizes only, without opening files.")
 @click.option("--deep", is_flag=True, help="Decompress all batches to compute RATIO.")
@@ -60,6 +75,7 @@ def ls(
     topics: Sequence[str],
     partitions: Sequence[int],
     by: str,
+    sort: str,
     quick: bool,
     deep: bool,
     table_format: str,
@@ -67,11 +83,14 @@ def ls(
 ) -> None:
     """List topics, partitions or segments: sizes, offsets, times, codecs."""
     from kafkalog.command_line.ls.storage_rows import storage_rows
-    from kafkalog.command_line.ls.storage_tables import write_storage
+    from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
+    from kafkalog.storage.log_dir.disk_usage import disk_usage
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
 
     if quick and deep:
         raise ConflictingOptionsError("--quick", "--deep")
+    if quick and sort in ("records", "time"):
+        raise ConflictingOptionsError("--quick", f"--sort {sort}")
     paths = _without_zookeeper(paths)
     logs = logs_of_topics(paths, topics, partitions)
     is_text = table_format == "text"
@@ -79,19 +98,34 @@ def ls(
     put = print_text if is_text else print_note
     for line in _log_dir_lines(logs):
         put(line)
-    size = bytes_in(logs)
-    with progress_bar(0 if quick else size, "reading") as bar:
-        rows = storage_rows(
-            logs,
-            is_quick=quick,
-            is_deep=deep,
-            processes=processes_for(size, processes),
-            on_done=bar.update,
-        )
-    write_storage(rows, by, table_format, is_quick=quick, is_deep=deep)
+    usages = disk_usage(logs, whole=not topics and not partitions)
+    if by == "kind":
+        write_usage(usages, sort, table_format)
+    else:
+        size = bytes_in(logs)
+        with progress_bar(0 if quick else size, "reading") as bar:
+            rows = storage_rows(
+                logs,
+                is_quick=quick,
+                is_deep=deep,
+                processes=processes_for(size, processes),
+                on_done=bar.update,
+            )
+        write_storage(rows, by, sort, table_format, is_quick=quick, is_deep=deep)
     others = () if topics or partitions else _other_lines(other_entries(logs))
-    for line in (*others, *absent_lines(paths, logs, topics, partitions)):
+    totals = () if topics or partitions or by == "kind" else _usage_lines(usages)
+    for line in (*others, *totals, *absent_lines(paths, logs, topics, partitions)):
         put(line)
+
+
+def _usage_lines(usages: Iterable[DiskUsage]) -> Iterator[str]:
+    """Sum up all files of each directory in a line, the largest kind first."""
+    for directory, found in groupby(usages, key=lambda usage: usage.directory):
+        kinds = list(found)
+        size = sum(usage.size for usage in kinds)
+        parts = ", ".join(f"{usage.kind} {size_text(usage.size)}" for usage in kinds)
+        files = counted(sum(usage.files for usage in kinds), "file")
+        yield f"in all: {directory}, {size_text(size)} in {files}: {parts}"
 
 
 def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from kafkalog.command_line.ls.storage_rows import StoredLog
 from kafkalog.command_line.terminal import write_table
 from kafkalog.inspection.partitions.segment_storage import Storage, summed_storage
+from kafkalog.storage.log_dir.disk_usage import DiskUsage
 from kafkalog.storage.reading.log_bounds import EndRule, log_bounds
 from kafkalog.words import size_text, time_text
 
@@ -21,9 +22,9 @@ _HELD = (
     "codecs",
 )
 _NAMES = {
-    "topic": ("topic", "partitions", "segments", "size", "side_bytes"),
+    "topic": ("topic", "partitions", "segments", "size", "side_bytes", "total_size"),
     "partition": (
-        *("topic", "partition", "broker_id", "segments", "size", "side_bytes"),
+        *("topic", "partition", "broker_id", "segments", "size", "side_bytes", "total_size"),
         *("start_offset", "end_offset"),
     ),
     "segment": ("topic", "partition", "base_offset", "size", "first_offset", "last_offset"),
@@ -34,27 +35,51 @@ _BY_HEADERS = ("end_offset", "first_offset", "last_offset", *_HELD)
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "size": size_text,
     "side_bytes": size_text,
+    "total_size": size_text,
+    "allocated": size_text,
     "first_timestamp_ms": time_text,
     "max_timestamp_ms": time_text,
     "ratio": lambda ratio: f"{ratio:.2f}",
 }
 
-_Row = dict[str, object]
+_Row = dict[str, Any]
+# What is unknown comes last.
+_ORDERS: dict[str, Callable[[_Row], tuple[bool, int]]] = {
+    "size": lambda row: (False, -row["total_size"]),
+    "records": lambda row: (row["records"] is None, -(row["records"] or 0)),
+    "time": lambda row: (row["max_timestamp_ms"] is None, row["max_timestamp_ms"] or 0),
+}
 
 
 def write_storage(
-    logs: Sequence[StoredLog], by: str, table_format: str, *, is_quick: bool, is_deep: bool
+    logs: Sequence[StoredLog],
+    by: str,
+    sort: str,
+    table_format: str,
+    *,
+    is_quick: bool,
+    is_deep: bool,
 ) -> None:
-    """Write the table with a row per topic, partition or segment."""
+    """Write the table with a row per topic, partition or segment in the order `sort`."""
     names = (*_NAMES[by], *_HELD, *(("ratio",) if is_deep else ()), *_PLACE[by])
     if is_quick:
         names = tuple(name for name in names if name not in _BY_HEADERS)
     rows = list(_ROWS[by](logs))
+    if sort != "name":
+        rows.sort(key=_ORDERS[sort])
     for row in rows:
         codecs = row["codecs"]
         if table_format != "json" and isinstance(codecs, dict):
             row["codecs"] = _codecs_text(codecs)
     write_table(names, [[row[name] for name in names] for row in rows], table_format, texts=_TEXTS)
+
+
+def write_usage(usages: Sequence[DiskUsage], sort: str, table_format: str) -> None:
+    """Write the table with a row per kind of file in each directory."""
+    if sort == "size":
+        usages = sorted(usages, key=lambda usage: -usage.size)
+    names = ("directory", "kind", "files", "size", "allocated")
+    write_table(names, usages, table_format, texts=_TEXTS)
 
 
 def _codecs_text(codecs: dict[str, int]) -> str | None:
@@ -66,9 +91,11 @@ def _codecs_text(codecs: dict[str, int]) -> str | None:
     return ", ".join(f"{name} {codecs[name] / total:.0%}" for name in ordered)
 
 
-def _held(storage: Storage) -> _Row:
+def _held(storage: Storage, side_bytes: int = 0) -> _Row:
     return {
         "size": storage.size,
+        "side_bytes": side_bytes,
+        "total_size": storage.size + side_bytes,
         "records": storage.records,
         "control_records": storage.control_records,
         "batches": storage.batches,
@@ -89,8 +116,7 @@ def _topics(logs: Sequence[StoredLog]) -> Iterator[_Row]:
             "topic": topic,
             "partitions": len({stored.log.partition for stored in found}),
             "segments": len(storages),
-            "side_bytes": sum(stored.side_bytes for stored in found),
-            **_held(summed_storage(storages)),
+            **_held(summed_storage(storages), sum(stored.side_bytes for stored in found)),
         }
 
 
@@ -104,11 +130,10 @@ def _partitions(logs: Sequence[StoredLog]) -> Iterator[_Row]:
             "partition": stored.log.partition,
             "broker_id": stored.log.log_dir.broker_id,
             "segments": len(stored.segments),
-            "side_bytes": stored.side_bytes,
             "start_offset": start,
             "end_offset": start if last is None else max(start, last + 1),
             "directory": stored.log.path,
-            **_held(storage),
+            **_held(storage, stored.side_bytes),
         }
 
 

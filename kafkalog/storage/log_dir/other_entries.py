@@ -43,13 +43,13 @@ from kafkalog.storage.partition_log import (
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED, SWAP
 from kafkalog.words import counted, first_names, printable
 
-_OF_LOG_DIRS = frozenset(
+OF_LOG_DIRS = frozenset(
     {
         *(META_PROPERTIES, CLEAN_SHUTDOWN, LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS),
         *(RECOVERY_POINTS, ".lock", "bootstrap.checkpoint", "remote-log-index-cache"),
     }
 )
-_OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
+OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
 # So many partitions are named that have no directory.
 _MOST_ABSENT = 5
 _UNKNOWN = "not a file that brokers write"
@@ -76,7 +76,7 @@ def other_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
     paths = {log.path for log in logs}
     for path in sorted({log.log_dir.path for log in logs if not log.is_named}):
         for entry in list_directory(path):
-            if entry.path not in paths and entry.name not in _OF_LOG_DIRS:
+            if entry.path not in paths and entry.name not in OF_LOG_DIRS:
                 yield OtherEntry(entry.path, _size(entry), _what(entry))
         yield from _special(path)
     for path in sorted(paths):
@@ -93,7 +93,7 @@ def unread_entries(logs: Sequence[PartitionLog]) -> Iterator[OtherEntry]:
         for entry in _special(path):
             name = os.path.basename(entry.path)
             is_segment_file = segment_file_name(name) is not None
-            if is_segment_file or partition_name(name) or name in _OF_LOG_DIRS or _is_known(name):
+            if is_segment_file or partition_name(name) or name in OF_LOG_DIRS or _is_known(name):
                 yield entry
 
 
@@ -199,7 +199,7 @@ def _in_partition(path: str) -> Iterator[OtherEntry]:
 
 def _is_known(name: str) -> bool:
     return (
-        name in _OF_PARTITIONS
+        name in OF_PARTITIONS
         or snapshot_offset(name) is not None
         or oldest_base_offset(name) is not None
         or is_metadata_snapshot(name)

@@ -1,7 +1,9 @@
 """`kafkalog ls` against what brokers' own tools said of the same logs, and what it finds beside."""
 
 import json
+import os
 import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -99,7 +101,7 @@ def test_names_and_sizes_alone_need_no_file_to_be_opened(tmp_path: Path) -> None
         path.write_bytes(bytes(path.stat().st_size))
     assert rows(copy, "--quick") == rows(SHOP, "--quick")
     assert set(rows(SHOP, "--quick")[0]) == {
-        *("topic", "partitions", "segments", "size", "side_bytes")
+        *("topic", "partitions", "segments", "size", "side_bytes", "total_size")
     }
 
 
@@ -115,8 +117,10 @@ def test_text_says_whose_the_directories_are_and_what_else_is_there(tmp_path: Pa
     (copy / "orders-1" / "notes.txt").write_text("hello")
     code, out, err = run(copy)
     first, *_ = out.splitlines()
-    others = [line for line in out.splitlines() if line.startswith("also there")]
+    *others, total = [line for line in out.splitlines() if line.startswith(("also", "in all"))]
     assert (code, err) == (0, "")
+    whole = sum(path.stat().st_size for path in copy.rglob("*") if path.is_file())
+    assert total.startswith(f"in all: {copy}, {size_text(whole)} in ")
     assert first.startswith(f"{copy}: broker 1 of cluster shop-week-example-0001, stopped cleanly;")
     assert others == [
         f"also there: {deleted}, {size_text(size)}: the directory is marked for deletion: its "
@@ -126,7 +130,34 @@ def test_text_says_whose_the_directories_are_and_what_else_is_there(tmp_path: Pa
         "truncation",
         f"also there: {copy}/orders-1/notes.txt, 5 B: not a file that brokers write",
     ]
-    assert run(copy, "--format", "json")[2].splitlines() == [first, *others]
+    assert run(copy, "--format", "json")[2].splitlines() == [first, *others, total]
+
+
+def test_kinds_of_files_sum_up_to_what_du_counts(unpacked: Unpacked) -> None:
+    logs = unpacked("kafka44.logs") / "log-dirs"
+    names = b"\0".join(os.fsencode(path) for path in logs.rglob("*") if path.is_file())
+    du = ["du", "--bytes", "--total", "--files0-from=-"]
+    told = subprocess.run(du, input=names, capture_output=True, check=True).stdout
+    found = {row["kind"]: row for row in rows(logs, "--by", "kind")}
+    assert sum(row["size"] for row in found.values()) == int(told.splitlines()[-1].split()[0])
+    deleted = [path for path in logs.glob("*-delete/*") if path.is_file()]
+    assert found["-delete"]["size"] == sum(path.stat().st_size for path in deleted) > 0
+    assert found["-delete"]["files"] == len(deleted)
+
+
+def test_rows_are_sorted_by_what_they_take_by_records_and_by_their_last_record(
+    unpacked: Unpacked,
+) -> None:
+    logs = unpacked("kafka44.logs") / "log-dirs"
+    for key, column, sign in (
+        ("size", "total_size", -1),
+        ("records", "records", -1),
+        ("time", "max_timestamp_ms", 1),
+    ):
+        found = [row[column] for row in rows(logs, "--sort", key)]
+        known = [value for value in found if value is not None]
+        assert known == sorted(known, key=lambda value: sign * value)
+        assert found == known + [None] * (len(found) - len(known))
 
 
 def test_what_is_beside_uploaded_segments_is_known(unpacked: Unpacked) -> None:
@@ -160,6 +191,7 @@ def test_damaged_segments_are_listed_as_far_as_headers_tell(tmp_path: Path) -> N
     ("asked", "code", "said"),
     [
         ((SHOP, "--quick", "--deep"), 2, "--quick cannot be used with --deep"),
+        ((SHOP, "--quick", "--sort", "time"), 2, "--quick cannot be used with --sort time"),
         ((SHOP, "--topic", "none"), 2, "what the log directories hold: __consumer_offsets"),
         (("/nowhere",), 3, "no such file or directory"),
     ],
