@@ -58,7 +58,7 @@ def disk_usage(logs: Sequence[PartitionLog], *, whole: bool) -> list[DiskUsage]:
     usages = []
     for place in sorted(places):
         kinds: dict[str, list[tuple[int, int | None]]] = {}
-        for entry, kind in _files(directories, place, None, {os.path.realpath(place)}):
+        for entry, kind in _files(directories, place):
             kinds.setdefault(kind, []).append((entry.size, _allocated(entry)))
         for kind, sizes in kinds.items():
             allocated = [each for _, each in sizes if each is not None]
@@ -74,29 +74,34 @@ def disk_usage(logs: Sequence[PartitionLog], *, whole: bool) -> list[DiskUsage]:
     return sorted(usages, key=lambda usage: (usage.directory, -usage.size, usage.kind))
 
 
-def _files(
-    directories: Directories, path: str, kind: str | None, seen: set[str]
-) -> Iterator[tuple[Entry, str]]:
-    """Yield the files at any depth with their kinds; `kind` is that of everything in a marked
-    directory."""
+def _files(directories: Directories, top: str) -> Iterator[tuple[Entry, str]]:
+    """Yield the files at any depth with their kinds; everything in a marked directory is of one.
+
+    Of links to directories only those to partitions count, and nothing below these: a link can lead
+    anywhere, also back.
+    """
+    left: list[tuple[str, str | None, bool]] = [(top, None, False)]
+    while left:
+        path, kind, is_linked = left.pop()
+        for entry in _entries(directories, path):
+            if not entry.is_directory:
+                yield entry, kind or _kind(entry.name)
+                continue
+            is_link = not is_remote(entry.path) and os.path.islink(entry.path)
+            if not is_linked and (not is_link or partition_name(entry.name) is not None):
+                left.append((entry.path, kind or _directory_kind(entry.name), is_link))
+
+
+def _entries(directories: Directories, path: str) -> Sequence[Entry]:
     try:
-        entries = directories.entries(path)
+        return directories.entries(path)
     except OSError as error:
         reason = unreadable_reason(error)
         if reason is not None:
             note_unlisted(path, reason)
         elif not isinstance(error, FileNotFoundError):
             raise
-        return
-    for entry in entries:
-        if not entry.is_directory:
-            yield entry, kind or _kind(entry.name)
-            continue
-        # A link can lead back to where it is.
-        real = entry.path if is_remote(entry.path) else os.path.realpath(entry.path)
-        if real not in seen:
-            seen.add(real)
-            yield from _files(directories, entry.path, kind or _directory_kind(entry.name), seen)
+        return ()
 
 
 def _directory_kind(name: str) -> str | None:
@@ -122,8 +127,8 @@ def _kind(name: str) -> str:
 
 
 def _allocated(entry: Entry) -> int | None:
-    """Return the bytes that a file takes; None if it is remote or has been deleted."""
+    """Return the bytes that a file takes; None for a remote one, and where it cannot be known."""
     try:
         return None if is_remote(entry.path) else os.stat(entry.path).st_blocks * 512
-    except FileNotFoundError:
+    except OSError:
         return None

@@ -145,6 +145,22 @@ def test_kinds_of_files_sum_up_to_what_du_counts(unpacked: Unpacked) -> None:
     assert found["-delete"]["files"] == len(deleted)
 
 
+def test_links_count_only_if_they_are_partitions(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(SHOP, tmp_path / "logs"))
+    before = rows(copy, "--by", "kind")
+    elsewhere = tmp_path / "elsewhere" / "below"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "large").write_bytes(bytes(1 << 20))
+    (copy / "link").symlink_to(elsewhere)
+    (copy / "loop").symlink_to(copy)
+    (copy / "moved-0").symlink_to(elsewhere.parent)
+    assert rows(copy, "--by", "kind") == before
+    (elsewhere.parent / f"{0:020}.log").write_bytes(b"")
+    (segments,) = (row for row in rows(copy, "--by", "kind") if row["kind"] == "segments")
+    (earlier,) = (row for row in before if row["kind"] == "segments")
+    assert segments["files"] == earlier["files"] + 1
+
+
 def test_rows_are_sorted_by_what_they_take_by_records_and_by_their_last_record(
     unpacked: Unpacked,
 ) -> None:
