@@ -4,7 +4,9 @@ F665."""
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,8 @@ def test_optimize_writes_small_files_again_as_large_ones(table: Path, processes:
 def test_vacuum_removes_what_is_not_part_of_the_table(table: Path) -> None:
     orphan = table / "orphan.parquet"
     orphan.write_bytes(b"12345")
+    an_hour_ago = time.time() - 3600
+    os.utime(orphan, (an_hour_ago, an_hour_ago))
     assert _run("vacuum", str(table)).stdout == ""
     tried = _run("vacuum", str(table), "--older-than", "1ms", "--dry-run")
     assert (tried.stdout, tried.stderr) == (f"{orphan}\n", "to remove: 1 file (5 B)\n")
