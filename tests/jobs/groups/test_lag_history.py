@@ -228,10 +228,10 @@ def test_lengths_of_time_have_a_unit(text: str, expected: int) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--every", "5"), "'--every': '5' is not a duration"),
+        (("--every", "5"), "--every: '5' is not a duration"),
         (("--from-time", "2", "--until-time", "1"), "a time not before --from-time"),
-        (("--burrow-intervals", "0"), "'--burrow-intervals': 0 is not in the range 1<=x<=10000"),
-        (("--allowed-records", "-1"), "'--allowed-records': -1 is not in the range x>=0"),
+        (("--burrow-intervals", "0"), "--burrow-intervals: 0 is not in the range 1<=x<=10000"),
+        (("--allowed-records", "-1"), "--allowed-records: -1 is not in the range x>=0"),
     ],
 )
 def test_wrong_arguments_are_named(
