@@ -105,7 +105,7 @@ def test_records_without_a_key_are_counted_in_every_run(
         ("--as-of-offset 3", ExitCode.WRONG_ARGUMENTS, "for each of orders-0, users-0"),
         ("--topic orders --as-of-offset 7", ExitCode.UNREADABLE_INPUT, "offset 7 of orders-0"),
         ("--as-of-offset orders-0=3", ExitCode.WRONG_ARGUMENTS, "orders-0, users-0"),
-        ("--as-of-offset {", ExitCode.WRONG_ARGUMENTS, "'--as-of-offset': '{' is not TOPIC-"),
+        ("--as-of-offset {", ExitCode.WRONG_ARGUMENTS, "--as-of-offset: '{' is not TOPIC-"),
         ("--topic payments", ExitCode.WRONG_ARGUMENTS, "--topic: 'payments'"),
     ],
 )
