@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from io import StringIO
 from types import TracebackType
 from typing import Protocol
@@ -15,8 +16,10 @@ from kafkalog.format.side_files.tiered_manifest import read_tiered_manifest
 from kafkalog.format.unreadable import UnreadableRanges
 from kafkalog.storage.files import local_files
 from kafkalog.storage.files.entries import Entry
+from kafkalog.storage.files.read_around import unreadable_reason
 from kafkalog.storage.files.read_counts import read_counts
 from kafkalog.storage.files.tiered_chunks import ChunkedFile, StoredFile, tiered_manifest_path
+from kafkalog.storage.files.unreadable_input import note_unlisted
 from kafkalog.storage.files.uris import absolute_path, is_remote
 
 # Of files that are read as a whole. An index has 10 MiB, unless segment.index.bytes is raised.
@@ -34,6 +37,21 @@ def list_directory(path: str) -> list[Entry]:
 
         return remote_files.list_directory(path)
     return local_files.list_directory(path)
+
+
+def readable_entries(
+    path: str, listing: Callable[[str], list[Entry]] = list_directory
+) -> list[Entry]:
+    """Return the entries of a directory as `listing` does; of one that cannot be read none, and
+    remember that it could not. Raises FileNotFoundError if there is no such directory."""
+    try:
+        return listing(path)
+    except OSError as error:
+        reason = unreadable_reason(error)
+        if reason is None:
+            raise
+        note_unlisted(path, reason)
+        return []
 
 
 def special_entries(path: str) -> list[Entry]:

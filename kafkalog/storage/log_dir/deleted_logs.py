@@ -12,9 +12,7 @@ from itertools import pairwise
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
 from kafkalog.format.side_files.partition_metadata import read_topic_id
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import list_directory, read_text
-from kafkalog.storage.files.read_around import unreadable_reason
-from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.files import list_directory, read_text, readable_entries
 from kafkalog.storage.names import PartitionName, cut_topic, partition_name, segment_file_name
 from kafkalog.storage.partition_log import PARTITION_METADATA
 from kafkalog.storage.recovery.temporary_files import DELETED
@@ -114,14 +112,7 @@ def _is_of(topic: str, path: str, name: PartitionName) -> bool:
 
 
 def _has_deleted(path: str) -> bool:
-    try:
-        return any(is_deleted_log(entry) for entry in list_directory(path))
-    except OSError as error:
-        reason = unreadable_reason(error)
-        if reason is None:
-            raise
-        note_unlisted(path, reason)
-        return False
+    return any(map(is_deleted_log, readable_entries(path)))
 
 
 def is_deleted_log(entry: Entry) -> bool:

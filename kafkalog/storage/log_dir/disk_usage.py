@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import Directories
-from kafkalog.storage.files.read_around import unreadable_reason
-from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.files import Directories, readable_entries
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.metadata_snapshots import is_metadata_snapshot
-from kafkalog.storage.log_dir.other_entries import OF_LOG_DIRS, OF_PARTITIONS
+from kafkalog.storage.log_dir.other_entries import INDEX_CACHE, OF_LOG_DIRS, OF_PARTITIONS
 from kafkalog.storage.log_dir.tiered_storage import is_beside_tiered_log
 from kafkalog.storage.names import (
     any_base_offset,
@@ -22,14 +20,13 @@ from kafkalog.storage.names import (
     snapshot_offset,
 )
 from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED, SWAP
 
-SEGMENTS = "segments"
+_SEGMENTS = "segments"
 _INDEXES = "indexes"
 _SNAPSHOTS = "snapshots"
 _CHECKPOINTS = "checkpoints"
-_INDEX_CACHE = "remote-log-index-cache"
 _OTHER = "other"
-_MARKS = (".deleted", ".cleaned", ".swap")
 
 
 class DiskUsage(NamedTuple):
@@ -92,20 +89,15 @@ def _files(directories: Directories, top: str) -> Iterator[tuple[Entry, str]]:
                 left.append((entry.path, kind or _directory_kind(entry.name), is_link))
 
 
-def _entries(directories: Directories, path: str) -> Sequence[Entry]:
+def _entries(directories: Directories, path: str) -> list[Entry]:
     try:
-        return directories.entries(path)
-    except OSError as error:
-        reason = unreadable_reason(error)
-        if reason is not None:
-            note_unlisted(path, reason)
-        elif not isinstance(error, FileNotFoundError):
-            raise
-        return ()
+        return readable_entries(path, directories.entries)
+    except FileNotFoundError:
+        return []  # it has been removed meanwhile
 
 
 def _directory_kind(name: str) -> str | None:
-    if name == _INDEX_CACHE:
+    if name == INDEX_CACHE:
         return name
     partition = partition_name(name)
     return f"-{partition.mark}" if partition is not None and partition.mark else None
@@ -113,10 +105,10 @@ def _directory_kind(name: str) -> str | None:
 
 def _kind(name: str) -> str:
     ending = os.path.splitext(name)[1]
-    if ending in _MARKS:
+    if ending in (DELETED, CLEANED, SWAP):
         return ending
     if any_base_offset(name) is not None or oldest_base_offset(name) is not None:
-        return SEGMENTS
+        return _SEGMENTS
     if segment_file_name(name) is not None or ending == ".indexes":
         return _INDEXES
     if snapshot_offset(name) is not None or is_metadata_snapshot(name) or ending == ".snapshot":

@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.entries import Entry
-from kafkalog.storage.files.files import is_directory, list_directory, special_entries
-from kafkalog.storage.files.read_around import unreadable_reason
-from kafkalog.storage.files.unreadable_input import note_unlisted
+from kafkalog.storage.files.files import (
+    is_directory,
+    list_directory,
+    readable_entries,
+    special_entries,
+)
 from kafkalog.storage.files.uris import is_remote
 from kafkalog.storage.log_dir.log_dir import (
     CLEAN_SHUTDOWN,
@@ -43,10 +46,12 @@ from kafkalog.storage.partition_log import (
 from kafkalog.storage.recovery.temporary_files import CLEANED, DELETED, SWAP
 from kafkalog.words import counted, first_names, printable
 
+# Where brokers keep indexes of tiered segments.
+INDEX_CACHE = "remote-log-index-cache"
 OF_LOG_DIRS = frozenset(
     {
         *(META_PROPERTIES, CLEAN_SHUTDOWN, LOG_STARTS, REPLICATION_OFFSETS, CLEANER_OFFSETS),
-        *(RECOVERY_POINTS, ".lock", "bootstrap.checkpoint", "remote-log-index-cache"),
+        *(RECOVERY_POINTS, ".lock", "bootstrap.checkpoint", INDEX_CACHE),
     }
 )
 OF_PARTITIONS = frozenset((LEADER_EPOCHS, PARTITION_METADATA, "quorum-state"))
@@ -169,14 +174,7 @@ def _special(path: str) -> Iterator[OtherEntry]:
 def _size(entry: Entry) -> int:
     if not entry.is_directory:
         return entry.size
-    try:
-        return sum(each.size for each in list_directory(entry.path))
-    except OSError as error:
-        reason = unreadable_reason(error)
-        if reason is None:
-            raise
-        note_unlisted(entry.path, reason)
-        return 0
+    return sum(each.size for each in readable_entries(entry.path))
 
 
 def _what(entry: Entry) -> str:
