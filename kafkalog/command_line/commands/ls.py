@@ -98,7 +98,8 @@ def ls(
     put = print_text if is_text else print_note
     for line in _log_dir_lines(logs):
         put(line)
-    usages = disk_usage(logs, whole=not topics and not partitions)
+    is_whole = not topics and not partitions
+    usages = disk_usage(logs, whole=is_whole) if is_whole or by == "kind" else []
     if by == "kind":
         write_usage(usages, sort, table_format)
     else:
@@ -112,8 +113,8 @@ def ls(
                 on_done=bar.update,
             )
         write_storage(rows, by, sort, table_format, is_quick=quick, is_deep=deep)
-    others = () if topics or partitions else _other_lines(other_entries(logs))
-    totals = () if topics or partitions or by == "kind" else _usage_lines(usages)
+    others = _other_lines(other_entries(logs)) if is_whole else ()
+    totals = () if by == "kind" else _usage_lines(usages)
     for line in (*others, *totals, *absent_lines(paths, logs, topics, partitions)):
         put(line)
 
