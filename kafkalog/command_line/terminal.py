@@ -9,7 +9,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import IO, Any
 
 import click
@@ -24,16 +23,9 @@ TextRow = Sequence[object]
 # Of a table that is wider than the terminal, texts keep at least so many characters.
 _NARROWEST = 16
 _GAP = "  "
-_CHOICE = "kafkalog.columns"
+# Where click keeps what the options chose, for the command that runs.
+_COLUMNS, _WIDE = "kafkalog.columns", "kafkalog.wide"
 _SEVERITIES = {"error": "red", "warning": "yellow"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Which columns of tables are printed: `names`, or all; with `is_wide` in full."""
-
-    names: tuple[str, ...] = ()
-    is_wide: bool = False
 
 
 def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,19 +58,12 @@ def table_format_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _choose_columns(context: click.Context, _: click.Parameter, given: str | None) -> None:
     if given is not None:
-        names = tuple(name.strip().lower().replace("-", "_") for name in given.split(","))
-        context.meta[_CHOICE] = _Columns(names, _chosen_columns().is_wide)
+        names = [name.strip().lower().replace("-", "_") for name in given.split(",")]
+        context.meta[_COLUMNS] = names
 
 
 def _choose_wide(context: click.Context, _: click.Parameter, is_wide: bool) -> None:
-    if is_wide:
-        context.meta[_CHOICE] = _Columns(_chosen_columns().names, is_wide)
-
-
-def _chosen_columns() -> _Columns:
-    context = click.get_current_context(silent=True)
-    found: _Columns = _Columns() if context is None else context.meta.get(_CHOICE, _Columns())
-    return found
+    context.meta[_WIDE] = is_wide
 
 
 def write_table(
@@ -93,12 +78,14 @@ def write_table(
 
     `texts` has functions that write a column's values as text, such as `size_text`; the other
     formats have the values themselves. None is `-` in text, null in JSON and empty in CSV. A
-    table for people fits the terminal. Raises OptionError for a column
-    that neither this table nor those printed beside it, with columns `beside`, have.
+    table for people fits the terminal. Raises OptionError for a column that neither this table nor
+    those printed beside it, with columns `beside`, have.
     """
-    chosen = _chosen_columns()
-    if chosen.names:
-        names, rows = _with_columns(names, rows, chosen.names, beside)
+    context = click.get_current_context(silent=True)
+    options = {} if context is None else context.meta
+    chosen = options.get(_COLUMNS)
+    if chosen is not None:
+        names, rows = _with_columns(names, rows, chosen, beside)
     if table_format == "json":
         for row in rows:
             line = json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False)
@@ -108,7 +95,7 @@ def write_table(
         writer.writerow(names)
         writer.writerows(rows)
     else:
-        _write_aligned(names, list(rows), texts or {}, is_whole=chosen.is_wide)
+        _write_aligned(names, list(rows), texts or {}, is_whole=options.get(_WIDE, False))
 
 
 def _with_columns(
@@ -155,18 +142,21 @@ def _write_aligned(
             for width, is_number, header in zip(widths, numeric, headers, strict=True)
         ]
         widths = _fitted(widths, least, shutil.get_terminal_size().columns)
+    kept = len(widths)
+    severity = names.index("severity") if "severity" in names[:kept] else None
     for number, line in enumerate([headers, *cells]):
         padded = [
-            # Of a column that is left out there is no width.
-            (cell.rjust(width) if is_number else _shortened(cell, width).ljust(width))
-            for cell, width, is_number in zip(line, widths, numeric, strict=False)
+            cell.rjust(width) if is_number else _shortened(cell, width).ljust(width)
+            for cell, width, is_number in zip(line[:kept], widths, numeric[:kept], strict=True)
         ]
         if number == 0:
             click.echo(styled(_GAP.join(padded).rstrip(), bold=True))
-        else:
-            click.echo(_GAP.join(map(_severity_coloured, padded)).rstrip())
-    if len(widths) < len(headers):
-        left_out = ", ".join(headers[len(widths) :])
+            continue
+        if severity is not None and line[severity] in _SEVERITIES:
+            padded[severity] = styled(padded[severity], fg=_SEVERITIES[line[severity]])
+        click.echo(_GAP.join(padded).rstrip())
+    if kept < len(headers):
+        left_out = ", ".join(headers[kept:])
         print_note(f"too wide for this terminal: {left_out}; --wide and --columns show them")
 
 
@@ -194,11 +184,6 @@ def _shortened(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
-
-
-def _severity_coloured(cell: str) -> str:
-    colour = _SEVERITIES.get(cell.rstrip())
-    return cell if colour is None else styled(cell, fg=colour)
 
 
 def _json_character(character: str) -> str:

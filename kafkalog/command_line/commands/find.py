@@ -128,10 +128,10 @@ def find(
             ("searched", _SEARCHED, result.searched),
             ("damage", _DAMAGED, result.damages),
         )
+        all_names = (*_FOUND, *_SEARCHED, *_DAMAGED)
         for kind, names, rows in tables:
             typed = [(kind, *row) for row in rows]
-            beside = (*_FOUND, *_SEARCHED, *_DAMAGED)
-            write_table(("type", *names), typed, "json", beside=beside)
+            write_table(("type", *names), typed, "json", beside=all_names)
     elif result.found or table_format == "csv":
         write_table(_FOUND, result.found, table_format, texts=_TEXTS)
     return ExitCode.DONE if result.matches else ExitCode.FINDINGS

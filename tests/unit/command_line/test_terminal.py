@@ -97,6 +97,18 @@ def test_columns_are_chosen_by_their_names(monkeypatch: pytest.MonkeyPatch) -> N
         on_terminal(monkeypatch, 80, "--columns", "colour")
 
 
+def test_severities_have_colours_and_other_columns_have_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    write_table(("topic", "severity"), [("error", "warning"), ("warning", "error")], "text")
+    _, *lines = out.getvalue().splitlines()
+    assert lines == ["error    \x1b[33mwarning \x1b[0m", "warning  \x1b[31merror   \x1b[0m"]
+
+
 def test_a_table_in_a_pipe_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     write_table(WIDE, WIDE_ROWS, "text")
     assert capsys.readouterr().out.splitlines()[1].split()[0] == TOPIC
