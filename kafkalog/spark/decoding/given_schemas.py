@@ -91,7 +91,7 @@ def _how_to_add(package: str, version: str) -> str:
     artifact = f"org.apache.spark:{package}_2.13:{version}"
     delta = default_settings()["spark.jars.packages"]
     return (
-        f"needs the jar of {package}, which is not on the class path: give spark-submit --conf "
+        f"the jar of {package}, which is not on the class path: give spark-submit --conf "
         f"spark.jars.packages={artifact},{delta} (the latter for Delta tables), and "
         "`python jobs/...` the same in PYSPARK_SUBMIT_ARGS='--conf ... pyspark-shell'"
     )

@@ -237,7 +237,7 @@ def test_without_its_jar_protobuf_says_what_to_add(
     done = run_state(tmp_path / "logs", output=tmp_path / "out", arguments=given)
     said = capsys.readouterr().err
     assert done == ExitCode.WRONG_ARGUMENTS
-    assert "--value-format: 'protobuf' is not valid, expected needs the jar" in said
+    assert "--value-format: 'protobuf' is not valid, expected the jar" in said
     assert f"spark.jars.packages=org.apache.spark:spark-protobuf_2.13:{spark.version}" in said
 
 
