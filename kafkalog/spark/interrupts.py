@@ -85,8 +85,10 @@ def _is_no_interrupt(record: logging.LogRecord) -> bool:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    # The handler of a session used the connection that was in use.
-    return isinstance(error, KeyboardInterrupt) or "reentrant call" in str(error)
+    if isinstance(error, RuntimeError):
+        # The handler of a session used the connection that was in use.
+        return "reentrant call" in str(error)
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _is_main_thread() -> bool:
