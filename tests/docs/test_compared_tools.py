@@ -36,7 +36,7 @@ def test_every_table_that_shows_payloads_is_named_on_the_page_about_security() -
     shows = {
         name: PAYLOADS & {field["name"] for field in table_fields(name)} for name in table_names()
     }
-    # Here these names are about something else: settings, of which secrets are hidden.
+    # The values of these tables are settings; secrets among them are hidden.
     others = {"cluster_configs", "cluster_znodes"}
     showing = {name for name, columns in shows.items() if columns} - others
     assert [name for name in sorted(showing) if f"`{name}`" not in SECURITY] == []

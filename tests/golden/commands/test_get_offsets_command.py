@@ -149,7 +149,7 @@ def test_json_has_the_same_as_rows(unpacked: Unpacked) -> None:
         (("--topic", "shop.idem", "--topic", "shop.i.*"), "--topic: 'shop.i.*'"),
         (("--topic", "a", "--topic-pattern", "b"), "--topic-pattern cannot be used with --topic"),
         (("--topic", "shop.idem,shop.multi"), "repeat --topic for each"),
-        (("--partition", "1,b"), "--partition: "),
+        (("--partition", "1,b"), "error: --partition: '1,b'"),
     ],
     ids=str,
 )

@@ -276,7 +276,7 @@ def test_what_a_stream_cannot_be_asked_for_is_an_error_naming_the_option(
     options: dict[str, str], named: str, log_dir: Path
 ) -> None:
     grown(log_dir, 1)
-    with pytest.raises(OptionError, match=named):
+    with pytest.raises(OptionError, match=f"^{named}: "):
         DrivenStream(log_dir, **options)
 
 

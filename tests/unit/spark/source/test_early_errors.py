@@ -20,7 +20,7 @@ SHOP = str(ROOT / "examples" / "shop-week")
     [
         ({"subscribe": "none"}, OptionError, "what the log directories hold: __consumer_offsets"),
         ({"assign": '{"orders": [7]}'}, OptionError, "'orders-7'"),
-        ({"mode": "SOMETIMES"}, OptionError, "mode"),
+        ({"mode": "SOMETIMES"}, OptionError, "mode: 'SOMETIMES' is not valid"),
         ({"columns": "valeu"}, OptionError, "columns of view records: key"),
         (
             {"view": "offset_commits", "subscribe": "orders"},
