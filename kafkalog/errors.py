@@ -133,6 +133,18 @@ class RepeatedOptionError(OptionError):
         return (RepeatedOptionError, (self.name,))
 
 
+class RefusedOptionError(OptionError):
+    """An option that cannot be used with this input or beside what else is given; `reason` says
+    why, and what to do."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.value, self.allowed = name, None, reason
+        Exception.__init__(self, f"{name}: {reason}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (RefusedOptionError, (self.name, self.allowed))
+
+
 class RowError(KafkaLogError):
     """Rows that cannot be written as records, or not in the order that they came in."""
 

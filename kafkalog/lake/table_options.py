@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionError
 from kafkalog.lake.layout import TARGET_FILE_BYTES, Compression, PartitionBy, TableLayout
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.option_values import chosen
@@ -71,7 +71,7 @@ class TableRequest:
         from pyarrow import Codec
 
         if codec == Compression.NONE.value or not Codec.supports_compression_level(codec):
-            raise OptionError(_LEVEL, level, f"no level: {codec} has none")
+            raise RefusedOptionError(_LEVEL, f"--compression {codec} has no levels")
         least, most = (
             Codec.minimum_compression_level(codec),
             Codec.maximum_compression_level(codec),

@@ -173,5 +173,5 @@ def test_nothing_to_compact_is_reported_before_anything_is_written(
 ) -> None:
     given = [*arguments(tmp_path, EXAMPLES / "kafka-0.10"), "--compact"]
     assert main(given) == ExitCode.WRONG_ARGUMENTS
-    assert "--compact: 'no cleanup.policy with compact'" in capsys.readouterr().err
+    assert "--compact: no topic has a cleanup.policy with compact" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

@@ -6,7 +6,7 @@ import click
 
 from kafkalog.command_line.dump.request import DumpRequest, bytes_given
 from kafkalog.command_line.parallel import processes_option
-from kafkalog.errors import OptionError
+from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 
@@ -90,7 +90,7 @@ def dump(request: DumpRequest, follow: bool, fail_on_findings: bool) -> ExitCode
     """
     is_parquet = request.output_format == "parquet"
     if is_parquet and (request.output is None or follow):
-        raise OptionError("--format", "parquet", "parquet with --output FILE, and without --follow")
+        raise RefusedOptionError("--format", "parquet needs --output FILE, and no --follow")
     if follow:
         from kafkalog.command_line.dump.follow import run_follow
 

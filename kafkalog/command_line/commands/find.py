@@ -9,7 +9,7 @@ import click
 
 from kafkalog.command_line.parallel import processes_option
 from kafkalog.command_line.terminal import table_format_option, write_table
-from kafkalog.errors import OptionError
+from kafkalog.errors import RefusedOptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
@@ -117,10 +117,9 @@ def find(
             "Missing option '--key', '--value-contains', '--from-time' or '--until-time'."
         )
     if request.by_partitioner and request.key is None:
-        raise OptionError("--partitioner", partitioner, "together with --key")
+        raise RefusedOptionError("--partitioner", "only with --key")
     if partition_count is not None and (len(set(topics)) != 1 or not request.by_partitioner):
-        allowed = "with --partitioner and one --topic"
-        raise OptionError("--partition-count", str(partition_count), allowed)
+        raise RefusedOptionError("--partition-count", "only with --partitioner and one --topic")
     result = search(logs_to_search(paths, request), request, processes=processes)
     if table_format == "json":
         tables = (

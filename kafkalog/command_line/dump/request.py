@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.format.offsets import LARGEST_OFFSET
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.reading.offset_ranges import OffsetRange, TimestampRange
@@ -35,7 +35,7 @@ class OffsetBounds:
             end = LARGEST_OFFSET if each.end is None else each.end
             ranges[each.topic_partition] = OffsetRange(each.first or 0, end)
         if len(ranges) < len(given) or (None in ranges and len(ranges) > 1):
-            raise OptionError("--offsets", "several ranges", "one, or one for each partition")
+            raise RefusedOptionError("--offsets", "give one range, or one for each partition")
         everywhere = ranges.pop(None, _ALL)
         return cls(everywhere, {key: each for key, each in ranges.items() if key is not None})
 

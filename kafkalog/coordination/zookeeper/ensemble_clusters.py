@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from kafkalog.errors import LogDirError, OptionError
+from kafkalog.errors import LogDirError, OptionError, RefusedOptionError
 
 
 class EnsembleCluster(NamedTuple):
@@ -69,10 +69,10 @@ def cluster_of_log_dirs(
         ids = ", ".join(sorted({each.cluster_id or "" for each in candidates}))
         raise OptionError("--zookeeper", f"cluster {ids}", f"cluster {wanted}, of the log dirs")
     if not allow_unknown:
-        raise OptionError(
+        raise RefusedOptionError(
             "--zookeeper",
-            "a cluster with the same id as the log directories; one of them has no id",
-            "with --allow-unknown-cluster, if you know that it is",
+            "its cluster or that of the log directories has no id: if you know that they are one "
+            "cluster, add --allow-unknown-cluster",
         )
     return _only(unknown)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.extras import missing_extras_named
 from kafkalog.lake.layout import RECORDS, TableLayout
 from kafkalog.lake.table_options import TableRequest
@@ -33,21 +33,21 @@ class TablePlace:
     def refuse_contradictions(self) -> None:
         """Raise OptionError for options that do not fit the format, and without a place."""
         if self.catalog is not None and self.table_format == DELTA:
-            allowed = (
+            reason = (
                 f"only with --format {ICEBERG}: --table names a Delta table of Spark's catalogs"
             )
-            raise OptionError("--catalog", self.catalog, allowed)
+            raise RefusedOptionError("--catalog", reason)
         if self.table_format == PARQUET:
             for option, value in (("--catalog", self.catalog), ("--table", self.table)):
                 if value is not None:
-                    allowed = f"only with --format {ICEBERG}: Parquet has no catalog"
-                    raise OptionError(option, value, allowed)
+                    reason = f"only with --format {ICEBERG}: Parquet has no catalog"
+                    raise RefusedOptionError(option, reason)
         if self.output_dir is None and self.catalog is None:
             allowed = "a directory, or --catalog for Iceberg tables"
             raise OptionError("--output-dir", None, allowed)
         if self.output_dir is not None and self.catalog is not None:
-            allowed = "no directory with --catalog: the catalog says where its tables are"
-            raise OptionError("--output-dir", self.output_dir, allowed)
+            reason = "leave it out with --catalog: the catalog says where its tables are"
+            raise RefusedOptionError("--output-dir", reason)
 
     def refuse_delta(self) -> None:
         """Raise OptionError for the format that needs a JVM."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kafkalog.errors import OptionError, SchemaError
+from kafkalog.errors import OptionError, RefusedOptionError, SchemaError
 from kafkalog.messages.avro_schemas import read_avro_schema
 from kafkalog.messages.schema_registry import SCHEMAS_TOPIC
 from kafkalog.storage.log_dir.log_dir import find_partitions
@@ -173,7 +173,7 @@ def _request(
 
 def _check(name: str, value: object, is_taken: bool, is_needed: object) -> None:
     if value is not None and not is_taken:
-        raise OptionError(name, value, f"nothing, with what else is given (see --help on {name})")
+        raise RefusedOptionError(name, f"of no use with what else is given (see --help on {name})")
     if value is None and is_needed:
         raise OptionError(name, None, "a value, which this format needs; see --help")
 

@@ -14,6 +14,7 @@ from kafkalog.errors import (
     CorruptDataError,
     LogDirError,
     OptionError,
+    RefusedOptionError,
     UnsupportedFormatError,
 )
 from kafkalog.format.side_files.checkpoints import (
@@ -105,8 +106,11 @@ def compacted_topics(
         )
     settings = {topic: configs.compaction(topic) for topic in topics}
     if by_policy and not named and not any(each.is_compacted for each in settings.values()):
-        allowed = "topics with one, by --topic-config, --server-properties or --compact-topic"
-        raise OptionError("--compact", "no cleanup.policy with compact", allowed)
+        reason = (
+            "no topic has a cleanup.policy with compact: give --topic-config, --server-properties "
+            "or --compact-topic"
+        )
+        raise RefusedOptionError("--compact", reason)
     return {
         topic: each.delete_retention_ms
         for topic, each in settings.items()

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kafkalog.errors import ConflictingOptionsError, OptionError
+from kafkalog.errors import ConflictingOptionsError, RefusedOptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.files.output_files import refuse_unwritable_file
 from kafkalog.storage.log_dir.read_directories import refuse_inside
@@ -82,10 +82,12 @@ class IngestRequest:
             )
         placed = [(each.topic_partition, each) for each in ranges if each.topic_partition]
         if len(placed) < len(ranges):
-            raise OptionError(_OFFSETS, "FROM:UNTIL", "TOPIC-PARTITION= before each, or one alone")
+            raise RefusedOptionError(
+                _OFFSETS, "of several ranges each needs its partition: TOPIC-PARTITION=FROM:UNTIL"
+            )
         firsts = [(key, each.first) for key, each in placed if each.first is not None]
         if firsts and len(firsts) < len(placed):
-            raise OptionError(_OFFSETS, ":UNTIL", "FROM for each partition, or for none")
+            raise RefusedOptionError(_OFFSETS, "give FROM for each partition, or for none")
         found = {}
         if firsts:
             found["startingOffsets"] = _json(firsts)

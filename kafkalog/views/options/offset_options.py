@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import OptionError, RefusedOptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.log_bounds import EndRule
@@ -71,9 +71,9 @@ def stream_start(options: OptionValues) -> OffsetLimit | None:
     """Return where a stream begins, None for the latest offsets, the default as in Spark's Kafka
     source. Raises OptionError, also for an end, which streams do not have."""
     for name in ENDING:
-        if (value := options.text(name)) is not None:
-            raise OptionError(
-                name, value, "no end in a stream: use Trigger.AvailableNow to stop at the end"
+        if options.text(name) is not None:
+            raise RefusedOptionError(
+                name, "a stream has no end: use Trigger.AvailableNow to stop at the end"
             )
     name = _first_given(options, STARTING)
     value = options.text(name)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kafkalog.errors import OptionError
+from kafkalog.errors import RefusedOptionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.reading.log_bounds import EndRule
@@ -70,8 +70,8 @@ def refuse_repeated(
     """Return the values by partition. Raises OptionError for a partition that is named twice."""
     found = dict(given)
     if len(found) != len(given):
-        raise OptionError(
-            option, f"{len(given)} values for {partition_names(found)}", "one for each"
+        raise RefusedOptionError(
+            option, f"{len(given)} values for {partition_names(found)}: give one for each"
         )
     return found
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafkalog.columns.records.record_metadata import COMPRESSION_NAMES
 from kafkalog.columns.writing.batch_encoder import DEFAULT_BATCH_BYTES
-from kafkalog.errors import KafkaLogError, OptionError
+from kafkalog.errors import KafkaLogError, OptionError, RefusedOptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.side_files.partition_metadata import read_topic_id, write_topic_id
 from kafkalog.storage.writing.log_settings import LogSettings
@@ -50,10 +50,8 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
     """Parse and check the options of a write. Raises OptionError naming the option."""
     options = OptionValues(given, WRITE_OPTION_NAMES)
     for name in options.unused:
-        raise OptionError(
-            name,
-            given[name],
-            "no option of Kafka's clients: kafkalog writes files, not to a broker",
+        raise RefusedOptionError(
+            name, "kafkalog writes files, not to a broker: leave out options of Kafka's clients"
         )
     usual = LogSettings()
     segment_bytes = options.number(

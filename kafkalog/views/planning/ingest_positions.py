@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 
-from kafkalog.errors import OptionError, StatePositionError
+from kafkalog.errors import RefusedOptionError, StatePositionError
 from kafkalog.format.side_files.checkpoints import TopicPartition
 from kafkalog.views.options.offset_options import by_partition, by_topic
 from kafkalog.views.planning.state_positions import StateSource, is_other, written_by
@@ -231,10 +231,10 @@ def _range(recorded: IngestPositions, source: StateSource, *, is_bounded: bool) 
     if is_bounded or position is None:
         start = max(source.start_offset, source.log_start_offset)
         if position is not None and start > position and source.end_offset > start:
-            raise OptionError(
+            raise RefusedOptionError(
                 "--from-time or --offsets",
-                f"offset {start} of {source.name}",
-                f"{position} at most, where the table ends: it would have a hole",
+                f"{source.name} would begin at offset {start} and the table would have a hole: it "
+                f"ends at offset {position}, so begin there or before",
             )
         return _ingest_range(source, start, source.end_offset)
     if source.log_start_offset > position:

@@ -49,10 +49,10 @@ def log_dir(unpacked: Unpack) -> Path:
 def run(unpacked: Unpack, log_dir: Path, tmp_path: Path) -> Run:
     data_dir = unpacked("kafka010.zookeeper") / "zookeeper-live"
 
-    def migrate(*arguments: object, logs: Path = log_dir) -> int:
+    def migrate(*arguments: object, logs: Path = log_dir, zookeeper: Path = data_dir) -> int:
         given = [
             "--zookeeper",
-            data_dir,
+            zookeeper,
             "--output-dir",
             tmp_path / "tables",
             "--format",
@@ -209,6 +209,38 @@ def test_groups_whose_partition_was_not_given_are_neither_compared_nor_moved(
     assert written
     assert f"__consumer_offsets-{lost}" not in written
     assert "__consumer_offsets of broker 0 is missing" in capsys.readouterr().out
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("told", [(), ("--broker-id", 0)])
+def test_log_directories_without_meta_properties_belong_to_the_only_broker(
+    told: tuple[object, ...], spark: SparkSession, run: Run, unpacked: Unpack, tmp_path: Path
+) -> None:
+    # F486: the broker 0.8.2.2 writes no meta.properties, and is the only one in /brokers/topics.
+    logs = unpacked("kafka08.logs") / "log-dirs"
+    zookeeper = unpacked("kafka08.zookeeper") / "zookeeper-live"
+    assert not (logs / "meta.properties").exists()
+    assert run(VOUCHED, *told, logs=logs, zookeeper=zookeeper) == ExitCode.DONE
+    printed = checked_offsets(unpacked("kafka08.golden"))
+    found = rows(spark, tmp_path)
+    assert {key: row.zookeeper_offset for key, row in found.items() if key in printed} == {
+        key: offset for key, offset in printed.items() if not key[0].endswith("-kafka")
+    } | {key: None for key in printed if key[0].endswith("-kafka")}
+    assert {
+        key: row.kafka_offset for key, row in found.items() if key[0].endswith(("-kafka", "-dual"))
+    } == {key: each for key, each in printed.items() if key[0].endswith(("-kafka", "-dual"))}
+
+
+@pytest.mark.deep
+def test_log_directories_without_meta_properties_are_of_the_broker_that_is_given(
+    run: Run, unpacked: Unpack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = unpacked("kafka08.logs") / "log-dirs"
+    zookeeper = unpacked("kafka08.zookeeper") / "zookeeper-live"
+    assert run(VOUCHED, "--broker-id", 7, logs=logs, zookeeper=zookeeper) == ExitCode.DONE
+    assert "of broker 0 is missing: give all their log directories, and --broker-id for" in (
+        capsys.readouterr().out
+    )
 
 
 def read_commits(log_dir: Path) -> dict[tuple[str, str, int], tuple[int, int]]:

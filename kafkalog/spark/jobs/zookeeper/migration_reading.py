@@ -15,6 +15,7 @@ from kafkalog.coordination.groups.offsets_partitions import offsets_partition_of
 from kafkalog.coordination.groups.offsets_replicas import OffsetsReplicas
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster
 from kafkalog.coordination.zookeeper.kafka_directories import (
+    BROKER_REGISTRY,
     CONSUMER_OFFSETS_VIEW,
     CONSUMER_REGISTRY,
     TOPIC_REGISTRY,
@@ -114,7 +115,7 @@ def offset_stores(
         given.inputs,
         logs,
         offsets_topic_partitions(request.offsets_partitions, topics, logs, commits),
-        offsets_replicas(topics, logs),
+        offsets_replicas(topics, logs, _unnamed_broker(request.broker_id, zookeeper, topics, logs)),
         zookeeper.view(CONSUMER_OFFSETS_VIEW),
         zookeeper.view(CONSUMER_REGISTRY),
         topics,
@@ -146,16 +147,34 @@ def offsets_topic_partitions(
     return number
 
 
-def offsets_replicas(topics: DataFrame, logs: Sequence[PartitionLog]) -> OffsetsReplicas:
-    """Return the brokers that have `__consumer_offsets` by view `topic_registry`, and by the logs.
-    Rule: docs/migration.md F486."""
+def _unnamed_broker(
+    given: int | None, zookeeper: ZookeeperLag, topics: DataFrame, logs: Sequence[PartitionLog]
+) -> int | None:
+    """Return the broker of log directories that name none: as given, or the only one that views
+    `broker_registry` and `topic_registry` name; None if unknown. Rule: docs/migration.md F486."""
+    if given is not None or all(log.log_dir.broker_id is not None for log in logs):
+        return given
+    live = zookeeper.view(BROKER_REGISTRY).select("broker_id")
+    assigned = topics.select(F.explode("replicas").alias("broker_id"))
+    named = live.union(assigned).where("broker_id IS NOT NULL").distinct().limit(2).collect()
+    return named[0].broker_id if len(named) == 1 else None
+
+
+def offsets_replicas(
+    topics: DataFrame, logs: Sequence[PartitionLog], unnamed_broker: int | None
+) -> OffsetsReplicas:
+    """Return the brokers that have `__consumer_offsets` by view `topic_registry`, and by the logs;
+    those of directories that name no broker belong to `unnamed_broker`. Rule: docs/migration.md
+    F486."""
     own = topics.where(F.col("topic") == CONSUMER_OFFSETS).select("partition", "replicas")
     rows = own.collect()
     live = [log for log in logs if log.topic == CONSUMER_OFFSETS and log.is_live]
     given: dict[int, set[int]] = {}
     for log in live:
-        if log.partition is not None and log.log_dir.broker_id is not None:
-            given.setdefault(log.partition, set()).add(log.log_dir.broker_id)
+        named = log.log_dir.broker_id
+        broker_id = unnamed_broker if named is None else named
+        if log.partition is not None and broker_id is not None:
+            given.setdefault(log.partition, set()).add(broker_id)
     return OffsetsReplicas(
         bool(rows or live),
         {row.partition: frozenset(row.replicas or ()) for row in rows if row.partition is not None},

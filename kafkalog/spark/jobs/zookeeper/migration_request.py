@@ -38,6 +38,7 @@ class MigrationRequest:
     broker_version: str | None = None
     commit_time: str = _MTIME
     offsets_partitions: int | None = None
+    broker_id: int | None = None
     zookeeper_shell: str = Shell.FROM_3_5.value
     allow_rewind: bool = False
     allow_active_groups: bool = False
@@ -132,6 +133,13 @@ _WRITING = (
         type=click.IntRange(1, 2**31 - 1),
         help="The number of partitions of __consumer_offsets (default: from the znodes or the log "
         "directories).",
+    ),
+    click.option(
+        "--broker-id",
+        metavar="ID",
+        type=click.IntRange(0, 2**31 - 1),
+        help="The broker of log directories that name none, as before Kafka 0.8.2 (default: the "
+        "only broker that the znodes name).",
     ),
     click.option(
         "--zookeeper-shell",

@@ -46,7 +46,10 @@ def move_words(
     those whose replicas of `__consumer_offsets` are not in the input."""
     if missing_brokers:
         missing = counted_brokers(missing_brokers)
-        yield f"{CONSUMER_OFFSETS} of {missing} is missing: give all their log directories"
+        yield (
+            f"{CONSUMER_OFFSETS} of {missing} is missing: give all their log directories, and "
+            "--broker-id for those that name no broker"
+        )
     for column in directions:
         refused = [
             f"{count:,} {words}{f' ({option})' if option else ''}"

@@ -91,7 +91,8 @@ def test_a_group_whose_commits_can_be_missing_is_not_moved_and_the_brokers_are_n
     assert (row["comparison"], row["to_kafka"], row["detail"]) == ("only_zookeeper", "move", None)
     words = list(move_words(NO_WRITING, totals(kafka_unknown_to_kafka=4), {2}))
     assert words == [
-        "__consumer_offsets of broker 2 is missing: give all their log directories",
+        "__consumer_offsets of broker 2 is missing: give all their log directories, and "
+        "--broker-id for those that name no broker",
         "to Kafka: 0 offsets to move; refused: 4 of groups whose commits in Kafka are not all in "
         "the input",
     ]
