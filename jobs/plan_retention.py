@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.words import counted
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 )
 @shared.config_options
 @shared.as_of_option("Plan as of this time instead of now")
-def main(
-    job: JobSettings, server_properties: str | None, topic_config: str | None, as_of: int | None
-) -> ExitCode:
+def main(job: JobSettings, configs: ConfigSources, as_of: int | None) -> ExitCode:
     """Show which segments retention would delete and why. Findings are topics whose retention is
     blocked by a timestamp in the future."""
     from pyspark.sql import functions as F
@@ -36,9 +35,8 @@ def main(
     from kafkalog.spark.session import job_session
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
-    from kafkalog.views.options.config_files import config_file_options
 
-    config, inputs = config_file_options(server_properties, topic_config), announced_inputs(job)
+    config, inputs = configs.options(), announced_inputs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     with job_session("kafkalog plan-retention", with_delta=job.is_delta) as spark:
         reader = every_topic(spark, "retention_plan", job.mode).options(**config)
@@ -63,7 +61,10 @@ def verdict(topics: Sequence[Row]) -> list[str]:
     unknown = [row.topic or "?" for row in topics if row.bytes_unknown]
     if unknown:
         named = f"not known, see column reason: {', '.join(unknown)}"
-        lines.append(f"{named} (--server-properties and --topic-config give limits)")
+        lines.append(
+            f"{named} (--server-properties, --topic-config, --zookeeper or a log directory with "
+            "__cluster_metadata give limits)"
+        )
     return lines
 
 

@@ -10,6 +10,7 @@ import time
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.config_files import ConfigSources
 
 
 @job_command(
@@ -20,13 +21,7 @@ from kafkalog.views.options import click_options as shared
 @shared.config_options
 @shared.as_of_option("Report as of this time instead of now")
 @shared.show_keys_option
-def main(
-    job: JobSettings,
-    server_properties: str | None,
-    topic_config: str | None,
-    as_of: int | None,
-    show_keys: bool,
-) -> ExitCode:
+def main(job: JobSettings, configs: ConfigSources, as_of: int | None, show_keys: bool) -> ExitCode:
     """Write one HTML page about a cluster: storage, traffic, compression, keys, damage, lag,
     transactions, retention. Findings are what its first lines say. The page shows topic names,
     group ids and paths, hashes of keys, and no values."""
@@ -38,9 +33,8 @@ def main(
     from kafkalog.spark.session import job_session
     from kafkalog.storage.files.output_files import refuse_unwritable
     from kafkalog.storage.log_dir.other_entries import absent_lines
-    from kafkalog.views.options.config_files import config_file_options
 
-    config = config_file_options(server_properties, topic_config)
+    config = configs.options()
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     inputs, logs = announced_logs(job)
     refuse_unwritable("--output-dir", job.output_dir)

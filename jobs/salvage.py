@@ -39,7 +39,7 @@ def main(job: JobSettings, target: str, request: SalvageRequest) -> ExitCode:
     refuse_inside("--to", target, [*inputs, *(log.path for log in found)])
     refuse_existing_directory("--to", target)
     logs = salvageable(found)
-    settings = request.settings(logs, time.time_ns() // 1_000_000)
+    settings = request.settings(logs, found, time.time_ns() // 1_000_000)
     with job_session("kafkalog salvage", with_delta=job.is_delta) as spark:
         for table in ("salvage", "lost_ranges"):
             refuse_other_inputs(spark, job.output_dir, table, job.table_format, inputs)

@@ -13,6 +13,7 @@ import click
 
 from kafkalog.spark.jobs.job import ExitCode, JobSettings, job_command
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.parameter_types import GivenPath
 from kafkalog.words import counted
 
@@ -32,11 +33,7 @@ _SHOWN = ("topic", "partition", "severity", "kind", "offset", "other_offset", "k
 @shared.config_options
 @shared.as_of_option("Check as of this time instead of now")
 def main(
-    job: JobSettings,
-    before: str | None,
-    server_properties: str | None,
-    topic_config: str | None,
-    as_of: int | None,
+    job: JobSettings, before: str | None, configs: ConfigSources, as_of: int | None
 ) -> ExitCode:
     """Show whether cleaned logs keep the cleaner's promises, and what a cleaning would free.
     Findings are keys and deletes for which it has not kept them."""
@@ -46,9 +43,8 @@ def main(
     from kafkalog.spark.tables import replace_rows
     from kafkalog.spark.topic_views import every_topic
     from kafkalog.storage.log_dir.log_dir import find_partitions
-    from kafkalog.views.options.config_files import config_file_options
 
-    config, inputs = config_file_options(server_properties, topic_config), announced_inputs(job)
+    config, inputs = configs.options(), announced_inputs(job)
     as_of = time.time_ns() // 1_000_000 if as_of is None else as_of
     if before is not None:
         find_partitions([before], strict=job.mode == "FAILFAST")
@@ -80,6 +76,9 @@ def verdict(totals: Row, before: str | None) -> str:
     said.append(kept)
     freeable = f"a cleaning would free {counted(totals.freeable_bytes, 'byte')}"
     said.append(f"{freeable}, {counted(totals.due_partitions, 'partition')} due")
+    if totals.unknown_partitions:
+        unknown = counted(totals.unknown_partitions, "partition")
+        said[-1] += f", of {unknown} it is not known (see column why_not)"
     if before is not None:
         said.append(f"{counted(totals.compared, 'partition')} compared with the earlier copy")
     if totals.unread_bytes:

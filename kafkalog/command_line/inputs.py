@@ -19,15 +19,20 @@ def bytes_in(logs: Sequence[PartitionLog]) -> int:
 
 
 def logs_of_topics(
-    paths: Sequence[str], topics: Sequence[str] = (), partitions: Sequence[int] = ()
+    paths: Sequence[str],
+    topics: Sequence[str] = (),
+    partitions: Sequence[int] = (),
+    found: Sequence[PartitionLog] | None = None,
 ) -> list[PartitionLog]:
     """Return the logs under the paths, including internal topics; only those of the topics and
     partitions, if any are given. Logs a checkpoint file that cannot be read, and ignores it.
+    `found` are all logs there, if they have been listed just now.
 
     Raises LogDirError for paths without a log, and for partitions that only checkpoints name; and
     OptionError for a topic or a partition that no log has.
     """
-    found = find_partitions(paths, strict=False)
+    if found is None:
+        found = find_partitions(paths, strict=False)
     with missing_topics_explained(paths, found, topics, partitions):
         return with_topics(found, topics, partitions)
 
@@ -74,7 +79,7 @@ def _deleted_lines(paths: Sequence[str], topics: Collection[str]) -> Iterator[st
 
 
 def with_topics(
-    found: list[PartitionLog], topics: Sequence[str], partitions: Sequence[int]
+    found: Sequence[PartitionLog], topics: Sequence[str], partitions: Sequence[int]
 ) -> list[PartitionLog]:
     """Return the logs of these topics and partitions, all if none are given. Raises OptionError for
     a topic or partition without a log."""
@@ -86,7 +91,7 @@ def with_topics(
         numbers = {log.partition for log in found}
         _refuse_missing("--partition", set(partitions) - numbers, numbers)
         found = those_of(found, partitions=partitions)
-    return found
+    return list(found)
 
 
 def those_of(

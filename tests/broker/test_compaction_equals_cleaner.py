@@ -244,7 +244,7 @@ def test_the_report_finds_no_fault_in_what_the_cleaner_left_and_lost(run: Cleane
     before = {log.name: log for log in find_partitions([str(run.before)])}
     due = {f"{TOPIC}-{log.number}": log for log in run.logs if not log.part.first_dirty_offset}
     assert due
-    settings = TopicConfigs({TOPIC: _CONFIGS}).compaction(TOPIC)
+    settings = TopicConfigs({TOPIC: _CONFIGS}, {}).compaction(TOPIC)
     for log in find_partitions([str(run.after)]):
         if log.name in due:
             (row,) = compaction_rows(log, settings, time.time_ns() // 1_000_000, before[log.name])
@@ -257,7 +257,7 @@ def test_the_report_finds_no_fault_in_what_the_cleaner_left_and_lost(run: Cleane
 def test_the_report_tells_beforehand_what_the_cleaner_will_free(run: CleanerRun) -> None:
     # F240 to F251.
     before = {log.name: log for log in find_partitions([str(run.before)])}
-    settings = TopicConfigs({TOPIC: _CONFIGS}).compaction(TOPIC)
+    settings = TopicConfigs({TOPIC: _CONFIGS}, {}).compaction(TOPIC)
     for log in run.logs:
         source = before[f"{TOPIC}-{log.number}"]
         (row,) = compaction_rows(source, settings, _now_ms(log), None)

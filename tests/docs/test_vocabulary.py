@@ -48,7 +48,6 @@ OWN = {
     "undelete": {"--new-topic-id", "--topic-id"},
     "vacuum": {"--dry-run", "--older-than"},
 }
-_ZOOKEEPER = {"--zookeeper", "--chroot"}
 _DECODING = {
     "--schemas-topic",
     *(
@@ -59,16 +58,14 @@ _DECODING = {
 }
 OWN_OF_JOBS = {
     "audit-consumers": {"--log-dir"},
-    "consumer-lag": {*_ZOOKEEPER, "--max-lag", "--offsets-retention"},
+    "consumer-lag": {"--max-lag", "--offsets-retention"},
     "ingest-topics": {*_DECODING, "--full-refresh", "--starting-offsets-out", "--stop-at"},
     "lag-history": {
-        *_ZOOKEEPER,
         *("--allowed-records", "--burrow-allowed-lag", "--burrow-expire-group"),
         *("--burrow-intervals", "--burrow-min-distance", "--burrow-minimum-complete"),
         *("--burrow-offset-refresh", "--every", "--no-progress"),
     },
     "migrate-offsets": {
-        *_ZOOKEEPER,
         *("--allow-active-groups", "--allow-rewind", "--allow-unknown-cluster"),
         *("--allow-unknown-topics", "--broker-version", "--commit-interval-ms", "--commit-time"),
         *("--offsets-partitions", "--offsets-retention", "--write-segments"),

@@ -21,6 +21,7 @@ def compaction_totals(report: DataFrame) -> DataFrame:
         F.count("*").alias("partitions"),
         F.count_if(is_faulty).alias("faulty_partitions"),
         F.count_if("is_due").alias("due_partitions"),
+        F.count_if(F.isnull("is_due") & F.isnotnull("dirty_bytes")).alias("unknown_partitions"),
         F.count("before_directory").alias("compared"),
         *(
             F.coalesce(F.sum(name), F.lit(0)).alias(name)

@@ -14,6 +14,7 @@ from kafkalog.command_line.terminal import print_text, progress_bar
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.config_files import ConfigSources
 
 _EPILOG = f"""\
 {PATHS_MEANING}
@@ -45,8 +46,7 @@ _READS = 7
 def report(
     paths: Sequence[str],
     output_dir: str,
-    server_properties: str | None,
-    topic_config: str | None,
+    configs: ConfigSources,
     as_of: int | None,
     show_keys: bool,
     fail_on_findings: bool,
@@ -62,9 +62,8 @@ def report(
     from kafkalog.storage.log_dir.log_dir import input_entries
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.log_dir.read_directories import directories_read, refuse_inside
-    from kafkalog.views.options.config_files import config_file_options
 
-    config = config_file_options(server_properties, topic_config)
+    config = configs.options()
     logs = logs_of_topics(paths)
     inputs = [entry for path in paths for entry in input_entries(path)]
     refuse_inside("--output-dir", output_dir, directories_read(inputs, logs))

@@ -97,15 +97,17 @@ def salvage(
     """Write a new log directory with everything that is intact in a damaged one."""
     from kafkalog.inspection.partitions.salvaged_logs import SalvageTotals, lost_rows
     from kafkalog.schemas import table_fields
+    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines
     from kafkalog.storage.writing.salvaged_log_dir import left_out_lines, salvageable
 
-    logs = logs_of_topics(paths, topics, partitions)
+    found = find_partitions(paths, strict=False)
+    logs = logs_of_topics(paths, topics, partitions, found)
     _refuse_inputs(paths, logs, target)
     absent = [*absent_lines(paths, logs, topics, partitions)]
     chosen = salvageable(logs)
     rows = _salvaged(
-        chosen, target, request.settings(chosen, time.time_ns() // 1_000_000), processes
+        chosen, target, request.settings(chosen, found, time.time_ns() // 1_000_000), processes
     )
     left_out = () if topics or partitions else left_out_lines(logs)
     for line in (*absent, *left_out):

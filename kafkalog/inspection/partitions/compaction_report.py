@@ -1,9 +1,9 @@
 """Whether a partition's cleaned log keeps the cleaner's promises, and what the next cleaning would
 free: view `compaction_report`, schemas/tables/compaction_report.json.
 
-Rules: docs/format.md F240, F241 and F255 to F260. The log is read once for its transactions, once
-for the part below the checkpoint, twice for what a cleaning would free, and once more, with the
-other copy, where there is one. Memory grows with the keys.
+Rules: docs/format.md F240, F241, F262 and F255 to F260. The log is read once for its transactions,
+once for the part below the checkpoint, twice for what a cleaning would free, and once more, with
+the other copy, where there is one. Memory grows with the keys.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def compaction_rows(
         "directory": log.path,
         "cleanup_policy": None if policy.value is None else ",".join(sorted(policy.value)),
         "cleanup_policy_from": policy.source,
-        "min_cleanable_dirty_ratio": settings.min_cleanable_dirty_ratio,
+        "min_compaction_lag_ms": settings.min_compaction_lag_ms.value,
+        "min_compaction_lag_ms_from": settings.min_compaction_lag_ms.source,
+        "min_cleanable_dirty_ratio": settings.min_cleanable_dirty_ratio.value,
+        "min_cleanable_dirty_ratio_from": settings.min_cleanable_dirty_ratio.source,
         "cleaner_checkpoint": checkpoint,
         "before_directory": None if before is None else before.path,
     }
@@ -72,14 +75,19 @@ def compaction_rows(
         found.add(CompactionFinding("transaction", CompactionSeverity.ERROR, None, str(error)))
         yield {**constants, **found.row()}
         return
-    part = _cleanable(log, facts, checkpoint, settings, now_ms)
+    cleanable = _cleanable(log, facts, checkpoint)
+    lag_ms = settings.min_compaction_lag_ms.value or 0
+    part = cleanable_part(cleanable, now_ms=now_ms, min_compaction_lag_ms=lag_ms)
+    is_due, why_not = _due(part, cleanable, settings)
     counts = _checked(log, facts, part, checkpoint, now_ms, found)
     if earlier is not None:
         for finding in differences(earlier, _copy(log, facts), part.first_dirty_offset):
             found.add(finding)
     yield {
         **constants,
-        **_part_columns(part, facts, settings),
+        **_part_columns(part, facts),
+        "is_due": is_due,
+        "why_not": why_not,
         **counts,
         "freeable_bytes": _freeable_bytes(log, facts, part, settings, now_ms),
         **found.row(),
@@ -143,29 +151,47 @@ class _Findings:
         }
 
 
-def _cleanable(
-    log: PartitionLog,
-    facts: _LogFacts,
-    checkpoint: int | None,
-    settings: CompactionSettings,
-    now_ms: int,
-) -> CleanablePart:
+def _cleanable(log: PartitionLog, facts: _LogFacts, checkpoint: int | None) -> CleanableLog:
     segments = [
         CleanableSegment(
             segment.base_offset or 0, segment.size, largest_timestamp(segment).timestamp_ms
         )
         for segment in log.segments
     ]
-    cleanable = CleanableLog(
+    return CleanableLog(
         segments, checkpoint, facts.start_offset, facts.end_offset, facts.last_stable_offset
     )
-    return cleanable_part(
-        cleanable, now_ms=now_ms, min_compaction_lag_ms=settings.min_compaction_lag_ms
-    )
 
 
-def _part_columns(part: CleanablePart, facts: _LogFacts, settings: CompactionSettings) -> TableRow:
-    ratio = part.dirty_ratio
+def _due(
+    part: CleanablePart, log: CleanableLog, settings: CompactionSettings
+) -> tuple[bool | None, str | None]:
+    """Return whether the cleaner would come, None if settings that are not known decide it; and why
+    not. The part is the largest that there can be where the lag is not known. Rule: F262."""
+    policy, least = settings.cleanup_policy, settings.min_cleanable_dirty_ratio
+    lag = settings.min_compaction_lag_ms
+    if policy.value is not None and not settings.is_compacted:
+        return False, f"cleanup.policy is {','.join(sorted(policy.value)) or 'empty'}"
+    if not part.dirty_bytes:
+        held = cleanable_part(log, now_ms=0, min_compaction_lag_ms=0).dirty_bytes
+        if held:
+            return False, f"min.compaction.lag.ms {lag.value} holds back {held} dirty bytes"
+        return False, (
+            f"nothing is dirty from offset {part.first_dirty_offset} to the active segment or the "
+            "last stable offset"
+        )
+    ratio = part.dirty_ratio or 0.0
+    if least.value is not None and ratio <= least.value:
+        return False, f"dirty ratio {ratio:.3f}, min.cleanable.dirty.ratio {least.value}"
+    names = ("cleanup.policy", "min.compaction.lag.ms", "min.cleanable.dirty.ratio")
+    values = (policy.value, lag.value, least.value)
+    unknown = [name for name, value in zip(names, values, strict=True) if value is None]
+    if unknown:
+        return None, f"not known: {', '.join(unknown)}"
+    return True, None
+
+
+def _part_columns(part: CleanablePart, facts: _LogFacts) -> TableRow:
     return {
         "log_start_offset": facts.start_offset,
         "log_end_offset": facts.end_offset,
@@ -175,8 +201,7 @@ def _part_columns(part: CleanablePart, facts: _LogFacts, settings: CompactionSet
         "first_uncleanable_offset": part.first_uncleanable_offset,
         "clean_bytes": part.clean_bytes,
         "dirty_bytes": part.dirty_bytes,
-        "dirty_ratio": ratio,
-        "is_due": ratio is not None and ratio > settings.min_cleanable_dirty_ratio,
+        "dirty_ratio": part.dirty_ratio,
         "unread_bytes": facts.unread_bytes,
     }
 

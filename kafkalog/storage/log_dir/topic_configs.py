@@ -8,16 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from kafkalog.errors import OptionError
 from kafkalog.format.side_files.properties import read_properties
 from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
 
-SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
+METADATA, ZOOKEEPER = "metadata", "zookeeper"
 
+# Where a value that Kafka refuses is found.
+_OPTIONS = {
+    TOPIC: "topicConfig",
+    SERVER: "serverProperties",
+    METADATA: CLUSTER_METADATA,
+    ZOOKEEPER: "zookeeper",
+}
 UNLIMITED = -1
 DELETE_POLICY = "delete"
 
@@ -34,7 +41,8 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[_Value]):
-    """A value and its source: `topic`, `server`, `default` or, with None, `unknown`."""
+    """A value and its source: `topic` or `server` for the given files, `metadata` or `zookeeper`
+    for the cluster's own records, `default` or, with None, `unknown`."""
 
     value: _Value | None
     source: str
@@ -81,29 +89,51 @@ class RetentionSettings:
 
 @dataclass(frozen=True, slots=True)
 class CompactionSettings:
-    """The settings for the cleaner; Kafka's defaults if no file sets them."""
+    """The settings for the cleaner; `delete_retention_ms` is Kafka's default if nothing says it."""
 
     cleanup_policy: Setting[frozenset[str]]
     delete_retention_ms: int
-    min_compaction_lag_ms: int
-    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: Setting[int]
+    min_cleanable_dirty_ratio: Setting[float]
 
     @property
     def is_compacted(self) -> bool:
         return "compact" in (self.cleanup_policy.value or ())
 
 
+# Of a topic's own settings, each with its source.
+_Own = Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedConfigs:
+    """The settings that a cluster's records hold: those of topics, and those that brokers were
+    given while they ran, by their id, or by "" for all of them."""
+
+    topics: Mapping[str, Mapping[str, str]]
+    brokers: Mapping[str, Mapping[str, str]]
+    source: str = METADATA
+
+
 @dataclass(frozen=True, slots=True)
 class TopicConfigs:
-    """The topics' own settings and the broker's; None for what no file sets."""
+    """The settings of the given files, the topics' own and the broker's, before those that the
+    cluster's records hold; None for a file that is not given. A topic's setting is None where the
+    file says that the topic has none of its own."""
 
-    topics: Mapping[str, Mapping[str, str]] | None = None
+    topics: Mapping[str, Mapping[str, str | None]] | None = None
     server: Mapping[str, str] | None = None
+    recorded: RecordedConfigs = RecordedConfigs({}, {})
+    broker_id: int | None = None
+
+    def with_recorded(self, recorded: RecordedConfigs, broker_id: int | None) -> TopicConfigs:
+        """Return these settings for logs of a broker of the cluster that has such records."""
+        return replace(self, recorded=recorded, broker_id=broker_id)
 
     def retention(self, topic: str | None) -> RetentionSettings:
         """Return the settings for a topic. Raises OptionError for a value that Kafka would
         refuse."""
-        own = (self.topics or {}).get(topic) if topic else None
+        own = self._own(topic)
         if topic in (None, CLUSTER_METADATA) or (own is None and topic in _OWN_SETTINGS):
             return TopicConfigs()._retention({})
         return self._retention(own or {})
@@ -111,32 +141,42 @@ class TopicConfigs:
     def compaction(self, topic: str | None) -> CompactionSettings:
         """Return the settings for a topic. Raises OptionError for a value that Kafka would
         refuse."""
-        own = (self.topics or {}).get(topic or "", {})
+        own = self._own(topic) or {}
         policy = self._policy(own)
         if topic in _COMPACTED and _CLEANUP_POLICY.topic_name not in own:
             policy = Setting(frozenset(("compact",)), DEFAULT)
         elif topic is None or (topic in _OWN_SETTINGS and not own):
             policy = Setting(None, UNKNOWN)
+        delete_retention = self._number(own, _DELETE_RETENTION_MS).value
         return CompactionSettings(
             policy,
-            self._known_number(own, _DELETE_RETENTION_MS),
-            self._known_number(own, _MIN_COMPACTION_LAG_MS),
+            _DELETE_RETENTION_MS.default if delete_retention is None else delete_retention,
+            self._number(own, _MIN_COMPACTION_LAG_MS),
             self._ratio(own),
         )
 
-    def _known_number(self, own: Mapping[str, str], config: _Config) -> int:
-        found = self._number(own, config).value
-        return config.default if found is None else found
+    def _own(self, topic: str | None) -> _Own | None:
+        """Return the topic's own settings, None if nothing says which it has."""
+        given = (self.topics or {}).get(topic or "")
+        recorded = self.recorded.topics.get(topic or "")
+        if given is None and recorded is None:
+            return None
+        own = {name: (self.recorded.source, value) for name, value in (recorded or {}).items()}
+        for name, value in (given or {}).items():
+            own.pop(name, None)
+            if value is not None:
+                own[name] = (TOPIC, value)
+        return own
 
-    def _ratio(self, own: Mapping[str, str]) -> float:
+    def _ratio(self, own: _Own) -> Setting[float]:
         found = self._found(own, _MIN_CLEANABLE_DIRTY_RATIO)
         if found is None:
-            return _DEFAULT_RATIO
+            return self._unnamed(_DEFAULT_RATIO)
         if not re.fullmatch(r"0(\.[0-9]+)?|\.[0-9]+|1(\.0+)?", found.value.strip()):
             raise found.refused("a number from 0 to 1")
-        return float(found.value)
+        return Setting(float(found.value), found.source)
 
-    def _retention(self, own: Mapping[str, str]) -> RetentionSettings:
+    def _retention(self, own: _Own) -> RetentionSettings:
         is_tiered = _is_true(own, "remote.storage.enable") and not _is_true(
             own, "remote.log.copy.disable"
         )
@@ -146,7 +186,7 @@ class TopicConfigs:
             size = self._local(own, _LOCAL_RETENTION_BYTES, size)
         return RetentionSettings(self._policy(own), time, size, is_tiered)
 
-    def _policy(self, own: Mapping[str, str]) -> Setting[frozenset[str]]:
+    def _policy(self, own: _Own) -> Setting[frozenset[str]]:
         found = self._found(own, _CLEANUP_POLICY)
         if found is None:
             return self._unnamed(frozenset(("delete",)))
@@ -155,7 +195,7 @@ class TopicConfigs:
             raise found.refused("compact, delete, both or neither")
         return Setting(words, found.source)
 
-    def _number(self, own: Mapping[str, str], config: _Config) -> Setting[int]:
+    def _number(self, own: _Own, config: _Config) -> Setting[int]:
         found = self._found(own, config)
         if found is None:
             return self._unnamed(config.default)
@@ -168,7 +208,7 @@ class TopicConfigs:
             number = UNLIMITED
         return Setting(number, found.source)
 
-    def _local(self, own: Mapping[str, str], config: _Config, whole: Setting[int]) -> Setting[int]:
+    def _local(self, own: _Own, config: _Config, whole: Setting[int]) -> Setting[int]:
         local = self._number(own, config)
         return whole if local.value == _AS_RETENTION else local
 
@@ -176,12 +216,20 @@ class TopicConfigs:
         """Kafka's default counts if the broker's settings are known and do not name it."""
         return Setting(None, UNKNOWN) if self.server is None else Setting(default, DEFAULT)
 
-    def _found(self, own: Mapping[str, str], config: _Config) -> _Found | None:
+    def _found(self, own: _Own, config: _Config) -> _Found | None:
         if config.topic_name in own:
-            return _Found(TOPIC, TOPIC_CONFIG, config.topic_name, own[config.topic_name])
+            source, value = own[config.topic_name]
+            return _Found(source, _OPTIONS[source], config.topic_name, value)
+        # What a broker was given while it runs wins over its file.
+        of_server = [
+            (self.recorded.source, self.recorded.brokers.get(str(self.broker_id), {})),
+            (self.recorded.source, self.recorded.brokers.get("", {})),
+            (SERVER, self.server or {}),
+        ]
         for name, factor in config.server_names:
-            if self.server is not None and name in self.server:
-                return _Found(SERVER, SERVER_PROPERTIES, name, self.server[name], factor)
+            for source, settings in of_server:
+                if name in settings:
+                    return _Found(source, _OPTIONS[source], name, settings[name], factor)
         return None
 
 
@@ -233,8 +281,8 @@ class _Found:
         return OptionError(self.option, f"{self.name}={self.value}", f"{self.name}: {allowed}")
 
 
-def _is_true(own: Mapping[str, str], name: str) -> bool:
-    return own.get(name, "").strip().lower() == "true"
+def _is_true(own: _Own, name: str) -> bool:
+    return name in own and own[name][1].strip().lower() == "true"
 
 
 def read_topic_configs(topics_text: str | None, server_text: str | None) -> TopicConfigs:
@@ -246,12 +294,12 @@ def read_topic_configs(topics_text: str | None, server_text: str | None) -> Topi
     )
 
 
-def _topics(text: str) -> dict[str, dict[str, str]]:
+def _topics(text: str) -> dict[str, dict[str, str | None]]:
     try:
         return {
-            topic: {name: str(value) for name, value in configs.items()}
+            topic: {name: None if value is None else str(value) for name, value in configs.items()}
             for topic, configs in json.loads(text).items()
         }
     except (ValueError, AttributeError, RecursionError):
         allowed = 'a file with JSON such as {"orders": {"retention.ms": "604800000"}}'
-        raise OptionError(TOPIC_CONFIG, text[:100], allowed) from None
+        raise OptionError(_OPTIONS[TOPIC], text[:100], allowed) from None

@@ -5,7 +5,7 @@ compacted, and the files at its top. Rules: docs/format.md F180, F184 and F252 t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from shlex import quote
 
@@ -91,7 +91,11 @@ def _what_to_do(log_dir: str, name: PartitionName) -> str:
 
 
 def compacted_topics(
-    logs: Iterable[PartitionLog], named: Sequence[str], configs: TopicConfigs, *, by_policy: bool
+    logs: Sequence[PartitionLog],
+    named: Sequence[str],
+    configs: Callable[[PartitionLog], TopicConfigs],
+    *,
+    by_policy: bool,
 ) -> dict[str, int]:
     """Return the topics to compact, each with its delete.retention.ms: those named and,
     `by_policy`, those whose cleanup.policy is known to have `compact`.
@@ -104,11 +108,11 @@ def compacted_topics(
         raise OptionError(
             "--compact-topic", ",".join(unknown), f"existing topics: {', '.join(topics)}"
         )
-    settings = {topic: configs.compaction(topic) for topic in topics}
+    settings = {log.topic: configs(log).compaction(log.topic) for log in logs if log.topic}
     if by_policy and not named and not any(each.is_compacted for each in settings.values()):
         reason = (
-            "no topic has a cleanup.policy with compact: give --topic-config, --server-properties "
-            "or --compact-topic"
+            "no topic has a cleanup.policy with compact: give --topic-config, --server-properties, "
+            "--compact-topic or a log directory with __cluster_metadata"
         )
         raise RefusedOptionError("--compact", reason)
     return {

@@ -16,6 +16,7 @@ import click
 
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
+from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.options import Isolation, Mode, Shutdown
 from kafkalog.views.options.parameter_types import (
     GivenPath,
@@ -221,9 +222,32 @@ def max_transaction_timeout_option(function: Callable[..., Any]) -> Callable[...
     )(function)
 
 
+def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
+    """Add --zookeeper and --chroot, received as `zookeeper` and `chroot`."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        chroot = click.option(
+            "--chroot",
+            metavar="PATH",
+            callback=lambda _context, _option, path: None if path is None else path.rstrip("/"),
+            help="Where the cluster begins, if the ensemble has several; / for the root.",
+        )
+        zookeeper = click.option(
+            "--zookeeper",
+            metavar="DATA_DIR",
+            type=GivenPath(),
+            multiple=True,
+            required=required,
+            help=f"{meaning}: dataDir, its folder version-2, or a glob; repeatable, as for "
+            "dataLogDir. Of several members of an ensemble the newest counts.",
+        )
+        return zookeeper(chroot(function))
+
+    return decorate
+
+
 def config_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --server-properties and --topic-config, received as `server_properties` and
-    `topic_config`."""
+    """Add the options of ConfigSources, received as `configs`."""
     server = click.option(
         "--server-properties",
         metavar="FILE",
@@ -232,9 +256,13 @@ def config_options(function: Callable[..., Any]) -> Callable[..., Any]:
     topics = click.option(
         "--topic-config",
         metavar="FILE",
-        help='Settings of single topics, as JSON: {"orders": {"retention.ms": "3600000"}}.',
+        help='Settings of single topics as JSON: {"orders": {"retention.ms": "3600000"}}; null for '
+        "none. They win over __cluster_metadata and ZooKeeper.",
     )
-    return server(topics(function))
+    zookeeper = zookeeper_options(
+        "Data directories of ZooKeeper's servers, which hold the settings of topics"
+    )
+    return settings_options(ConfigSources, "configs", server, topics, zookeeper)(function)
 
 
 def index_interval_option(meaning: str) -> Decorator:

@@ -1,38 +1,95 @@
-"""Files with the settings of topics and brokers, on the driver's machine."""
+"""Where the settings of topics and brokers come from: files on the driver's machine, and the
+cluster's own records."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kafkalog.errors import OptionError
-from kafkalog.storage.files.files import read_text
-from kafkalog.storage.log_dir.topic_configs import (
-    SERVER_PROPERTIES,
-    TOPIC_CONFIG,
-    TopicConfigs,
-    read_topic_configs,
-)
+from kafkalog.views.options.option_values import OptionValues
+
+if TYPE_CHECKING:
+    from kafkalog.storage.log_dir.topic_configs import TopicConfigs
+    from kafkalog.storage.partition_log import PartitionLog
+
+SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
+ZOOKEEPER, CHROOT = "zookeeper", "chroot"
 
 
-def topic_configs(topic_config: str | None, server_properties: str | None) -> TopicConfigs:
-    """Read the settings of the two files, each of which is optional.
+@dataclass(frozen=True, slots=True)
+class ConfigSources:
+    """The given files, each of which is optional, and ZooKeeper's data directories."""
 
-    Raises OptionError for a file that is missing or malformed.
-    """
-    return read_topic_configs(
-        _file_text(TOPIC_CONFIG, topic_config), _file_text(SERVER_PROPERTIES, server_properties)
-    )
+    server_properties: str | None = None
+    topic_config: str | None = None
+    zookeeper: tuple[str, ...] = ()
+    chroot: str | None = None
 
+    @classmethod
+    def of_options(cls, options: OptionValues) -> ConfigSources:
+        """Return those of the source's options. Raises OptionError."""
+        return cls(
+            options.text(SERVER_PROPERTIES),
+            options.text(TOPIC_CONFIG),
+            options.path_list(ZOOKEEPER),
+            options.text(CHROOT),
+        )
 
-def config_file_options(server_properties: str | None, topic_config: str | None) -> dict[str, str]:
-    """Return the files as options of the source. Raises OptionError, as the source does, for a file
-    that does not exist or has another form."""
-    topic_configs(topic_config, server_properties)
-    files = {SERVER_PROPERTIES: server_properties, TOPIC_CONFIG: topic_config}
-    return {option: path for option, path in files.items() if path is not None}
+    def options(self) -> dict[str, str]:
+        """Return them as options of the source. Raises OptionError, as the source does, for a file
+        that does not exist or has another form, and LogDirError for no data directory."""
+        from kafkalog.zookeeper.data_dir import find_data_dirs
+
+        self.given()
+        find_data_dirs(self.zookeeper)
+        found = {
+            SERVER_PROPERTIES: self.server_properties,
+            TOPIC_CONFIG: self.topic_config,
+            ZOOKEEPER: json.dumps(self.zookeeper) if self.zookeeper else None,
+            CHROOT: self.chroot,
+        }
+        return {option: value for option, value in found.items() if value is not None}
+
+    def given(self) -> TopicConfigs:
+        """Read the settings of the two files. Raises OptionError for a file that is missing or
+        malformed."""
+        from kafkalog.storage.log_dir.topic_configs import read_topic_configs
+
+        return read_topic_configs(
+            _file_text(TOPIC_CONFIG, self.topic_config),
+            _file_text(SERVER_PROPERTIES, self.server_properties),
+        )
+
+    def of_logs(self, found: Iterable[PartitionLog]) -> Callable[[PartitionLog], TopicConfigs]:
+        """Return what gives the settings that count for a log: those of the two files, then those
+        in ZooKeeper and in the `__cluster_metadata` among the logs that were found.
+
+        Raises OptionError for the files, and LogDirError for data directories without ZooKeeper's
+        files. Rule: docs/format.md F169.
+        """
+        from kafkalog.inspection.metadata.recorded_configs import metadata_configs
+        from kafkalog.inspection.zookeeper.zookeeper_configs import zookeeper_configs
+
+        logs = list(found)
+        given, recorded = self.given(), metadata_configs(logs)
+        ids = {log.log_dir.cluster_id for log in logs}
+        in_zookeeper = zookeeper_configs(self.zookeeper, ids, self.chroot)
+
+        def of_log(log: PartitionLog) -> TopicConfigs:
+            # A cluster that has migrated to KRaft leaves its old settings in ZooKeeper.
+            own = recorded.get(log.log_dir.cluster_id, in_zookeeper)
+            return given if own is None else given.with_recorded(own, log.log_dir.broker_id)
+
+        return of_log
 
 
 def _file_text(option: str, path: str | None) -> str | None:
+    from kafkalog.storage.files.files import read_text
+
     if path is None:
         return None
     if not os.path.isfile(path):

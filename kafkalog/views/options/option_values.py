@@ -124,17 +124,25 @@ class OptionValues:
     def paths(self, allowed: str) -> tuple[str, ...]:
         """Return the paths given to `load`, at least one; `allowed` describes what they can be."""
         path, paths = self.text("path"), self.text("paths")
-        listed = ([path] if path else []) if paths is None else _path_list(paths)
+        listed = ([path] if path else []) if paths is None else _path_list("paths", paths)
         if not listed:
             raise OptionError("path", path or None, allowed)
         return tuple(listed)
 
+    def path_list(self, name: str) -> tuple[str, ...]:
+        """Return the paths of an option that is one path or a JSON list of several, none if it is
+        not given."""
+        value = self.text(name)
+        if value is None:
+            return ()
+        return tuple(_path_list(name, value)) if value.startswith("[") else (value,)
 
-def _path_list(value: str) -> list[str]:
+
+def _path_list(name: str, value: str) -> list[str]:
     try:
         listed = json.loads(value)
     except ValueError:
         listed = None
     if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
-        raise OptionError("paths", value, 'JSON such as ["/data1","/data2"], as load() writes it')
+        raise OptionError(name, value, 'JSON such as ["/data1","/data2"], as load() writes it')
     return listed

@@ -12,8 +12,14 @@ from kafkalog.errors import OptionError
 from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.storage.files.file_access import FileAccess
-from kafkalog.storage.log_dir.topic_configs import SERVER_PROPERTIES, TOPIC_CONFIG
 from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimestampRange
+from kafkalog.views.options.config_files import (
+    CHROOT,
+    SERVER_PROPERTIES,
+    TOPIC_CONFIG,
+    ZOOKEEPER,
+    ConfigSources,
+)
 from kafkalog.views.options.offset_options import (
     OFFSET_OPTIONS,
     TIME_OPTIONS,
@@ -128,8 +134,7 @@ class ReadOptions:
     index_interval_bytes: int
     as_of_ms: int
     latest: bool
-    server_properties: str | None
-    topic_config: str | None
+    configs: ConfigSources
     show_secrets: bool
     before: str | None
     without_effect: tuple[str, ...]
@@ -176,6 +181,8 @@ OPTION_NAMES = (
     _LATEST,
     SERVER_PROPERTIES,
     TOPIC_CONFIG,
+    ZOOKEEPER,
+    CHROOT,
     "showSecrets",
     _BEFORE,
     _DROP_PAGE_CACHE,
@@ -234,8 +241,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         index_interval_bytes=options.number("indexIntervalBytes", default=INDEX_INTERVAL_BYTES),
         as_of_ms=options.time_ms(_AS_OF, default=0),
         latest=options.flag(_LATEST, default=False),
-        server_properties=options.text(SERVER_PROPERTIES),
-        topic_config=options.text(TOPIC_CONFIG),
+        configs=ConfigSources.of_options(options),
         show_secrets=options.flag("showSecrets", default=False),
         before=options.text(_BEFORE),
         without_effect=tuple(sorted(unused)),

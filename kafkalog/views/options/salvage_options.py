@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.config_files import ConfigSources
 
 if TYPE_CHECKING:
     from kafkalog.inspection.partitions.salvage import SalvageSettings
@@ -22,18 +23,18 @@ class SalvageRequest:
     compact: bool
     compact_topics: tuple[str, ...]
     keep_doubtful: bool
-    server_properties: str | None
-    topic_config: str | None
     index_interval_bytes: int
+    configs: ConfigSources
 
-    def settings(self, logs: Sequence[PartitionLog], now_ms: int) -> SalvageSettings:
-        """Return the settings for these logs. Raises OptionError for topics that no log has, and
-        options that contradict each other."""
+    def settings(
+        self, logs: Sequence[PartitionLog], found: Sequence[PartitionLog], now_ms: int
+    ) -> SalvageSettings:
+        """Return the settings for these logs of those that were found. Raises OptionError for
+        topics that no log has, and options that contradict each other."""
         from kafkalog.inspection.partitions.salvage import SalvageSettings
         from kafkalog.storage.writing.salvaged_log_dir import compacted_topics, refuse_doubtful
-        from kafkalog.views.options.config_files import topic_configs
 
-        configs = topic_configs(self.topic_config, self.server_properties)
+        configs = self.configs.of_logs(found)
         compacted = compacted_topics(logs, self.compact_topics, configs, by_policy=self.compact)
         refuse_doubtful(keeps_doubtful=self.keep_doubtful, compacts=bool(compacted))
         return SalvageSettings(
@@ -51,7 +52,8 @@ def _compaction_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--compact",
         is_flag=True,
         help="Compact the topics whose cleanup.policy is known to have compact: from "
-        "--server-properties, from --topic-config, or because brokers create them so.",
+        "--topic-config, __cluster_metadata, --server-properties, or because brokers create them "
+        "so.",
     )
     topics = click.option(
         "--compact-topic",

@@ -46,7 +46,6 @@ from kafkalog.storage.reading.read_plan import (
     segment_reads,
 )
 from kafkalog.storage.reading.replica_reads import ReplicaSet
-from kafkalog.views.options.config_files import topic_configs
 from kafkalog.views.options.offset_options import check_partitions
 from kafkalog.views.options.options import (
     METADATA_VIEWS,
@@ -111,20 +110,23 @@ def planned_groups(
     with reported_work(PLANNED) as context:
         if found is None:
             found = find_partitions(options.paths, strict=options.mode is Mode.FAILFAST)
-        groups = _groups(options, chosen_logs(options, found), committed)
+        groups = _groups(options, found, committed)
         context.update(plan_context(found, groups))
     return groups
 
 
 def _groups(
-    options: ReadOptions, logs: list[PartitionLog], committed: CommittedReads
+    options: ReadOptions, found: list[PartitionLog], committed: CommittedReads
 ) -> list[tuple[Read, ...]]:
+    logs = chosen_logs(options, found)
     _refuse_oldest_layout(options.view, logs)
     _refuse_tiered(options.view, logs)
     if options.view in PARTITION_VIEWS:
-        configs = topic_configs(options.topic_config, options.server_properties)
+        configs = options.configs.of_logs(found)
         before = _copies_before(options, logs)
-        partitions = [partition_read(log, configs, before.get(log.topic_partition)) for log in logs]
+        partitions = [
+            partition_read(log, configs(log), before.get(log.topic_partition)) for log in logs
+        ]
         return [*packed(partitions, _task_size(options))]
     if options.view is View.REPLICAS or options.view in METADATA_VIEWS:
         sets = [replica_set_read(logs) for logs in live_replicas(logs)]

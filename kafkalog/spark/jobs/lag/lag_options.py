@@ -17,7 +17,7 @@ from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import Decorator
 from kafkalog.views.options.contradictions import refuse_inverted_times
 from kafkalog.views.options.options import Isolation
-from kafkalog.views.options.parameter_types import Duration, GivenPath
+from kafkalog.views.options.parameter_types import Duration
 
 if TYPE_CHECKING:
     from kafkalog.spark.jobs.lag.lag_settings import ConsumerLagSettings, LagHistorySettings
@@ -33,30 +33,6 @@ def chosen_name_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return shared.group_option(
         shared.group_pattern_option(shared.topic_option()(shared.topic_pattern_option()(function)))
     )
-
-
-def zookeeper_options(meaning: str, *, required: bool = False) -> Decorator:
-    """Add --zookeeper and --chroot, received as `zookeeper` and `chroot`."""
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        chroot = click.option(
-            "--chroot",
-            metavar="PATH",
-            callback=lambda _context, _option, path: None if path is None else path.rstrip("/"),
-            help="Where the cluster begins, if the ensemble has several; / for the root.",
-        )
-        zookeeper = click.option(
-            "--zookeeper",
-            metavar="DATA_DIR",
-            type=GivenPath(),
-            multiple=True,
-            required=required,
-            help=f"{meaning}: dataDir, its folder version-2, or a glob; repeatable, as for "
-            "dataLogDir. Of several members of an ensemble the newest counts.",
-        )
-        return zookeeper(chroot(function))
-
-    return decorate
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +103,9 @@ class HistoryRequest(_GroupRequest):
 def _group_options() -> tuple[Decorator, ...]:
     return (
         chosen_name_options,
-        zookeeper_options("Data directories of ZooKeeper's servers, for groups that commit there"),
+        shared.zookeeper_options(
+            "Data directories of ZooKeeper's servers, for groups that commit there"
+        ),
         shared.isolation_level_option(
             "What the consumers read: read_committed counts aborted records, and those beyond the "
             "last stable offset, separately.",

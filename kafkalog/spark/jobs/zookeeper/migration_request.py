@@ -12,7 +12,7 @@ import click
 from kafkalog.coordination.zookeeper.offset_migration import COMMIT_INTERVAL_MS, Move
 from kafkalog.coordination.zookeeper.zookeeper_commands import Shell
 from kafkalog.messages.commit_records import COMMIT_FORMS
-from kafkalog.spark.jobs.lag.lag_options import chosen_name_options, zookeeper_options
+from kafkalog.spark.jobs.lag.lag_options import chosen_name_options
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.parameter_types import GivenPath
 
@@ -82,7 +82,7 @@ def migration_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return shared.settings_options(
         MigrationRequest,
         "request",
-        zookeeper_options("The data directories of ZooKeeper's servers", required=True),
+        shared.zookeeper_options("The data directories of ZooKeeper's servers", required=True),
         chosen_name_options,
         *_WRITING,
         *_REFUSALS,

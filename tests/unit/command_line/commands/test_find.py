@@ -192,10 +192,7 @@ def test_the_partitioner_leaves_partitions_out_only_if_asked_and_says_so(log_dir
     ("arguments", "said"),
     [
         (["--value-contains", "x", "--partitioner", "java"], "--partitioner: only with --key"),
-        (
-            ["--key", "a", "--partition-count", "2"],
-            "--partition-count: only with --p",
-        ),
+        (["--key", "a", "--partition-count", "2"], "--partition-count: only with --p"),
         (["--key", "a", "--partition", "7"], "--partition: '7'"),
         (["--key", "hex:f"], "hex: followed by hex"),
     ],

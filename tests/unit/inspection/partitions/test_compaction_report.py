@@ -190,6 +190,43 @@ def test_a_log_that_is_not_compacted_has_no_row(tmp_path: Path) -> None:
     assert list(compaction_rows(log, settings, NOW_MS, None)) == []
 
 
+@pytest.mark.parametrize(
+    ("own", "server", "is_due", "why_not"),
+    [
+        # Two segments of the same size, both dirty.
+        ({}, {}, True, None),
+        (
+            {"min.cleanable.dirty.ratio": "1"},
+            {},
+            False,
+            "dirty ratio 1.000, min.cleanable.dirty.ra",
+        ),
+        ({"min.compaction.lag.ms": "9994"}, {}, False, "min.compaction.lag.ms 9994 holds back "),
+        ({"cleanup.policy": "delete"}, {}, False, "cleanup.policy is delete"),
+        # F262: what is not due without a lag is not due with any.
+        ({"min.cleanable.dirty.ratio": "1"}, None, False, "dirty ratio 1.000"),
+        ({"min.cleanable.dirty.ratio": "0"}, None, None, "not known: min.compaction.lag.ms"),
+        ({}, None, None, "not known: min.compaction.lag.ms, min.cleanable.dirty.ratio"),
+        ({"cleanup.policy": None}, None, None, "not known: cleanup.policy, min.comp"),
+    ],
+)
+def test_a_partition_is_due_if_all_that_decides_it_is_known(
+    own: dict[str, str | None],
+    server: dict[str, str] | None,
+    is_due: bool | None,
+    why_not: str | None,
+    tmp_path: Path,
+) -> None:
+    # F240, F241; records have the timestamp 7.
+    log = users(tmp_path, {0: [plain(0, b"a")], 1: [plain(1, b"a")], 2: [plain(2, b"b")]}, 0)
+    configs = TopicConfigs({"users": {"cleanup.policy": "compact", **own}}, server)
+    (row,) = compaction_rows(log, configs.compaction("users"), NOW_MS, None)
+    assert (row["is_due"], str(row["why_not"])[: len(why_not or "None")]) == (
+        is_due,
+        why_not or "None",
+    )
+
+
 BEFORE = {0: [plain(0, b"a"), plain(1, b"b", b"1"), plain(2, b"a"), plain(3, b"c", None)]}
 
 

@@ -1,15 +1,19 @@
 """Where a topic's limits come from. Rules: F167, F168 and F254."""
 
 import json
+from typing import Any
 
 import pytest
 
 from kafkalog.errors import OptionError
 from kafkalog.storage.log_dir.topic_configs import (
     DEFAULT,
+    METADATA,
+    SERVER,
     TOPIC,
     UNKNOWN,
     CompactionSettings,
+    RecordedConfigs,
     RetentionLimits,
     RetentionSettings,
     Setting,
@@ -165,13 +169,44 @@ def test_what_the_cleaner_goes_by() -> None:
     configs = TopicConfigs(topics, server)
     users, orders = configs.compaction("users"), configs.compaction("orders")
     compact, delete = frozenset(("compact",)), frozenset(("delete",))
-    assert users == CompactionSettings(Setting(compact, TOPIC), 5, 7, 0.25)
-    assert orders == CompactionSettings(Setting(delete, DEFAULT), 6, 7, 0.25)
+    lag, ratio = Setting(7, SERVER), Setting(0.25, SERVER)
+    assert users == CompactionSettings(Setting(compact, TOPIC), 5, lag, ratio)
+    assert orders == CompactionSettings(Setting(delete, DEFAULT), 6, lag, ratio)
     assert (users.is_compacted, orders.is_compacted) == (True, False)
-    unknown = CompactionSettings(Setting(None, UNKNOWN), 86_400_000, 0, 0.5)
-    assert TopicConfigs().compaction("orders") == unknown
+    unknown: Setting[Any] = Setting(None, UNKNOWN)
+    assert TopicConfigs().compaction("orders") == CompactionSettings(
+        unknown, 86_400_000, unknown, unknown
+    )
+    assert TopicConfigs({}, {}).compaction("orders") == CompactionSettings(
+        Setting(delete, DEFAULT), 86_400_000, Setting(0, DEFAULT), Setting(0.5, DEFAULT)
+    )
     assert TopicConfigs().compaction("__consumer_offsets").is_compacted
     assert configs.compaction("__share_group_state").cleanup_policy == Setting(None, UNKNOWN)
+
+
+def test_the_clusters_records_are_between_the_given_files() -> None:
+    # F167, F169: of a topic its own file wins, of a broker what it was given while it runs.
+    recorded = RecordedConfigs(
+        {"orders": {"retention.ms": "1", "retention.bytes": "2"}, "users": {}},
+        {
+            "": {"log.retention.ms": "3", "log.cleanup.policy": "compact"},
+            "7": {"log.retention.ms": "4"},
+        },
+    )
+    given = read_topic_configs(
+        json.dumps({"orders": {"retention.bytes": "5"}}), "log.retention.ms=6\n"
+    )
+    configs = given.with_recorded(recorded, 7)
+    own = configs.retention("orders")
+    assert (own.retention_ms, own.retention_bytes) == (Setting(1, METADATA), Setting(5, TOPIC))
+    assert configs.retention("users").retention_ms == Setting(4, METADATA)
+    others = given.with_recorded(recorded, 8).retention("users")
+    assert others.retention_ms == Setting(3, METADATA)
+    assert others.cleanup_policy == Setting(frozenset(("compact",)), METADATA)
+    assert given.retention("users").retention_ms == Setting(6, SERVER)
+    reset = read_topic_configs('{"orders": {"retention.ms": null}}', None)
+    assert reset.with_recorded(recorded, 7).retention("orders").retention_ms == Setting(4, METADATA)
+    assert reset.retention("orders").retention_ms == Setting(None, UNKNOWN)
 
 
 @pytest.mark.parametrize("value", ["2", "1.5", "-0.1", "half", ""])

@@ -15,6 +15,7 @@ from kafkalog.storage.reading.offset_ranges import (
     OffsetRequest,
     TimestampRange,
 )
+from kafkalog.views.options.config_files import ConfigSources
 from kafkalog.views.options.options import (
     DEFAULT_PARTITION_BYTES,
     OPTION_NAMES,
@@ -49,8 +50,7 @@ DEFAULTS = ReadOptions(
     shutdown=Shutdown.AS_FOUND,
     index_interval_bytes=4096,
     as_of_ms=0,
-    server_properties=None,
-    topic_config=None,
+    configs=ConfigSources(),
     latest=False,
     show_secrets=False,
     before=None,

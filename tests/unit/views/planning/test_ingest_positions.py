@@ -151,7 +151,8 @@ def test_a_bounded_run_writes_its_range_again_and_takes_nothing_back() -> None:
 
 def test_a_bounded_run_leaves_no_hole() -> None:
     with pytest.raises(
-        OptionError, match=r"--from-time or --offsets: orders-0 would begin at offset 91 .*ends at offset 90"
+        OptionError,
+        match=r"--from-time or --offsets: orders-0 would begin at offset 91 .*ends at offset 90",
     ):
         bounded(READ, replace(SOURCE, start_offset=91, end_offset=95))
 
