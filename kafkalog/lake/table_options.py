@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,24 +12,10 @@ from kafkalog.errors import ConflictingOptionsError, OptionError, RefusedOptionE
 from kafkalog.lake.layout import TARGET_FILE_BYTES, Compression, PartitionBy, TableLayout
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.option_values import chosen
+from kafkalog.views.options.parameter_types import Size
 from kafkalog.words import size_text
 
-_UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 _LEVEL = "--compression-level"
-
-
-class Size(click.ParamType[int]):
-    """A number of bytes, with a unit or without."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        found = re.fullmatch(r"([1-9][0-9]{0,12}) ?([kmg]ib)?", value.strip().lower())
-        if found is None:
-            self.fail(f"{value!r} is not a size, such as 256MiB or 1GiB", param, ctx)
-        return int(found[1]) * _UNITS[found[2] or ""]
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ OWN = {
         *("--verbose", "--why"),
     },
     "job": {"--spark-submit"},
-    "ls": {"--deep", "--quick", "--sort"},
+    "ls": {"--deep", "--quick", "--sample-size", "--savings", "--sort", "--unread"},
     "metadata": {"--commands", "--diff", "--show-secrets"},
     "optimize": set[str](),
     "quorum": set[str](),

@@ -54,7 +54,8 @@ def test_the_table_and_the_sizes_freed(
     assert f"1 of 3 segments would go, {size} bytes freed" in said
     assert "blocked by a timestamp in the future: orders" in said
     assert (
-        "not known, see column reason: users (--server-properties and --topic-config give limits)"
+        "not known, see column reason: users (--server-properties, --topic-config, --zookeeper or "
+        "a log directory with __cluster_metadata give limits)"
     ) in said
 
 

@@ -16,6 +16,7 @@ from kafkalog.command_line.terminal import print_note, print_text, progress_bar,
 from kafkalog.errors import ConflictingOptionsError, LogDirError
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.parameter_types import Size
 from kafkalog.words import counted, size_text
 
 if TYPE_CHECKING:
@@ -44,7 +45,11 @@ Examples:
   kafkalog ls /var/lib/kafka/data --by partition --topic orders
   kafkalog ls /var/lib/kafka/data/orders-0 --by segment
   kafkalog ls '/backup/broker-*' --quick --format json
+  kafkalog ls '/backup/broker-*' --unread --sort size
+  kafkalog ls /var/lib/kafka/data --savings
 """
+# How often `--savings` reads the headers.
+_READS = 2
 
 
 @click.command(epilog=_EPILOG)
@@ -68,6 +73,26 @@ Examples:
 )
 @click.option("--quick", is_flag=True, help="Print names and sizes only, without opening files.")
 @click.option("--deep", is_flag=True, help="Decompress all batches to compute RATIO.")
+@click.option(
+    "--unread",
+    is_flag=True,
+    help="Print only topics that no group has committed offsets for, by the commits in the input: "
+    "of consumer groups, share groups, and groups in ZooKeeper if its data directory is given too.",
+)
+@click.option(
+    "--savings",
+    is_flag=True,
+    help="Print what other compression, larger batches or a shorter retention would save of each "
+    "topic, estimated from a sample.",
+)
+@click.option(
+    "--sample-size",
+    metavar="SIZE",
+    type=Size(),
+    default="16MiB",
+    show_default=True,
+    help="How much of each topic --savings compresses: a larger sample has a smaller error.",
+)
 @table_format_option
 @processes_option
 def ls(
@@ -78,33 +103,45 @@ def ls(
     sort: str,
     quick: bool,
     deep: bool,
+    unread: bool,
+    savings: bool,
+    sample_size: int,
     table_format: str,
     processes: int | None,
 ) -> None:
     """List topics, partitions or segments: sizes, offsets, times, codecs."""
+    from kafkalog.command_line.ls.savings_table import write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
     from kafkalog.storage.log_dir.disk_usage import disk_usage
+    from kafkalog.storage.log_dir.log_dir import find_partitions
     from kafkalog.storage.log_dir.other_entries import absent_lines, other_entries
+    from kafkalog.views.options.config_files import ConfigSources
 
     if quick and deep:
         raise ConflictingOptionsError("--quick", "--deep")
     if quick and sort in ("records", "time"):
         raise ConflictingOptionsError("--quick", f"--sort {sort}")
-    paths = _without_zookeeper(paths)
-    logs = logs_of_topics(paths, topics, partitions)
+    if savings and (quick or by != "topic"):
+        raise ConflictingOptionsError("--savings", "--quick" if quick else f"--by {by}")
+    paths, zookeeper = _without_zookeeper(paths, is_read=unread or savings)
+    found = find_partitions(paths, strict=False)
+    logs = logs_of_topics(paths, topics, partitions, found)
     is_text = table_format == "text"
 
     put = print_text if is_text else print_note
+    if unread:
+        logs, unread_lines = _unread(logs, found, paths, zookeeper, processes)
+        topics = tuple({log.topic: None for log in logs if log.topic is not None})
     for line in _log_dir_lines(logs):
         put(line)
-    is_whole = not topics and not partitions
+    is_whole = not topics and not partitions and not unread
     usages = disk_usage(logs, whole=is_whole) if is_whole or by == "kind" else []
     if by == "kind":
         write_usage(usages, sort, table_format)
     else:
         size = bytes_in(logs)
-        with progress_bar(0 if quick else size, "reading") as bar:
+        with progress_bar(0 if quick else size * (_READS if savings else 1), "reading") as bar:
             rows = storage_rows(
                 logs,
                 is_quick=quick,
@@ -112,11 +149,47 @@ def ls(
                 processes=processes_for(size, processes),
                 on_done=bar.update,
             )
-        write_storage(rows, by, sort, table_format, is_quick=quick, is_deep=deep)
+            if savings:
+                configs = ConfigSources(zookeeper=tuple(zookeeper)).of_logs(found)
+                write_savings(
+                    *(rows, configs, sample_size, table_format),
+                    processes=processes_for(size, processes),
+                    on_done=bar.update,
+                )
+        if not savings:
+            write_storage(rows, by, sort, table_format, is_quick=quick, is_deep=deep)
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
-    for line in (*others, *totals, *absent_lines(paths, logs, topics, partitions)):
+    absent = () if unread else absent_lines(paths, logs, topics, partitions)
+    for line in (*others, *totals, *absent, *(unread_lines if unread else ())):
         put(line)
+
+
+def _unread(
+    logs: Sequence[PartitionLog],
+    found: list[PartitionLog],
+    paths: Sequence[str],
+    zookeeper: Sequence[str],
+    processes: int | None,
+) -> tuple[list[PartitionLog], list[str]]:
+    """Return the logs of topics that no group reads, and lines about that."""
+    from kafkalog.command_line.groups.group_sources import Reading, bytes_to_read
+    from kafkalog.command_line.ls.read_topics import read_topics
+    from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
+
+    internal = INTERNAL_TOPICS | {CLUSTER_METADATA}
+    own = [log for log in logs if log.topic is not None and log.topic not in internal]
+    size = bytes_to_read(found)
+    with progress_bar(size, "reading commits") as bar:
+        reading = Reading(paths, processes_for(size, processes), bar.update)
+        read, lines = read_topics(reading, found, zookeeper)
+    unread = [log for log in own if log.topic not in read]
+    whole = counted(len({log.topic for log in own}), "topic")
+    lines.append(
+        f"of {whole} {len({log.topic for log in unread}):,} have no commit of a group; consumers "
+        "that commit nowhere, or whose commits have expired, are not to be seen here"
+    )
+    return unread, lines
 
 
 def _usage_lines(usages: Iterable[DiskUsage]) -> Iterator[str]:
@@ -142,21 +215,24 @@ def _other_lines(others: Iterable[OtherEntry]) -> Iterator[str]:
         yield f"also there: {place}, {size_text(sum(each.size for each in found))}: {what}"
 
 
-def _without_zookeeper(patterns: Sequence[str]) -> list[str]:
-    """Return the paths without those of ZooKeeper's files; a line says what reads these."""
+def _without_zookeeper(patterns: Sequence[str], *, is_read: bool) -> tuple[list[str], list[str]]:
+    """Return the paths without those of ZooKeeper's files, and these; unless they are read here, a
+    line says what reads them."""
     from kafkalog.storage.files.files import matching_paths
     from kafkalog.zookeeper.data_dir import is_data_dir
 
     found: list[str] = []
+    zookeeper: list[str] = []
     for pattern in patterns:
         paths = matching_paths(pattern)
         of_zookeeper = [path for path in paths if is_data_dir(path)]
-        for path in of_zookeeper:
+        zookeeper += of_zookeeper
+        for path in () if is_read else of_zookeeper:
             print_note(f'{path}: ZooKeeper files: read them with format("zookeeper") in Spark')
         found += [path for path in paths if path not in of_zookeeper] if of_zookeeper else [pattern]
     if not found:
         raise LogDirError(f"{', '.join(patterns)}: there are only ZooKeeper files")
-    return found
+    return found, zookeeper
 
 
 def _log_dir_lines(logs: Sequence[PartitionLog]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from kafkalog.words import DURATIONS_ALLOWED, given_duration_ms, given_time_ms, 
 _OFFSETS = re.compile(
     r"(?:(?P<place>[^=]*)=)?(?P<first>[0-9]{0,19})(?P<colon>:?)(?P<end>[0-9]{0,19})"
 )
+_UNITS = {"": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
 
 class GivenOffsets(NamedTuple):
@@ -153,3 +154,17 @@ def topic_partition(text: str) -> TopicPartition | None:
 
 def _warn(message: str) -> None:
     click.echo(printable_lines(message), err=True)
+
+
+class Size(click.ParamType[int]):
+    """A number of bytes, with a unit or without."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"([1-9][0-9]{0,12}) ?([kmg]ib)?", value.strip().lower())
+        if found is None:
+            self.fail(f"{value!r} is not a size, such as 256MiB or 1GiB", param, ctx)
+        return int(found[1]) * _UNITS[found[2] or ""]

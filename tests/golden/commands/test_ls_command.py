@@ -237,3 +237,50 @@ def test_a_partition_that_only_checkpoints_know_is_not_taken_for_a_misspelt_one(
         "",
         f"error: missing: 1 partition that the checkpoints of {logs} name: shop.tx.out-0\n",
     )
+
+
+def test_unread_topics_are_those_without_a_group_in_the_brokers_answers(unpacked: Unpacked) -> None:
+    # F591
+    logs, golden = unpacked("kafka44.logs") / "log-dirs", unpacked("kafka44.golden")
+    answers = json.loads((golden / "admin.json").read_text())
+    committed = {
+        place.rpartition("-")[0]
+        for group in answers["groups"].values()
+        for place in group.get("offsets", {})
+    }
+    shared = (golden / "tools" / "share_groups_describe.txt").read_text()
+    own = {topic for topic in answers["topics"] if not topic.startswith("__")}
+    read = {topic for topic in own if topic in committed or f" {topic} " in shared}
+    assert read
+    assert {row["topic"] for row in rows(logs, "--unread")} == own - read
+
+
+def test_groups_in_zookeeper_read_topics_too(unpacked: Unpacked) -> None:
+    # F591: what ConsumerOffsetChecker printed, of both stores.
+    logs = unpacked("kafka08.logs") / "log-dirs"
+    zookeeper = unpacked("kafka08.zookeeper") / "zookeeper-live"
+    printed = [
+        line.split()
+        for path in unpacked("kafka08.golden").glob("tools/offset_checker_*.txt")
+        for line in path.read_text().splitlines()[1:]
+    ]
+    whole = {row["topic"] for row in rows(logs)} - {"__consumer_offsets"}
+    read = {topic for _, topic, *_ in printed}
+    assert {row["topic"] for row in rows(logs, zookeeper, "--unread")} == whole - read
+    in_kafka = {topic for group, topic, *_ in printed if group.endswith(("-kafka", "-dual"))}
+    assert {row["topic"] for row in rows(logs, "--unread")} == whole - in_kafka
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--savings", "--by", "segment"), "--savings cannot be used with --by segment"),
+        (("--savings", "--sample-size", "much"), "--sample-size: 'much' is not a size"),
+        (("--unread", "--topic", "shop.tx"), "there is no partition of __consumer_offsets"),
+    ],
+)
+def test_what_cannot_be_listed_is_said(
+    arguments: tuple[str, ...], said: str, unpacked: Unpacked
+) -> None:
+    code, _, err = run(unpacked("kafka44.logs") / "log-dirs" / "shop.tx-0", *arguments)
+    assert (code != 0, said in err) == (True, True), err

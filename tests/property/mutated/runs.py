@@ -43,6 +43,8 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("ls", "--by", "partition"),
     ("ls", "--by", "segment"),
     ("ls", "--deep"),
+    ("ls", "--savings"),
+    ("ls", "--unread"),
     ("dump",),
     ("dump",),
     ("dump", "--deep"),

@@ -1,0 +1,61 @@
+"""The tree of the ensemble's member that has come furthest, for the cluster of log directories."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
+from kafkalog.coordination.zookeeper.kafka_directories import ZnodeRow, kafka_rows
+from kafkalog.inspection.zookeeper.kafka_znodes import cluster_places, cluster_znodes
+from kafkalog.log_lines import logger
+from kafkalog.zookeeper.data_dir import find_data_dirs
+from kafkalog.zookeeper.faults import ZooKeeperFinding
+from kafkalog.zookeeper.replay import TreeAt, tree_at
+
+_logger = logger(__name__)
+
+
+class ClusterTree(NamedTuple):
+    """A tree of znodes, and where the cluster begins in it."""
+
+    tree: TreeAt
+    chroot: str
+
+    def rows(self, view: str, subtree: str) -> Iterator[ZnodeRow]:
+        """Yield the rows of a view for the znodes below `subtree`, such as /config; a warning names
+        those that cannot be read."""
+        places = {
+            root: place for root, place in cluster_places(self.tree).items() if root == self.chroot
+        }
+        for found in cluster_znodes(self.tree, places, f"{self.chroot}{subtree}".encode()):
+            for row in kafka_rows(found.path, found.znode.data, view):
+                if row.values.get("reason"):
+                    _logger.warning("%s: %s", found.znode.path, row.values.get("detail"))
+                else:
+                    yield row.values
+
+
+def cluster_tree(
+    paths: Sequence[str], cluster_ids: Collection[str | None], chroot: str | None = None
+) -> ClusterTree | None:
+    """Return the tree in data directories that has the cluster with one of the ids, None without a
+    data directory.
+
+    Raises LogDirError for a path without ZooKeeper's files, and OptionError where none or several
+    clusters can be meant. Damage is passed over, and a warning names it.
+    """
+    if not paths:
+        return None
+    trees = {each.path: tree_at(each, None, _warn) for each in find_data_dirs(paths)}
+    found = [
+        EnsembleCluster(path, *place, tree.zxid)
+        for path, tree in trees.items()
+        for place in cluster_places(tree).values()
+    ]
+    cluster = cluster_of_log_dirs(found, cluster_ids, chroot=chroot, allow_unknown=True)
+    return ClusterTree(trees[cluster.input_path], cluster.chroot)
+
+
+def _warn(finding: ZooKeeperFinding) -> None:
+    _logger.warning("%s: position %s: %s", finding.file, finding.position, finding.detail)
