@@ -28,6 +28,7 @@ from kafkalog.storage.reading.log_snapshots import newest_snapshot
 from kafkalog.storage.reading.transactions import PartitionTransaction
 from kafkalog.storage.recovery.recovery import RecoveryPlan, RecoverySettings, plan_recovery
 from kafkalog.storage.recovery.truncation import ReplicaLog, truncated_end
+from kafkalog.words import counted
 
 # A batch in any replica: its last offset, checksum and size.
 _Batch = tuple[int, int, int]
@@ -104,6 +105,17 @@ class Replica:
     @property
     def last_epoch(self) -> int | None:
         return self.state.epochs[-1].epoch if self.state.epochs else None
+
+    @property
+    def damage(self) -> str | None:
+        """What keeps the broker from starting, or makes it truncate the log, or else how much of
+        what was read is damaged; None for nothing."""
+        if self.plan.start_error is not None:
+            return self.plan.start_error
+        if self.plan.cuts:
+            cut = self.plan.cuts[-1]
+            return f"{cut.file} is truncated at {cut.position}: {cut.reason}"
+        return counted(self.damaged_ranges, "damaged range") if self.damaged_ranges else None
 
     def read(self, windows: Sequence[tuple[int, int]]) -> None:
         """Read the sound batches that end in these ranges of offsets."""

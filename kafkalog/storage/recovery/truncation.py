@@ -26,8 +26,7 @@ class ReplicaLog:
 def truncated_end(follower: ReplicaLog, leader: ReplicaLog) -> int | None:
     """Return where a follower's log ends when it has truncated what its leader does not have, before
     it copies what it lacks. None if it drops its whole log and begins at the leader's log start."""
-    led = with_epoch(leader.epochs, EpochStart(_NEW_EPOCH, leader.log_end))
-    epochs, end = list(follower.epochs), follower.log_end
+    led, epochs, end = _led(leader), list(follower.epochs), follower.log_end
     if not epochs:
         end = min(end, follower.high_watermark)
     while epochs and end >= leader.log_start:
@@ -41,3 +40,20 @@ def truncated_end(follower: ReplicaLog, leader: ReplicaLog) -> int | None:
             end = min(end, answer.end_offset)
         epochs = without_end(epochs, end)
     return None if end < leader.log_start else min(end, leader.log_end)
+
+
+def resumed_offset(leader: ReplicaLog, committed: int, epoch: int | None) -> int | None:
+    """Return where a consumer goes on that has committed an offset after a record of a leader epoch,
+    None if the commit has none. It asks the new leader where that epoch ends. None where the offset
+    is out of the leader's range, and auto.offset.reset decides."""
+    offset = committed
+    if epoch is not None and leader.epochs:
+        answer = epoch_end(_led(leader), epoch, leader.log_end)
+        if answer is not None and (answer.epoch < epoch or answer.end_offset < committed):
+            offset = answer.end_offset
+    return offset if leader.log_start <= offset <= leader.log_end else None
+
+
+def _led(leader: ReplicaLog) -> list[EpochStart]:
+    """Return the epochs of a replica that has just become the leader."""
+    return with_epoch(leader.epochs, EpochStart(_NEW_EPOCH, leader.log_end))
