@@ -69,7 +69,9 @@ def partition_rows(
         | _election(partition, found.replicas[number].broker_id, running)
         for number in range(len(found.replicas))
     ]
-    rows.sort(key=lambda row: (not row["can_lead"], row["lost_records"] or 0, row["broker_id"] or 0))
+    rows.sort(
+        key=lambda row: (not row["can_lead"], row["lost_records"] or 0, row["broker_id"] or 0)
+    )
     here = {row["broker_id"] for row in rows}
     clean = None
     if partition is not None:
@@ -151,7 +153,11 @@ def _loss_rows(
         what = "dropped by recovery" if each.is_recovered_away else "truncated"
         values = each._asdict()
         values.pop("is_recovered_away")
-        yield common | {"kind": "records", "what": what, "broker_ids": list(values.pop("brokers"))} | values
+        yield (
+            common
+            | {"kind": "records", "what": what, "broker_ids": list(values.pop("brokers"))}
+            | values
+        )
     for lost in loss.transactions:
         yield common | _transaction_row(lost)
     for commit in commits.lost(leader, loss) if commits is not None else ():

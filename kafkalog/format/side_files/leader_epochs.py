@@ -1,5 +1,5 @@
 """Leader epochs and where each begins: the file `leader-epoch-checkpoint` and the broker's rules
-for its entries. Rules: docs/format.md F107 and F108.
+for its entries. Rules: docs/format.md F107, F108 and F790.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def rising(entries: Sequence[EpochStart]) -> list[EpochStart]:
 def epoch_end(entries: Sequence[EpochStart], requested: int, log_end: int) -> EpochEnd | None:
     """Return what a broker answers when it is asked where an epoch ends: the latest epoch that it
     knows up to the requested one, and where that ends. Where all its epochs are later, the
-    requested one ends where the first begins. None for an epoch later than all. Rule: F109."""
+    requested one ends where the first begins. None for an epoch later than all. Rule: F790."""
     if entries and entries[-1].epoch == requested:
         return EpochEnd(requested, log_end)
     earlier = [entry.epoch for entry in entries if entry.epoch <= requested]

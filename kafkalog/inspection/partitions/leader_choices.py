@@ -165,7 +165,9 @@ class LeaderChoices:
             replica.starts and replica.broker_id not in without for replica in self.replicas
         ]
         windows = [
-            window for window in (self._starts, (self._low, LARGEST_OFFSET)) if window[0] < window[1]
+            window
+            for window in (self._starts, (self._low, LARGEST_OFFSET))
+            if window[0] < window[1]
         ]
         for replica in self.replicas if windows else ():
             replica.read(windows)

@@ -27,18 +27,19 @@ TERMS = ((11, 7), (12, 5), (13, 9), (11, 4))
 
 
 @contextmanager
-def three_brokers(home: Path, *, is_unclean: bool) -> Iterator[KraftCluster]:
-    """A controller and three brokers, none of which runs yet; none of them does at the end."""
-    settings = SETTINGS | ({} if is_unclean else {"unclean.leader.election.enable": "false"})
-    cluster = KraftCluster(home, False, controllers=1, brokers=3, settings=settings)
+def diverged_brokers(home: Path) -> Iterator[KraftCluster]:
+    """A controller and three brokers that have diverged and do not run; none does at the end."""
+    cluster = KraftCluster(home, False, controllers=1, brokers=3, settings=SETTINGS)
     try:
+        _diverge(cluster)
+        # From now on nothing but the tool makes an unclean election.
+        cluster.settings = {**SETTINGS, "unclean.leader.election.enable": "false"}
         yield cluster
     finally:
         cluster.stop(kill=True)
 
 
-def diverge(cluster: KraftCluster) -> None:
-    """Start the brokers, have them diverge, and stop them all."""
+def _diverge(cluster: KraftCluster) -> None:
     cluster.start()
     arguments = ("--partitions", str(PARTITIONS), "--replication-factor", "3")
     cluster.run("TopicCommand", "--create", "--topic", TOPIC, *arguments)
@@ -76,7 +77,9 @@ def _write(cluster: KraftCluster, name: str, records: int) -> None:
     for ending in (transactional.commit_transaction, transactional.abort_transaction):
         transactional.begin_transaction()
         for partition in range(PARTITIONS):
-            transactional.produce(TOPIC, f"{name}-{partition}-{ending.__name__}", partition=partition)
+            transactional.produce(
+                TOPIC, f"{name}-{partition}-{ending.__name__}", partition=partition
+            )
         assert transactional.flush(60) == 0
         ending(60)
 
@@ -89,12 +92,23 @@ def _commit(cluster: KraftCluster, group: str, offset: int) -> None:
     consumer.close()
 
 
-def copied(cluster: KraftCluster, target: Path) -> Path:
-    """Copy what the nodes, which do not run, have on their disks."""
+def committed(cluster: KraftCluster, group: str) -> dict[int, int | None]:
+    """What a group has committed for each partition, None for nothing."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+    places = [TopicPartition(TOPIC, partition) for partition in range(PARTITIONS)]
+    found = {each.partition: each.offset for each in consumer.committed(places, timeout=30)}
+    consumer.close()
+    return {partition: None if at < 0 else at for partition, at in found.items()}
+
+
+def copied(cluster: KraftCluster, target: Path) -> list[Path]:
+    """Copy what the nodes, which do not run, have on their disks; the copies of the directories."""
+    copies = []
     for node in cluster.nodes.values():
         for directory in {node.data_dir, node.metadata_dir}:
-            shutil.copytree(directory, target / node.home.name / directory.name)
-    return target
+            copies.append(target / node.home.name / directory.name)
+            shutil.copytree(directory, copies[-1])
+    return copies
 
 
 def restore(cluster: KraftCluster, source: Path) -> None:
