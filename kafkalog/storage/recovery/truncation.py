@@ -24,8 +24,9 @@ class ReplicaLog:
 
 
 def truncated_end(follower: ReplicaLog, leader: ReplicaLog) -> int | None:
-    """Return where a follower's log ends when it has truncated what its leader does not have, before
-    it copies what it lacks. None if it drops its whole log and begins at the leader's log start."""
+    """Return where a follower's log ends once it has truncated what its leader does not have, and
+    before it copies what it lacks. None if it drops all of it and begins at the leader's log
+    start."""
     led, epochs, end = _led(leader), list(follower.epochs), follower.log_end
     if not epochs:
         end = min(end, follower.high_watermark)
@@ -43,9 +44,9 @@ def truncated_end(follower: ReplicaLog, leader: ReplicaLog) -> int | None:
 
 
 def resumed_offset(leader: ReplicaLog, committed: int, epoch: int | None) -> int | None:
-    """Return where a consumer goes on that has committed an offset after a record of a leader epoch,
-    None if the commit has none. It asks the new leader where that epoch ends. None where the offset
-    is out of the leader's range, and auto.offset.reset decides."""
+    """Return where a consumer continues that has committed an offset after a record of a leader
+    epoch, None if the commit has no epoch. It asks the new leader where that epoch ends. None where
+    the offset is out of the leader's range, and auto.offset.reset decides."""
     offset = committed
     if epoch is not None and leader.epochs:
         answer = epoch_end(_led(leader), epoch, leader.log_end)

@@ -34,8 +34,8 @@ _TEXT_COLUMNS = {
     ),
     _LOSS: (
         *("topic", "partition", "leader", "kind", "broker_ids", "what", "first_offset"),
-        *("last_offset", "records", "outcome", "group_id", "committed_offset"),
-        *("remaining_offset", "last_timestamp_ms"),
+        *("last_offset", "records", "outcome", "group_id", "committed_topic"),
+        *("committed_partition", "committed_offset", "remaining_offset", "last_timestamp_ms"),
     ),
 }
 _MOST_NAMES = 5
@@ -153,7 +153,7 @@ def replicas(
     rows = list(in_order(read, meant, processes=processes))
     is_text = table_format == "text"
     shown = [each for each in rows if each.differs or with_all or not is_text]
-    columns = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
+    columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
     columns = _TEXT_COLUMNS[by] if is_text else columns
     found = [row for each in shown for row in (each.replicas if by == _REPLICA else each.losses)]
     _write(columns, found, table_format, show)
@@ -164,7 +164,7 @@ def replicas(
 
 
 def _counts(log: PartitionLog) -> bool:
-    """Return whether a log has replicas that brokers elect a leader of, in a layout with batches."""
+    """Return whether a log is a replica for which controllers elect leaders, and has batches."""
     from kafkalog.storage.names import CLUSTER_METADATA
     from kafkalog.storage.reading.oldest_log import is_oldest_layout
 
