@@ -297,24 +297,27 @@ class LeaderChoices:
         ]
 
     def _transactions(self, is_lost: Sequence[BoolArray]) -> Iterator[LostTransaction]:
-        found: dict[tuple[int | None, ...], LostTransaction] = {}
+        found: dict[tuple[_Batch, ...], LostTransaction] = {}
         for number, replica in enumerate(self.replicas):
             lost = replica.batches[is_lost[number]]
             for each in self._all_transactions[number]:
                 judged = _judged(each, lost)
                 if judged is None:
                     continue
-                what, records = judged
-                place = (each.producer_id, each.first_offset, each.marker_offset, records)
-                earlier = found.get(place)
+                what, records, batches = judged
+                earlier = found.get(batches)
                 brokers = (*(earlier.brokers if earlier else ()), replica.broker_id)
-                found[place] = LostTransaction(brokers, each, records, what)
+                # A replica may end before the marker that another one has.
+                known = earlier.transaction if earlier and earlier.transaction.marker else each
+                found[batches] = LostTransaction(brokers, known, records, what)
         yield from found.values()
 
 
-def _judged(found: PartitionTransaction, lost: LongArray) -> tuple[str, int] | None:
-    """Return what becomes of a transaction without the lost batches, and how many of its records
-    are among them; None if nothing becomes of it."""
+def _judged(
+    found: PartitionTransaction, lost: LongArray
+) -> tuple[str, int, tuple[_Batch, ...]] | None:
+    """Return what becomes of a transaction without the lost batches, how many of its records are
+    among them, and which of them are its own; None if nothing becomes of it."""
     end = LARGEST_OFFSET if found.marker_offset is None else found.marker_offset
     base = lost[:, column.BASE_OFFSET]
     own = lost[
@@ -322,12 +325,14 @@ def _judged(found: PartitionTransaction, lost: LongArray) -> tuple[str, int] | N
         & (base >= (end if found.first_offset is None else found.first_offset))
         & (base <= end)
     ]
-    records = sum(_records(own[is_transactional(own, control=False)]))
-    if not records:
-        has_marker = found.first_offset is not None and is_transactional(own, control=True).any()
-        return ("left_open", 0) if has_marker else None
+    data, markers = (own[is_transactional(own, control=control)] for control in (False, True))
+    if not len(data):
+        # A marker without any batch before it ends nothing.
+        is_left = len(markers) and found.first_offset is not None
+        return ("left_open", 0, tuple(_keys(markers))) if is_left else None
+    records = sum(_records(data))
     is_whole = records == found.records and not found.began_earlier
-    return ("lost" if is_whole else "partly_lost", records)
+    return ("lost" if is_whole else "partly_lost", records, tuple(_keys(data)))
 
 
 def _keys(rows: LongArray) -> list[_Batch]:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tests.support.broker.foretold_elections import TOPIC
 from tests.support.broker.kraft_cluster import KraftCluster
 
 BROKERS = (11, 12, 13)
-TOPIC = "orders"
+
 PARTITIONS = 2
 SETTINGS = {
     "offsets.topic.replication.factor": 3,
