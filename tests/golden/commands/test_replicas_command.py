@@ -1,4 +1,4 @@
-"""`kafkalog replicas` on three real brokers that had diverged, against what their elections came to.
+"""`kafkalog replicas` on three real brokers that had diverged, against what came of elections.
 Rules: F790 to F793, F795."""
 
 import json
@@ -8,7 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from tests.support.broker.foretold_elections import Election, WrittenRecord, foretold, replica_rows
+from tests.support.broker.cluster.foretold_elections import (
+    Election,
+    WrittenRecord,
+    foretold,
+    replica_rows,
+)
 from tests.support.repository import Unpack
 
 BROKERS = (11, 12, 13)

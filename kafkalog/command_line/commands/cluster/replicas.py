@@ -135,8 +135,9 @@ def replicas(
         refuse_inside("--election-json", election_json, paths, what="file")
         refuse_unwritable_file("--election-json", election_json)
     logs = find_partitions(paths, strict=False)
-    _refuse_unknown(without, logs)
-    meant = live_replicas([log for log in with_topics(logs, topics, partitions) if _counts(log)])
+    counting = [log for log in logs if _counts(log)]
+    _refuse_unknown(without, counting)
+    meant = live_replicas(with_topics(counting, topics, partitions))
     image = _partitions_of_image(paths, logs)
     processes = processes_for(bytes_in(logs), processes)
     places = positions(logs, processes)
@@ -174,10 +175,10 @@ def _counts(log: PartitionLog) -> bool:
 
 
 def _refuse_unknown(without: frozenset[int], logs: Sequence[PartitionLog]) -> None:
-    known = {log.log_dir.broker_id for log in logs}
+    known = {log.log_dir.broker_id for log in logs if log.log_dir.broker_id is not None}
     unknown = sorted(without - known)
     if unknown:
-        names = ", ".join(str(each) for each in sorted(known - {None}, key=int))  # type: ignore[arg-type]
+        names = ", ".join(map(str, sorted(known)))
         raise OptionError(
             "--without", ",".join(map(str, unknown)), f"brokers of the log directories: {names}"
         )

@@ -49,15 +49,15 @@ def choices(home: Path, *, without: Sequence[int] = ()) -> LeaderChoices:
     return LeaderChoices(logs, without=without)
 
 
-def lost(found: LeaderChoices) -> dict[int, list[tuple[tuple[int, ...], int, int, int]]]:
-    """Of each choice the lost ranges: brokers, first and last offset, records."""
+def lost(found: LeaderChoices) -> dict[int | None, list[tuple[object, ...]]]:
+    """Return the lost ranges of each choice: brokers, first and last offset, records."""
     return {
         found.replicas[number].broker_id: [
             (each.brokers, each.first_offset, each.last_offset, each.records)
             for each in found.loss(number).ranges
         ]
         for number in found.choices
-    }  # type: ignore[misc]
+    }
 
 
 def test_replicas_that_agree_lose_nothing_and_are_not_read(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tests.support.broker.foretold_elections import TOPIC
-from tests.support.broker.kraft_cluster import KraftCluster
+from tests.support.broker.cluster.foretold_elections import TOPIC
+from tests.support.broker.cluster.kraft_cluster import KraftCluster
 
 BROKERS = (11, 12, 13)
 

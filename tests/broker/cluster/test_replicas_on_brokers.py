@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.broker.diverged_brokers import (
+from tests.support.broker.cluster.diverged_brokers import (
     BROKERS,
     PARTITIONS,
     TERMS,
@@ -17,7 +17,7 @@ from tests.support.broker.diverged_brokers import (
     diverged_brokers,
     restore,
 )
-from tests.support.broker.foretold_elections import (
+from tests.support.broker.cluster.foretold_elections import (
     OFFSETS,
     OUTCOMES,
     TOPIC,
@@ -27,8 +27,8 @@ from tests.support.broker.foretold_elections import (
     foretold,
     replica_rows,
 )
+from tests.support.broker.cluster.kraft_cluster import KraftCluster
 from tests.support.broker.java_tools import run_dump
-from tests.support.broker.kraft_cluster import KraftCluster
 
 FILE = re.compile(rf"Dumping .*node-(\d+)/data/{TOPIC}-(\d+)/\d+\.log")
 RECORD = re.compile(r"\| offset: (\d+) .* payload: (\S+)")
@@ -78,8 +78,8 @@ def truncations(cluster: KraftCluster) -> set[tuple[str, int, int]]:
 
 
 def happened(cluster: KraftCluster, choice: int, before: Records, expected: Election) -> Election:
-    """What has come of an election, by what Kafka's tools and clients say; groups are asked for
-    the commits that are expected to have changed."""
+    """What has come of an election, by what Kafka's tools and clients say; of commits
+    those that are expected to change."""
     now = {group: committed(cluster, group) for group, _, _ in expected.committed}
     cluster.stop()
     after = dumped(cluster.home)

@@ -1,5 +1,5 @@
 """What `kafkalog replicas` says of the elections that could come, in the form in which
-tests/broker/test_replicas_on_brokers.py sees them happen; that test also makes the files of
+tests/broker/cluster/test_replicas_on_brokers.py sees them happen; that test also makes the files of
 tests/golden/data/diverged44."""
 
 import json
