@@ -26,7 +26,8 @@ from kafkalog.storage.files.unreadable_input import noted_unreadable
 from kafkalog.views.options.contradictions import refuse_contradictions
 from kafkalog.words import name_suggestions
 
-# Each has a module in kafkalog.command_line.commands, with "_" for "-", and a function in it.
+# Each has a module in kafkalog.command_line.commands, with "_" for "-", and a function in it; those
+# of _OF_CLUSTERS in its folder cluster.
 COMMANDS = {
     "groups": "Show consumer groups, their lag, and since when they lag.",
     "ls": "List topics, partitions or segments: sizes, offsets, times, codecs.",
@@ -38,6 +39,7 @@ COMMANDS = {
     "export": "Write the records of topics to tables of Parquet files, each exactly once.",
     "metadata": "Show a cluster's topics, configs, ACLs and the like as of any moment.",
     "quorum": "Compare copies of the metadata: voters, majority, divergence.",
+    "replicas": "Show what is lost with each replica as the leader of its partition.",
     "rebuild-quorum": "Write a new metadata directory after the majority was lost.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
@@ -49,6 +51,7 @@ COMMANDS = {
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
+_OF_CLUSTERS = ("metadata", "quorum", "rebuild-quorum", "replicas")
 
 # What other tools call them.
 _OTHER_NAMES = {
@@ -105,7 +108,8 @@ class LazyCommands(click.Group):
         if name not in COMMANDS:
             return None
         function = name.replace("-", "_")
-        module = import_module(f"kafkalog.command_line.commands.{function}")
+        place = f"cluster.{function}" if name in _OF_CLUSTERS else function
+        module = import_module(f"kafkalog.command_line.commands.{place}")
         command: click.Command = getattr(module, function)
         return command
 

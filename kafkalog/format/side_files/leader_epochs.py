@@ -1,5 +1,5 @@
 """Leader epochs and where each begins: the file `leader-epoch-checkpoint` and the broker's rules
-for its entries. Rules: docs/format.md F107 and F108.
+for its entries. Rules: docs/format.md F107, F108 and F790.
 """
 
 from __future__ import annotations
@@ -15,6 +15,13 @@ class EpochStart(NamedTuple):
 
     epoch: int
     start_offset: int
+
+
+class EpochEnd(NamedTuple):
+    """The offset after the last one that was written under a leader's epoch."""
+
+    epoch: int
+    end_offset: int
 
 
 def read_leader_epochs(text: str) -> list[EpochStart]:
@@ -64,3 +71,22 @@ def without_start(entries: Sequence[EpochStart], start_offset: int) -> list[Epoc
     later = [entry for entry in entries if entry.start_offset > start_offset]
     earlier = [entry for entry in entries if entry.start_offset <= start_offset]
     return [EpochStart(earlier[-1].epoch, start_offset), *later] if earlier else later
+
+
+def rising(entries: Sequence[EpochStart]) -> list[EpochStart]:
+    """Return the entries, which have any order, without those that others contradict."""
+    kept: list[EpochStart] = []
+    for entry in sorted(entries):
+        kept = with_epoch(kept, entry)
+    return kept
+
+
+def epoch_end(entries: Sequence[EpochStart], requested: int, log_end: int) -> EpochEnd | None:
+    """Return what a broker answers when it is asked where an epoch ends: the latest epoch that it
+    knows up to the requested one, and where that ends. Where all its epochs are later, the
+    requested one ends where the first begins. None for an epoch later than all. Rule: F790."""
+    if entries and entries[-1].epoch == requested:
+        return EpochEnd(requested, log_end)
+    earlier = [entry.epoch for entry in entries if entry.epoch <= requested]
+    later = [entry.start_offset for entry in entries if entry.epoch > requested]
+    return EpochEnd(earlier[-1] if earlier else requested, later[0]) if later else None

@@ -27,7 +27,7 @@ from kafkalog.format.side_files.leader_epochs import (
     without_start,
 )
 from kafkalog.storage.files.files import InputFile, list_directory, read_bytes, read_text
-from kafkalog.storage.partition_log import LEADER_EPOCHS
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog
 from kafkalog.storage.recovery.loaded_segment import LoadedSegment, read_index_entries
 from kafkalog.storage.recovery.producer_snapshots import DAY_MS, ProducerStateLoader, SnapshotFiles
 from kafkalog.storage.recovery.producer_state import BrokerStartError, refuse_unreadable
@@ -56,6 +56,27 @@ class RecoverySettings:
     now_ms: int = 0
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
     producer_id_expiration_ms: int = DAY_MS
+
+    @classmethod
+    def of(
+        cls,
+        log: PartitionLog,
+        now_ms: int,
+        *,
+        is_clean_shutdown: bool | None = None,
+        index_interval_bytes: int = INDEX_INTERVAL_BYTES,
+    ) -> RecoverySettings:
+        """Return what the checkpoints beside a log say; how the broker stopped is as found, or as
+        given."""
+        key = log.topic_partition
+        as_found = log.log_dir.is_clean_shutdown
+        return cls(
+            as_found if is_clean_shutdown is None else is_clean_shutdown,
+            log.log_dir.recovery_points.get(key, 0) if key else 0,
+            log.log_start,
+            now_ms,
+            index_interval_bytes,
+        )
 
 
 @dataclass(frozen=True, slots=True)

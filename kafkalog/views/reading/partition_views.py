@@ -110,15 +110,11 @@ def _recovery_plan(read: PartitionRead, options: ReadOptions) -> Iterator[TableR
 
 
 def _recovery_settings(log: PartitionLog, options: ReadOptions) -> RecoverySettings:
-    log_dir, key = log.log_dir, log.topic_partition
-    is_clean = log_dir.is_clean_shutdown
-    if options.shutdown is not Shutdown.AS_FOUND:
-        is_clean = options.shutdown is Shutdown.CLEAN
-    return RecoverySettings(
-        is_clean_shutdown=is_clean,
-        recovery_point=log_dir.recovery_points.get(key, 0) if key else 0,
-        log_start_offset=log.log_start,
-        now_ms=options.as_of_ms,
+    is_clean = options.shutdown is Shutdown.CLEAN
+    return RecoverySettings.of(
+        log,
+        options.as_of_ms,
+        is_clean_shutdown=None if options.shutdown is Shutdown.AS_FOUND else is_clean,
         index_interval_bytes=options.index_interval_bytes,
     )
 

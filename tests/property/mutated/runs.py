@@ -69,6 +69,8 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("get-offsets",),
     ("get-offsets", "--time", _MOMENT),
     ("get-offsets", "--time", "max-timestamp"),
+    ("replicas", "--all"),
+    ("replicas", "--by", "loss"),
     ("recover",),
     ("recover", "--shutdown", "unclean", "--all"),
 )

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
-from tests.support.broker.kraft_cluster import KraftCluster, kraft_cluster
+from tests.support.broker.cluster.kraft_cluster import KraftCluster, kraft_cluster
 
 RECORDS = 200
 DESCRIPTIONS = (

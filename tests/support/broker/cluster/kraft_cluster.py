@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,12 +81,14 @@ class Node:
 
 @dataclass
 class KraftCluster:
-    """Nodes 1 to `controllers` are controllers, those from 11 on brokers."""
+    """Nodes 1 to `controllers` are controllers, those from 11 on brokers; `settings` are added to
+    the configuration of all."""
 
     home: Path
     is_dynamic: bool
     controllers: int = 3
     brokers: int = 2
+    settings: Mapping[str, object] = field(default_factory=dict)
     nodes: dict[int, Node] = field(default_factory=dict)
     quorum: dict[str, str] = field(default_factory=dict)
 
@@ -137,6 +139,7 @@ class KraftCluster:
             "log.dirs": node.data_dir,
             "metadata.log.dir": node.metadata_dir,
             **_SETTINGS,
+            **self.settings,
             **self.quorum,
         }
         path = node.home / "server.properties"

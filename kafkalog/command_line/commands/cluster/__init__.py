@@ -1,0 +1,1 @@
+"""Commands about all nodes of a cluster together."""

@@ -1,0 +1,244 @@
+"""`kafkalog replicas`: what is lost with each replica as the leader of its partition."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkalog.command_line.findings_table import shown_rows_option, table_rows
+from kafkalog.command_line.inputs import bytes_in, with_topics
+from kafkalog.command_line.parallel import in_order, processes_for, processes_option
+from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
+from kafkalog.errors import OptionError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.views.options.parameter_types import GivenPath
+from kafkalog.words import counted, first_names, time_text
+
+if TYPE_CHECKING:
+    from kafkalog.command_line.replicas.replica_rows import PartitionRows
+    from kafkalog.coordination.metadata.image import Row
+    from kafkalog.storage.partition_log import PartitionLog
+
+_REPLICA, _LOSS = "replica", "loss"
+_TEXT_COLUMNS = {
+    _REPLICA: (
+        *("topic", "partition", "broker_id", "can_lead", "log_end_offset", "last_epoch"),
+        *("diverges_at", "lost_records", "lost_transactions", "lost_commits", "moved_groups"),
+        *("is_elected", "keep_stopped", "damage"),
+    ),
+    _LOSS: (
+        *("topic", "partition", "leader", "kind", "broker_ids", "what", "first_offset"),
+        *("last_offset", "records", "outcome", "group_id", "committed_topic"),
+        *("committed_partition", "committed_offset", "remaining_offset", "last_timestamp_ms"),
+    ),
+}
+_MOST_NAMES = 5
+
+_EPILOG = f"""\
+{PATHS_MEANING}
+Give the log directories of all brokers that have replicas. The brokers are stopped, or these are
+copies. A row is a replica, and what no replica has any more if its broker becomes the leader of the
+partition and the other brokers follow it: followers truncate what their leader does not have. Of
+each partition the replica with which the fewest records are lost comes first.
+
+DIVERGES-AT is where a replica would be truncated if it followed the one with the latest leader
+epoch. MOVED-GROUPS are groups that read records again, skip some, or need auto.offset.reset.
+IS-ELECTED is the replica that an unclean election makes the leader if all these brokers run, and
+KEEP-STOPPED which of them to keep stopped until a replica is elected; both need the cluster's
+metadata among the paths. With --by loss a row is a range of records, a transaction, a commit or a
+group's position that is lost.
+
+\b
+Examples:
+  kafkalog replicas '/mnt/broker-*/data'
+  kafkalog replicas '/mnt/broker-*/data' --topic orders --by loss
+  kafkalog replicas '/mnt/broker-*/data' --without 3 --election-json partitions.json
+"""
+
+
+class _BrokersType(click.ParamType[frozenset[int]]):
+    name = "brokers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[int]:
+        if isinstance(value, frozenset):
+            return value
+        try:
+            return frozenset(int(each) for each in value.split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not a list of broker ids, such as 1,3", param, ctx)
+
+
+@click.command(epilog=_EPILOG)
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
+@click.option(
+    "--by",
+    type=click.Choice((_REPLICA, _LOSS)),
+    default=_REPLICA,
+    show_default=True,
+    help="Print a row per replica, or per thing that is lost.",
+)
+@click.option(
+    "--without",
+    metavar="BROKER,...",
+    type=_BrokersType(),
+    default=frozenset(),
+    help="Brokers that stay away: what only they have is lost.",
+)
+@click.option(
+    "--all", "with_all", is_flag=True, help="As text, show partitions that lose nothing too."
+)
+@click.option(
+    "--election-json",
+    metavar="FILE",
+    type=GivenPath(),
+    help="Write the partitions that need an unclean election to this file, for "
+    "kafka-leader-election --election-type unclean --path-to-json-file.",
+)
+@shown_rows_option("rows")
+@table_format_option
+@processes_option
+def replicas(
+    paths: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    by: str,
+    without: frozenset[int],
+    with_all: bool,
+    election_json: str | None,
+    show: int,
+    table_format: str,
+    processes: int | None,
+) -> ExitCode:
+    """Show what is lost with each replica as the leader of its partition."""
+    from kafkalog.command_line.replicas.commits import positions
+    from kafkalog.command_line.replicas.replica_rows import (
+        LOSS_COLUMNS,
+        REPLICA_COLUMNS,
+        partition_rows,
+    )
+    from kafkalog.inspection.logs.replica_facts import live_replicas
+    from kafkalog.storage.files.output_files import refuse_unwritable_file
+    from kafkalog.storage.log_dir.log_dir import find_partitions
+    from kafkalog.storage.log_dir.read_directories import refuse_inside
+
+    if election_json is not None:
+        refuse_inside("--election-json", election_json, paths, what="file")
+        refuse_unwritable_file("--election-json", election_json)
+    logs = find_partitions(paths, strict=False)
+    counting = [log for log in logs if _counts(log)]
+    _refuse_unknown(without, counting)
+    meant = live_replicas(with_topics(counting, topics, partitions))
+    image = _partitions_of_image(paths, logs)
+    processes = processes_for(bytes_in(logs), processes)
+    places = positions(logs, processes)
+    now_ms = time.time_ns() // 1_000_000
+
+    def read(found: list[PartitionLog]) -> list[PartitionRows]:
+        key = (str(found[0].topic), found[0].partition or 0)
+        return [
+            partition_rows(
+                found, without=without, partition=image.get(key), positions=places, now_ms=now_ms
+            )
+        ]
+
+    rows = list(in_order(read, meant, processes=processes))
+    is_text = table_format == "text"
+    shown = [each for each in rows if each.differs or with_all or not is_text]
+    columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
+    columns = _TEXT_COLUMNS[by] if is_text else columns
+    found = [row for each in shown for row in (each.replicas if by == _REPLICA else each.losses)]
+    _write(columns, found, table_format, show)
+    if election_json is not None:
+        _write_election(election_json, rows)
+    _sum_up(rows, is_text=is_text)
+    return ExitCode.DONE
+
+
+def _counts(log: PartitionLog) -> bool:
+    """Return whether a log is a replica for which controllers elect leaders, and has batches."""
+    from kafkalog.storage.names import CLUSTER_METADATA
+    from kafkalog.storage.reading.oldest_log import is_oldest_layout
+
+    return (
+        log.topic != CLUSTER_METADATA and log.tiered_topic_id is None and not is_oldest_layout(log)
+    )
+
+
+def _refuse_unknown(without: frozenset[int], logs: Sequence[PartitionLog]) -> None:
+    known = {log.log_dir.broker_id for log in logs if log.log_dir.broker_id is not None}
+    unknown = sorted(without - known)
+    if unknown:
+        names = ", ".join(map(str, sorted(known)))
+        raise OptionError(
+            "--without", ",".join(map(str, unknown)), f"brokers of the log directories: {names}"
+        )
+
+
+def _partitions_of_image(
+    paths: Sequence[str], logs: Sequence[PartitionLog]
+) -> Mapping[tuple[str, int], Row]:
+    """Return the partitions by the best copy of the cluster's metadata, none without one."""
+    from kafkalog.coordination.metadata.cluster_rows import cluster_rows
+    from kafkalog.inspection.metadata.copies import best_copy, metadata_copies
+    from kafkalog.inspection.metadata.replay import END, image_at
+    from kafkalog.storage.names import CLUSTER_METADATA
+
+    if not any(log.topic == CLUSTER_METADATA for log in logs):
+        return {}
+    image = image_at(best_copy(metadata_copies(paths)).log, END).image
+    return {(row["topic"], row["partition"]): row for row in cluster_rows("partition", image)}
+
+
+def _write(
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table_format: str, show: int
+) -> None:
+    is_text = table_format == "text"
+    shown = rows[:show] if is_text else rows
+    if shown or not is_text:
+        lists = {name for name in columns if any(isinstance(row[name], list) for row in shown)}
+        write_table(
+            columns,
+            table_rows(shown, columns, table_format),
+            table_format,
+            texts={"last_timestamp_ms": time_text} | dict.fromkeys(lists, _list_text),
+        )
+    if len(shown) < len(rows):
+        print_text(f"and {counted(len(rows) - len(shown), 'row')} more: --show {len(rows)}")
+
+
+def _list_text(values: Sequence[object]) -> str:
+    return ",".join(map(str, values)) or "none"
+
+
+def _write_election(path: str, rows: Sequence[PartitionRows]) -> None:
+    from kafkalog.storage.files.output_files import given_file
+
+    named = [
+        {"topic": row["topic"], "partition": row["partition"]}
+        for each in rows
+        for row in each.replicas[:1]
+        if each.differs or each.has_clean_choice is False
+    ]
+    with given_file("--election-json", path) as file:
+        file.write(json.dumps({"partitions": named}, indent=1).encode() + b"\n")
+    print_note(f"{path}: {counted(len(named), 'partition')}")
+
+
+def _sum_up(rows: Sequence[PartitionRows], *, is_text: bool) -> None:
+    put = print_text if is_text else print_note
+    differing = [each for each in rows if each.differs]
+    put(f"{counted(len(rows), 'partition')}, {len(differing):,} with replicas that differ")
+    absent = [f"{each.name} on {','.join(map(str, each.absent))}" for each in rows if each.absent]
+    if absent:
+        names = first_names(absent, _MOST_NAMES)
+        print_note(f"replicas that are not under the paths: {names}")

@@ -1,0 +1,1 @@
+"""What `kafkalog replicas` prints."""

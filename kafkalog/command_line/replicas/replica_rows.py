@@ -1,0 +1,204 @@
+"""A row for each replica of a partition, and one for each thing that is lost if it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafkalog.command_line.replicas.commits import Positions, ReplicaCommits
+from kafkalog.coordination.metadata.image import Row
+from kafkalog.coordination.metadata.leader_election import elected, stopped_for
+from kafkalog.inspection.partitions.leader_choices import LeaderChoices, Loss, LostTransaction
+from kafkalog.storage.names import CONSUMER_OFFSETS
+from kafkalog.storage.partition_log import PartitionLog
+from kafkalog.storage.recovery.truncation import resumed_offset, truncated_end
+
+REPLICA_COLUMNS = (
+    *("topic", "partition", "broker_id", "can_lead", "log_start_offset", "log_end_offset"),
+    *("last_epoch", "leader_epochs", "high_watermark", "is_clean_shutdown", "damage"),
+    *("diverges_at", "lost_records", "lost_transactions", "lost_commits", "moved_groups"),
+    *("deleted_records", "truncations", "is_elected", "keep_stopped", "directory"),
+)
+LOSS_COLUMNS = (
+    *("topic", "partition", "leader", "kind", "broker_ids", "what", "first_offset"),
+    *("last_offset", "records", "bytes", "leader_epoch", "first_timestamp_ms"),
+    *("last_timestamp_ms", "producer_id", "outcome", "group_id", "committed_topic"),
+    *("committed_partition", "committed_offset", "remaining_offset"),
+)
+
+
+class PartitionRows(NamedTuple):
+    """The rows about a partition; `differs` is True where something is lost with some choice, or a
+    replica is damaged or cannot lead. `has_clean_choice` is None without the cluster's metadata."""
+
+    name: str
+    replicas: list[dict[str, Any]]
+    losses: list[dict[str, Any]]
+    differs: bool
+    has_clean_choice: bool | None
+    absent: list[int]
+
+
+def partition_rows(
+    logs: Sequence[PartitionLog],
+    *,
+    without: Collection[int],
+    partition: Row | None,
+    positions: Positions,
+    now_ms: int,
+) -> PartitionRows:
+    """Return the rows about one partition by its replicas. `partition` is its row of the cluster's
+    image, None if that is not known."""
+    found = LeaderChoices(logs, without=without, now_ms=now_ms)
+    losses = {number: found.loss(number) for number in found.choices}
+    is_lossy = any(each.ranges for each in losses.values())
+    commits = None
+    if logs[0].topic == CONSUMER_OFFSETS and is_lossy:
+        commits = ReplicaCommits(found.replicas)
+    details = {
+        number: list(_loss_rows(found, number, loss, commits, positions))
+        for number, loss in losses.items()
+    }
+    running = {
+        broker
+        for number in found.choices
+        if (broker := found.replicas[number].broker_id) is not None
+    }
+    rows = [
+        _replica_row(found, number, losses.get(number), details.get(number, []))
+        | _election(partition, found.replicas[number].broker_id, running)
+        for number in range(len(found.replicas))
+    ]
+    rows.sort(
+        key=lambda row: (not row["can_lead"], row["lost_records"] or 0, row["broker_id"] or 0)
+    )
+    here = {row["broker_id"] for row in rows}
+    clean = None
+    if partition is not None:
+        clean = bool(running & {*(partition["isr"] or partition["eligible_leader_replicas"])})
+    return PartitionRows(
+        logs[0].name,
+        rows,
+        [row for each in details.values() for row in each],
+        is_lossy or any(row["damage"] or row["deleted_records"] for row in rows),
+        clean,
+        [] if partition is None else [each for each in partition["replicas"] if each not in here],
+    )
+
+
+def _replica_row(
+    found: LeaderChoices, number: int, loss: Loss | None, details: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    replica = found.replicas[number]
+    kinds = [row["kind"] for row in details]
+    state, log = replica.state, replica.log
+    latest = max(
+        (found.replicas[each].state for each in found.choices),
+        key=lambda each: (each.epochs[-1].epoch if each.epochs else -1, each.log_end),
+        default=state,
+    )
+    end = truncated_end(state, latest) if latest is not state else state.log_end
+    return {
+        "topic": log.topic,
+        "partition": log.partition,
+        "broker_id": replica.broker_id,
+        "can_lead": loss is not None,
+        "log_start_offset": state.log_start,
+        "log_end_offset": state.log_end,
+        "last_epoch": replica.last_epoch,
+        "leader_epochs": [entry._asdict() for entry in state.epochs],
+        "high_watermark": state.high_watermark,
+        "is_clean_shutdown": log.log_dir.is_clean_shutdown,
+        "damage": replica.damage,
+        "diverges_at": None if end == state.log_end else (state.log_start if end is None else end),
+        "lost_records": None if loss is None else loss.records,
+        "lost_transactions": None if loss is None else len(loss.transactions),
+        "lost_commits": None if loss is None else kinds.count("commit"),
+        "moved_groups": None if loss is None else kinds.count("position"),
+        "deleted_records": None if loss is None else loss.deleted_records,
+        "truncations": []
+        if loss is None
+        else [
+            {"broker_id": broker, "end_offset": end} for broker, end in found.truncations(number)
+        ],
+        "directory": log.path,
+    }
+
+
+def _election(partition: Row | None, broker: int | None, running: set[int]) -> dict[str, Any]:
+    if partition is None or broker is None:
+        return {"is_elected": None, "keep_stopped": None}
+    return {
+        "is_elected": elected(partition, running) == broker,
+        "keep_stopped": stopped_for(partition, broker, running),
+    }
+
+
+def _loss_rows(
+    found: LeaderChoices,
+    leader: int,
+    loss: Loss,
+    commits: ReplicaCommits | None,
+    positions: Positions,
+) -> Iterator[dict[str, Any]]:
+    chosen = found.replicas[leader]
+    log = chosen.log
+    common = {
+        **dict.fromkeys(LOSS_COLUMNS),
+        "topic": log.topic,
+        "partition": log.partition,
+        "leader": chosen.broker_id,
+    }
+    for each in loss.ranges:
+        what = "dropped by recovery" if each.is_recovered_away else "truncated"
+        values = each._asdict()
+        values.pop("is_recovered_away")
+        yield (
+            common
+            | {"kind": "records", "what": what, "broker_ids": list(values.pop("brokers"))}
+            | values
+        )
+    for lost in loss.transactions:
+        yield common | _transaction_row(lost)
+    for commit in commits.lost(leader, loss) if commits is not None else ():
+        yield common | {
+            "kind": "commit",
+            "broker_ids": [commit.broker_id],
+            **_position_row(commit.commit, commit.remaining),
+        }
+    for row in positions.get((log.topic or "", log.partition or 0), ()):
+        epoch, committed = row["leader_epoch"], row["committed_offset"]
+        resumed = resumed_offset(chosen.state, committed, epoch)
+        if resumed != committed:
+            yield common | {"kind": "position", **_position_row(row, resumed)}
+
+
+def _transaction_row(lost: LostTransaction) -> dict[str, Any]:
+    found = lost.transaction
+    outcome = "open"
+    if found.marker is not None:
+        outcome = "aborted" if found.is_aborted else "committed"
+    return {
+        "kind": "transaction",
+        "what": lost.what,
+        "broker_ids": list(lost.brokers),
+        "first_offset": found.first_offset,
+        "last_offset": found.last_offset if found.marker_offset is None else found.marker_offset,
+        "records": lost.records,
+        "producer_id": found.producer_id,
+        "outcome": outcome,
+    }
+
+
+def _position_row(commit: Mapping[str, Any], remaining: int | None) -> dict[str, Any]:
+    committed = commit["committed_offset"]
+    what = "reset" if remaining is None else "read again" if remaining < committed else "skip"
+    return {
+        "what": what,
+        "group_id": commit["group_id"],
+        "committed_topic": commit["topic"],
+        "committed_partition": commit["partition"],
+        "leader_epoch": commit["leader_epoch"],
+        "committed_offset": committed,
+        "remaining_offset": remaining,
+    }
