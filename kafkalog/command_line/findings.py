@@ -107,10 +107,12 @@ def check_logs(
     checked.totals.segments = len(segments)
     checked.totals.partitions = len({segment[:2] for segment in segments})
     checked.totals.damaged_segments = sum(segments.values())
-    if with_indexes:
+    # View `segments` is about a broker's own disk: docs/remote.md F558.
+    on_disk = [log for log in logs if log.tiered_topic_id is None]
+    if with_indexes and on_disk:
         options = view_options(log_dirs, "segments", maxPartitionBytes=str(_TASK_BYTES))
         for row in reduced_view(
-            options, _INDEX_COLUMNS, plain_rows, processes=processes, found=logs, on_done=on_done
+            options, _INDEX_COLUMNS, plain_rows, processes=processes, found=on_disk, on_done=on_done
         ):
             checked.findings += _index_findings(row)
     checked.findings += _unread(logs)

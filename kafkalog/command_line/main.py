@@ -40,6 +40,7 @@ COMMANDS = {
     "metadata": "Show a cluster's topics, configs, ACLs and the like as of any moment.",
     "quorum": "Compare copies of the metadata: voters, majority, divergence.",
     "replicas": "Show what is lost with each replica as the leader of its partition.",
+    "tier": "Compare tiered storage with __remote_log_metadata and the local logs.",
     "rebuild-quorum": "Write a new metadata directory after the majority was lost.",
     "dump": "Show the batches or records of logs, and the contents of the files beside them.",
     "recover": "Show what a broker would do to its log directories at its next start.",
@@ -51,7 +52,7 @@ COMMANDS = {
     "completion": "Print the script that completes kafkalog's commands in a shell.",
     "txns": "List transactions: open, hanging, and what they block.",
 }
-_OF_CLUSTERS = ("metadata", "quorum", "rebuild-quorum", "replicas")
+_OF_CLUSTERS = ("metadata", "quorum", "rebuild-quorum", "replicas", "tier")
 
 # What other tools call them.
 _OTHER_NAMES = {

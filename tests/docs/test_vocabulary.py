@@ -35,6 +35,7 @@ OWN = {
     "quorum": set[str](),
     "rebuild-quorum": {"--node", "--voter"},
     "recover": {"--all", "--index-interval-bytes", "--sequences", "--shutdown"},
+    "tier": set[str](),
     "replicas": {"--all", "--election-json", "--without"},
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},

@@ -19,6 +19,7 @@ from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
 from kafkalog.views.options.click_options import PATHS_MEANING
+from kafkalog.words import counted
 
 _SEVERITIES = ("error", "warning", "information")
 _FINDING_COLUMNS = ("file", "position", "length", "severity", "kind", "detail")
@@ -75,12 +76,12 @@ def check(
     if not any(log.segments for log in logs):
         nothing = f"{', '.join(paths)}: there is no segment to check"
         raise LogDirError("; ".join((nothing, *absent)))
-    tiered = next((log for log in logs if log.tiered_topic_id is not None), None)
-    if tiered is not None and not no_indexes:
-        place = tiered.segments[0].path if tiered.segments else tiered.path
-        raise LogDirError(
-            f"{tiered.name} has segments in tiered storage, {place}, whose indexes this command "
-            "does not check: use --no-indexes to check the logs"
+    tiered = sum(log.tiered_topic_id is not None for log in logs)
+    if tiered and not no_indexes:
+        no_indexes = tiered == len(logs)
+        absent.append(
+            f"the indexes of {counted(tiered, 'partition')} with segments in tiered storage are "
+            "not checked"
         )
     passes = 1 if no_indexes else 2
     with progress_bar(size * passes, "checking") as bar:

@@ -164,6 +164,10 @@ class _Search:
         if tiered and not partitions:
             return
         if not partitions and not _LOG_DIR_FILES & {entry.name for entry in entries}:
+            below = self._tiered_below(path, entries)
+            if below:
+                self.found += below
+                return
             near = nearby_log_dirs(
                 self._directories, path, _is_log_dir, is_one_of_several=is_one_of_several
             )
@@ -176,6 +180,20 @@ class _Search:
             files = self._entries(partition)
             if files is not None:
                 self.found.append(_partition(partition, files, log_dir, path))
+
+    def _tiered_below(self, path: str, entries: list[Entry]) -> list[PartitionLog]:
+        """Return the logs in tiered storage one level below, where Kafka's own plug-in makes a
+        folder; none where log directories are there too, which must be named."""
+        found: list[PartitionLog] = []
+        for entry in entries:
+            files = self._entries(entry.path) if entry.is_directory else None
+            if files is None:
+                continue
+            if _is_log_dir(files):
+                return []
+            tiered = tiered_partitions(self._directories, entry.path, files)
+            found += [_tiered_log(partition, path) for partition in tiered]
+        return found
 
     def add_files(self, directory: str, paths: list[str]) -> None:
         """Log files by their own paths: live segments, and marked ones or files of other names,

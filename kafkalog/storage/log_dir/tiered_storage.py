@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkalog.errors import CorruptDataError
@@ -28,6 +28,7 @@ _TOPIC = r"(?P<topic>[a-zA-Z0-9._-]{1,249})"
 _PARTITION_DIR = re.compile(rf"{_TOPIC}-(?P<partition>[0-9]{{1,10}})-{_ID}")
 _TOPIC_DIR = re.compile(rf"{_TOPIC}-{_ID}")
 _PARTITION = re.compile(r"[0-9]{1,10}")
+_OBJECT = re.compile(rf"(?P<base_offset>[0-9]{{20}})-{_ID}\.(?P<ending>[a-z_-]+)")
 _LOG = re.compile(rf"(?P<stem>(?P<base_offset>[0-9]{{20}})-{_ID})\.log")
 _BESIDE = re.compile(
     rf"[0-9]{{20}}-{_ID}\.(?:index|timeindex|txnindex|snapshot|leader_epoch_checkpoint|indexes"
@@ -83,6 +84,43 @@ def tiered_partitions(
         )
         for place in found
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """What is stored of a segment, whole or not: its files by their endings, such as `log`."""
+
+    topic: str
+    partition: int
+    topic_id: str
+    segment_id: str
+    base_offset: int
+    path: str
+    files: Mapping[str, Entry]
+
+
+def stored_segments(
+    directories: Directories, path: str, entries: Sequence[Entry]
+) -> list[StoredSegment]:
+    """Return all that is in the tiered storage of a directory, or in one directly below it."""
+    places = list(_places(directories, path, entries))
+    for entry in () if places else entries:
+        if entry.is_directory:
+            places += _places(directories, entry.path, directories.entries(entry.path))
+    found: list[StoredSegment] = []
+    for place in places:
+        files: dict[tuple[str, str], dict[str, Entry]] = {}
+        for entry in place.entries:
+            if name := _OBJECT.fullmatch(entry.name):
+                files.setdefault((name["base_offset"], name["id"]), {})[name["ending"]] = entry
+        found += [
+            StoredSegment(
+                *(place.topic, place.partition, place.topic_id, segment_id, int(base_offset)),
+                *(place.path, own),
+            )
+            for (base_offset, segment_id), own in files.items()
+        ]
+    return found
 
 
 def is_beside_tiered_log(file_name: str) -> bool:

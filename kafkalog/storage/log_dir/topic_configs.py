@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from kafkalog.errors import OptionError
 from kafkalog.format.side_files.properties import read_properties
-from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
+from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, REMOTE_LOG_METADATA
 
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 METADATA, ZOOKEEPER = "metadata", "zookeeper"
@@ -29,7 +29,7 @@ UNLIMITED = -1
 DELETE_POLICY = "delete"
 
 # Topics that brokers create with their own settings, which the broker's settings do not show.
-_OWN_SETTINGS = INTERNAL_TOPICS | {"__remote_log_metadata"}
+_OWN_SETTINGS = INTERNAL_TOPICS | {REMOTE_LOG_METADATA}
 # Brokers create these with `compact`.
 _COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
 _AS_RETENTION = -2

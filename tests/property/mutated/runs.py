@@ -70,6 +70,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("get-offsets", "--time", _MOMENT),
     ("get-offsets", "--time", "max-timestamp"),
     ("replicas", "--all"),
+    ("tier", "--by", "segment"),
     ("replicas", "--by", "loss"),
     ("recover",),
     ("recover", "--shutdown", "unclean", "--all"),

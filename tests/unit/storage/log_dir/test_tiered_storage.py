@@ -38,6 +38,18 @@ def test_kafkas_own_layout_is_read(unpacked: Unpack) -> None:
     }
 
 
+def test_tiered_storage_is_found_one_level_below_but_not_beside_log_directories(
+    unpacked: Unpack, tmp_path: Path
+) -> None:
+    """F555: the plug-in makes a folder in the directory that a broker is given."""
+    tier = tmp_path / "tier"
+    shutil.copytree(unpacked("tiered43.tiered") / STORE, tier / STORE)
+    assert segments_of(tier) == segments_of(tier / STORE)
+    shutil.copytree(unpacked("tiered43.logs") / "log-dirs", tier / "log-dirs")
+    with pytest.raises(LogDirError, match=r"did you mean .*log-dirs"):
+        find_partitions([str(tier)])
+
+
 def test_a_partition_in_tiered_storage_goes_on_on_the_disk(unpacked: Unpack) -> None:
     """F558: the segments on the disk are those behind what the broker has uploaded and deleted."""
     tiered, disk = unpacked("tiered43.tiered") / STORE, unpacked("tiered43.logs") / "log-dirs"

@@ -1,0 +1,185 @@
+"""`kafkalog tier`: tiered storage against its metadata and the local logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from kafkalog.command_line.findings_table import (
+    exit_code,
+    shown_rows_option,
+    write_findings,
+    write_verdict,
+)
+from kafkalog.command_line.terminal import print_note, table_format_option
+from kafkalog.errors import LogDirError
+from kafkalog.exit_codes import ExitCode
+from kafkalog.views.options import click_options as shared
+from kafkalog.words import counted, size_text, time_text
+
+if TYPE_CHECKING:
+    from kafkalog.coordination.metadata.remote_segments import RemoteSegments
+    from kafkalog.inspection.partitions.tier_check import TierRow
+    from kafkalog.storage.log_dir.tiered_storage import StoredSegment
+    from kafkalog.storage.partition_log import PartitionLog
+
+_FINDING, _SEGMENT = "finding", "segment"
+_TEXT_COLUMNS = {
+    _FINDING: ("topic", "partition", "finding", "start_offset", "end_offset", "size", "detail"),
+    _SEGMENT: (
+        *("topic", "partition", "state", "start_offset", "end_offset", "size", "changed", "broker"),
+        "finding",
+    ),
+}
+_EPILOG = """\
+PATH is a broker's log directory, the folder of tiered storage, or a glob of these: local paths, or
+URIs such as s3://bucket/path. Give the log directories of all brokers, which have
+__remote_log_metadata, and the folder that the brokers' plug-in writes to. Without that folder
+nothing is said of what is stored there.
+
+\b
+Findings:
+  missing_object       copied by the metadata, and its log is not there: records are lost
+  size_differs         its log is not as long as what was copied
+  hole                 offsets that neither the tier nor a log directory has
+  orphan               stored, and no metadata counts it
+  unfinished_copy      begun and not finished: while brokers run, perhaps under way
+  unfinished_deletion  likewise
+
+With --by segment the states of local segments are: in tier, whose offsets segments in the tier of
+the same leaders hold; on disk only; active.
+
+\b
+Examples:
+  kafkalog tier '/mnt/broker-*/data' s3://tier/kafka
+  kafkalog tier '/mnt/broker-*/data' s3://tier/kafka --by segment --topic orders
+"""
+
+
+@click.command(epilog=_EPILOG)
+@shared.paths_argument
+@shared.topic_option()
+@shared.partition_option()
+@click.option(
+    "--by",
+    type=click.Choice((_FINDING, _SEGMENT)),
+    default=_FINDING,
+    show_default=True,
+    help="Print a row per finding, or per segment in the tier and on the disks.",
+)
+@shown_rows_option("rows")
+@shared.fail_on_findings_option(default=True)
+@table_format_option
+def tier(
+    paths: Sequence[str],
+    topics: Sequence[str],
+    partitions: Sequence[int],
+    by: str,
+    show: int,
+    fail_on_findings: bool,
+    table_format: str,
+) -> ExitCode:
+    """Compare tiered storage with __remote_log_metadata and the local logs."""
+    from kafkalog.inspection.partitions.tier_check import TierRow, tier_rows
+    from kafkalog.storage.log_dir.log_dir import find_partitions
+
+    stored, log_dirs = _stored(paths)
+    logs = find_partitions(log_dirs, strict=False) if log_dirs else []
+    remote = _remote_segments(log_dirs or paths, logs)
+    rows = [
+        row
+        for row in tier_rows(list(remote.segments.values()), stored, logs)
+        if (not topics or row.topic in topics) and (not partitions or row.partition in partitions)
+    ]
+    found = [row for row in rows if row.finding is not None]
+    shown = found if by == _FINDING else rows
+    is_text = table_format == "text"
+    names = _TEXT_COLUMNS[by] if is_text else TierRow._fields
+    cells = [_cells(row, names) if is_text else list(row) for row in shown]
+    write_findings(names, cells, table_format, show=show, noun="row")
+    if stored is None:
+        print_note("the folder of tiered storage is not among the paths: its objects are not known")
+    if remote.unexplained:
+        print_note(
+            f"{counted(remote.unexplained, 'record')} of __remote_log_metadata could not be read "
+            "or counted: states may be older than they are"
+        )
+    write_verdict(_verdict(rows), table_format, has_findings=bool(found))
+    return exit_code(has_findings=bool(found), fails=fail_on_findings)
+
+
+def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]]:
+    """Return what is in the paths that are tiered storage, None if none is, and the others."""
+    from kafkalog.storage.files.files import Directories
+    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.storage.log_dir.tiered_storage import stored_segments
+
+    directories = Directories()
+    stored: list[StoredSegment] = []
+    others: list[str] = []
+    is_given = False
+    for entry in (each for path in paths for each in input_entries(path)):
+        entries = directories.entries(entry.path) if entry.is_directory else []
+        has_logs = any(each.name == "meta.properties" for each in entries)
+        found = [] if has_logs else stored_segments(directories, entry.path, entries)
+        if found:
+            is_given = True
+            stored += found
+        else:
+            others.append(entry.path)
+    return (stored if is_given else None), others
+
+
+def _remote_segments(paths: Sequence[str], logs: list[PartitionLog]) -> RemoteSegments:
+    from kafkalog.coordination.metadata.remote_segments import RemoteSegments
+    from kafkalog.inspection.logs.replica_facts import best_logs
+    from kafkalog.messages.internal_records import read_internal_record
+    from kafkalog.storage.names import REMOTE_LOG_METADATA
+    from kafkalog.views.local_views import view_batches, view_options
+
+    own = [log for log in best_logs(logs) if log.topic == REMOTE_LOG_METADATA]
+    if not own:
+        raise LogDirError(
+            f"{', '.join(paths)}: there is no {REMOTE_LOG_METADATA}, which says what was copied: "
+            "give the log directories of all brokers too"
+        )
+    found = RemoteSegments()
+    for log in own:
+        for batch in view_batches(view_options(paths, "records"), ("key", "value"), [log]):
+            for key, value in zip(*(each.to_pylist() for each in batch), strict=True):
+                record = read_internal_record(REMOTE_LOG_METADATA, key, value)
+                found.take(record.record_type, record.value)
+    return found
+
+
+def _cells(row: TierRow, names: Iterable[str]) -> list[object]:
+    shown = {
+        **row._asdict(),
+        "size": None if row.size is None else size_text(row.size),
+        "changed": None if row.changed_ms is None else time_text(row.changed_ms),
+        "broker": row.broker_id,
+    }
+    return [shown[name] for name in names]
+
+
+def _verdict(rows: Sequence[TierRow]) -> str:
+    from kafkalog.coordination.metadata.remote_segments import COPIED
+    from kafkalog.inspection.partitions.tier_check import ERRORS, IN_TIER
+
+    copied = [row for row in rows if row.state == COPIED]
+    safe = [row for row in rows if row.state == IN_TIER]
+    errors = sum(row.finding in ERRORS for row in rows)
+    others = sum(row.finding is not None for row in rows) - errors
+    places = {(row.topic, row.partition) for row in copied}
+    said = (
+        f"{counted(len(copied), 'segment')} of {counted(len(places), 'partition')} in the tier, "
+        f"{size_text(sum(row.size or 0 for row in copied))}; {counted(len(safe), 'local segment')} "
+        f"safe there, {size_text(sum(row.size or 0 for row in safe))}"
+    )
+    if errors:
+        said += f"; {counted(errors, 'finding')} of lost records"
+    if others:
+        said += f"; {counted(others, 'finding')} of what is left over"
+    return said if errors or others else f"{said}; sound"

@@ -1,0 +1,230 @@
+"""Tiered storage, its metadata and the local logs compared: what is lost, what is left over, and
+which local segments are safe in it. Rules: docs/remote.md F547 to F549.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kafkalog.coordination.metadata.remote_segments import (
+    COPIED,
+    COPYING,
+    DELETED,
+    DELETING,
+    RemoteSegment,
+)
+from kafkalog.errors import CorruptDataError
+from kafkalog.format.side_files.leader_epochs import read_leader_epochs
+from kafkalog.storage.files.files import read_text
+from kafkalog.storage.log_dir.tiered_storage import StoredSegment
+from kafkalog.storage.partition_log import PartitionLog, topic_id
+
+_EPOCHS = "leader-epoch-checkpoint"
+_LOG = "log"
+_MANIFEST = "rsm-manifest"
+ERRORS = ("missing_object", "size_differs", "hole")
+ON_DISK, IN_TIER, ACTIVE = "on disk only", "in tier", "active"
+
+_Key = tuple[str, str, int]
+
+
+class TierRow(NamedTuple):
+    """A segment in the tier or on a disk, or offsets that are nowhere; `finding` is None for what
+    is as it should be. `end_offset` is the last offset, None if it is not known."""
+
+    topic: str
+    partition: int
+    state: str | None
+    start_offset: int
+    end_offset: int | None
+    size: int | None
+    finding: str | None
+    detail: str | None
+    changed_ms: int | None
+    broker_id: int | None
+    topic_id: str | None
+    segment_id: str | None
+    path: str | None
+
+
+def tier_rows(
+    segments: Sequence[RemoteSegment],
+    stored: Sequence[StoredSegment] | None,
+    logs: Sequence[PartitionLog],
+) -> list[TierRow]:
+    """Return a row for each segment that the metadata names or that is stored, for each segment of
+    local logs of the same topics, and for each hole. `stored` is None where the tier was not given:
+    nothing is said of its objects then."""
+    objects = {} if stored is None else {each.segment_id: each for each in stored}
+    rows = [
+        *(_of_metadata(each, objects.get(each.segment_id), stored is not None) for each in segments
+          if each.state != DELETED or each.segment_id in objects),
+        *_orphans(objects, {each.segment_id for each in segments}),
+    ]  # fmt: skip
+    usable: dict[_Key, list[RemoteSegment]] = defaultdict(list)
+    broken = {row.segment_id for row in rows if row.finding in ERRORS}
+    for each in segments:
+        if each.state == COPIED and each.segment_id not in broken:
+            usable[each.topic, each.topic_id, each.partition].append(each)
+    tiered = {(each.topic, each.topic_id, each.partition) for each in segments}
+    by_key: dict[_Key, list[PartitionLog]] = defaultdict(list)
+    for log in logs:
+        key = (log.topic or "", topic_id(log) or "", log.partition or 0)
+        if key in tiered and log.segments:
+            by_key[key].append(log)
+            rows += _local(log, key, usable[key])
+    for key in sorted(tiered):
+        rows += _holes(key, usable[key], by_key[key])
+    return sorted(rows, key=lambda row: (row.topic, row.partition, row.start_offset))
+
+
+def _of_metadata(
+    segment: RemoteSegment, stored: StoredSegment | None, is_compared: bool
+) -> TierRow:
+    finding, detail = _finding(segment, stored, is_compared)
+    return TierRow(
+        topic=segment.topic,
+        partition=segment.partition,
+        state=segment.state,
+        start_offset=segment.start_offset,
+        end_offset=segment.end_offset,
+        size=segment.size,
+        finding=finding,
+        detail=detail,
+        changed_ms=segment.changed_ms,
+        broker_id=segment.broker_id,
+        topic_id=segment.topic_id,
+        segment_id=segment.segment_id,
+        path=None if stored is None else stored.path,
+    )
+
+
+def _finding(
+    segment: RemoteSegment, stored: StoredSegment | None, is_compared: bool
+) -> tuple[str | None, str | None]:
+    left = "" if stored is None else f"; {_size(stored)} bytes are stored"
+    if segment.state == DELETED:
+        return "orphan", f"its metadata says that it was deleted{left}"
+    if segment.state == COPYING:
+        return "unfinished_copy", f"no record says that the copy was finished{left}"
+    if segment.state == DELETING:
+        return "unfinished_deletion", f"no record says that the deletion was finished{left}"
+    if not is_compared:
+        return None, None
+    if stored is None or _LOG not in stored.files:
+        return "missing_object", "its metadata says that it was copied, and there is no .log of it"
+    size = stored.files[_LOG].size
+    # What a manifest describes may be compressed.
+    if _MANIFEST not in stored.files and size != segment.size:
+        return "size_differs", f"{size} bytes are stored, {segment.size} were copied"
+    return None, None
+
+
+def _orphans(objects: dict[str, StoredSegment], known: set[str]) -> Iterator[TierRow]:
+    for each in objects.values():
+        if each.segment_id not in known:
+            yield TierRow(
+                topic=each.topic,
+                partition=each.partition,
+                state=None,
+                start_offset=each.base_offset,
+                end_offset=None,
+                size=_size(each),
+                finding="orphan",
+                detail="no record of __remote_log_metadata names it",
+                changed_ms=None,
+                broker_id=None,
+                topic_id=each.topic_id,
+                segment_id=each.segment_id,
+                path=each.path,
+            )
+
+
+def _size(stored: StoredSegment) -> int:
+    return sum(entry.size for entry in stored.files.values())
+
+
+def _local(log: PartitionLog, key: _Key, usable: Sequence[RemoteSegment]) -> Iterator[TierRow]:
+    """Yield the segments of a local log; one is safe if segments in the tier of the same leaders
+    hold all its offsets."""
+    same = [each for each in usable if _is_same_history(log, each)]
+    for segment in log.segments:
+        base = segment.base_offset or 0
+        if segment.next_base_offset is None:
+            state, end = ACTIVE, None
+        else:
+            end = segment.next_base_offset - 1
+            state = IN_TIER if _covered_up_to(same, base) > end else ON_DISK
+        yield TierRow(
+            topic=key[0],
+            partition=key[2],
+            state=state,
+            start_offset=base,
+            end_offset=end,
+            size=segment.size,
+            finding=None,
+            detail=None,
+            changed_ms=None,
+            broker_id=log.log_dir.broker_id,
+            topic_id=key[1],
+            segment_id=None,
+            path=segment.path,
+        )
+
+
+def _is_same_history(log: PartitionLog, segment: RemoteSegment) -> bool:
+    """Return whether the log has the segment's leader epochs, those that begin within it where it
+    says."""
+    try:
+        text = read_text(os.path.join(log.path, _EPOCHS))
+        own = {} if text is None else {
+            each.epoch: each.start_offset for each in read_leader_epochs(text)
+        }  # fmt: skip
+    except CorruptDataError:
+        return False
+    return bool(segment.epochs) and all(
+        epoch in own and (number == 0 or own[epoch] == offset)
+        for number, (epoch, offset) in enumerate(segment.epochs)
+    )
+
+
+def _covered_up_to(segments: Sequence[RemoteSegment], offset: int) -> int:
+    """Return the first offset from `offset` on that no segment holds."""
+    for each in sorted(segments, key=lambda each: each.start_offset):
+        if each.start_offset <= offset <= each.end_offset:
+            offset = each.end_offset + 1
+    return offset
+
+
+def _holes(
+    key: _Key, usable: Sequence[RemoteSegment], logs: Sequence[PartitionLog]
+) -> Iterator[TierRow]:
+    """Yield the offsets between the first of the log and the local logs that are nowhere."""
+    starts = [log.segments[0].base_offset or 0 for log in logs]
+    if not usable or not starts:
+        return
+    log_starts = [log.log_dir.log_starts.get((key[0], key[2]), 0) for log in logs]
+    position = max(min(each.start_offset for each in usable), *log_starts)
+    local = min(starts)
+    later = sorted(each.start_offset for each in usable if each.start_offset > position)
+    while (position := _covered_up_to(usable, position)) < local:
+        end = min((each for each in (*later, local) if each > position), default=local)
+        yield TierRow(
+            topic=key[0],
+            partition=key[2],
+            state=None,
+            start_offset=position,
+            end_offset=end - 1,
+            size=None,
+            finding="hole",
+            detail="neither the tier nor a log directory of the input has these offsets",
+            changed_ms=None,
+            broker_id=None,
+            topic_id=key[1],
+            segment_id=None,
+            path=None,
+        )
+        position = end

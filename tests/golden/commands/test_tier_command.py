@@ -1,0 +1,115 @@
+"""`kafkalog tier` on what a broker 4.3.1 copied, and on damage. Rules: F547 to F549, F559."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kafkalog.command_line.main import kafkalog
+
+Unpacked = Callable[[str], Path]
+STORE = "kafka-tiered-storage"
+
+
+@pytest.fixture
+def place(unpacked: Unpacked, tmp_path: Path) -> Path:
+    """A copy of the log directory and of the tier, to be changed."""
+    shutil.copytree(unpacked("tiered43.logs") / "log-dirs", tmp_path / "log-dirs")
+    shutil.copytree(unpacked("tiered43.tiered") / STORE, tmp_path / "tier" / STORE)
+    return tmp_path
+
+
+def run(place: Path, *arguments: str) -> tuple[int, list[dict[str, Any]], str]:
+    given = ["tier", str(place / "log-dirs"), str(place / "tier"), "--format", "json", *arguments]
+    result = CliRunner().invoke(kafkalog, given)
+    return (
+        result.exit_code,
+        [json.loads(line) for line in result.stdout.splitlines()],
+        (result.stderr),
+    )
+
+
+def log_of(place: Path, partition: str, base_offset: int) -> Path:
+    (found,) = (place / "tier" / STORE).glob(f"{partition}-*/{base_offset:020}-*.log")
+    return found
+
+
+def test_the_tier_ends_where_the_broker_said(place: Path, unpacked: Unpacked) -> None:
+    code, rows, err = run(place, "--by", "segment")
+    assert (code, [row for row in rows if row["finding"]]) == (0, [])
+    assert err.endswith("safe there, 0 B; sound\n")
+    told = (unpacked("tiered43.golden") / "tools" / "get_offsets_time-5.txt").read_text().split()
+    latest = {name: int(offset) for name, offset in (line.rsplit(":", 1) for line in told)}
+    ends: dict[str, int] = {}
+    for row in rows:
+        if row["state"] == "copied":
+            name = f"{row['topic']}:{row['partition']}"
+            ends[name] = max(ends.get(name, -1), row["end_offset"])
+    assert ends == latest
+    stored = {path.name for path in (place / "tier" / STORE).rglob("*.log")}
+    assert stored == {
+        f"{row['start_offset']:020}-{row['segment_id']}.log"
+        for row in rows
+        if row["state"] == "copied"
+    }
+    # The broker has deleted all that it copied, so no local segment but the last is left.
+    local = [row["state"] for row in rows if row["segment_id"] is None]
+    assert local == ["active"] * 3
+
+
+def test_what_is_missing_or_left_over_in_the_tier_is_found(place: Path) -> None:
+    log_of(place, "tier.tiered-0", 20).unlink()
+    short = log_of(place, "tier.tiered-1", 0)
+    short.write_bytes(short.read_bytes()[:-1])
+    stray = log_of(place, "tier.tiered.tx-0", 12)
+    stray.with_name(f"{700:020}-{'A' * 22}.log").write_bytes(b"left")
+    code, rows, err = run(place)
+    assert code == 1
+    assert [
+        (row["topic"], row["partition"], row["start_offset"], row["end_offset"], row["finding"])
+        for row in rows
+    ] == [
+        ("tier.tiered", 0, 20, 133, "missing_object"),
+        ("tier.tiered", 0, 20, 133, "hole"),
+        ("tier.tiered", 1, 0, 386, "size_differs"),
+        ("tier.tiered.tx", 0, 700, None, "orphan"),
+    ]
+    assert "3 findings of lost records; 1 finding of what is left over" in err
+
+
+def test_without_the_folder_nothing_is_said_of_objects(place: Path) -> None:
+    result = CliRunner().invoke(kafkalog, ["tier", str(place / "log-dirs")])
+    assert result.exit_code == 0
+    assert "its objects are not known" in result.stderr
+    result = CliRunner().invoke(kafkalog, ["tier", str(place / "tier")])
+    assert result.exit_code == 3
+    assert "there is no __remote_log_metadata, which says what was copied" in result.stderr
+
+
+def test_a_local_segment_is_safe_if_the_same_leaders_copied_it(place: Path) -> None:
+    # F549: as before the broker deleted its own copy.
+    copied = log_of(place, "tier.tiered-0", 134)
+    local = place / "log-dirs" / "tier.tiered-0"
+    shutil.copyfile(copied, local / f"{134:020}.log")
+
+    def state() -> str:
+        _, rows, _ = run(place, "--by", "segment", "--topic", "tier.tiered")
+        (found,) = (
+            row["state"]
+            for row in rows
+            if row["segment_id"] is None and (row["partition"], row["start_offset"]) == (0, 134)
+        )
+        return str(found)
+
+    assert state() == "in tier"
+    checkpoint = local / "leader-epoch-checkpoint"
+    text = checkpoint.read_text()
+    checkpoint.write_text("0\n1\n9 0\n")
+    assert state() == "on disk only"
+    checkpoint.write_text(text)
+    copied.unlink()
+    assert state() == "on disk only"
