@@ -110,7 +110,7 @@ def ls(
     processes: int | None,
 ) -> None:
     """List topics, partitions or segments: sizes, offsets, times, codecs."""
-    from kafkalog.command_line.ls.savings_table import write_savings
+    from kafkalog.command_line.ls.savings_table import saving_rows, write_savings
     from kafkalog.command_line.ls.storage_rows import storage_rows
     from kafkalog.command_line.ls.storage_tables import write_storage, write_usage
     from kafkalog.storage.log_dir.disk_usage import disk_usage
@@ -151,12 +151,14 @@ def ls(
             )
             if savings:
                 configs = ConfigSources(zookeeper=tuple(zookeeper)).of_logs(found)
-                write_savings(
-                    *(rows, configs, sample_size, table_format),
+                savable = saving_rows(
+                    *(rows, configs, sample_size),
                     processes=processes_for(size, processes),
                     on_done=bar.update,
                 )
-        if not savings:
+        if savings:
+            write_savings(savable, table_format)
+        else:
             write_storage(rows, by, sort, table_format, is_quick=quick, is_deep=deep)
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)

@@ -17,9 +17,9 @@ from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.words import size_text
 
-_NAMES = ("topic", "change", "size", "would_take", "saves", "error", "sampled_bytes")
+_NAMES = ("topic", "change", "size", "after", "saves", "error", "sampled_bytes")
 _TEXTS: dict[str, Callable[[Any], str]] = dict.fromkeys(
-    ("size", "would_take", "saves", "error", "sampled_bytes"), size_text
+    ("size", "after", "saves", "error", "sampled_bytes"), size_text
 )
 _DAY_MS = 86_400_000
 _RETENTION_DAYS = (1, 7, 30)
@@ -28,16 +28,16 @@ _OWN_RULES = INTERNAL_TOPICS | {CLUSTER_METADATA}
 _Configs = Callable[[PartitionLog], TopicConfigs]
 
 
-def write_savings(
+def saving_rows(
     logs: Sequence[StoredLog],
     configs: _Configs,
     most_bytes: int,
-    table_format: str,
     *,
     processes: int,
     on_done: Callable[[int], None],
-) -> None:
-    """Write a row for each change that saves something, what saves most first."""
+) -> list[tuple[Any, ...]]:
+    """Return a row for each change that saves something, what saves most first. `on_done` is called
+    with the bytes of each topic."""
     by_topic: dict[str, list[StoredLog]] = defaultdict(list)
     for stored in logs:
         topic = stored.log.topic
@@ -57,12 +57,17 @@ def write_savings(
     found = in_order(
         of_topic, list(by_topic), processes=processes, on_done=lambda topic: on_done(sizes[topic])
     )
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (topic, change, size, after, size - after, error, sampled)
         for topic, (change, size, after, error, sampled) in found
         if after < size
     ]
     rows.sort(key=lambda row: (row[3] - row[2], row[0], row[1]))
+    return rows
+
+
+def write_savings(rows: Sequence[Sequence[object]], table_format: str) -> None:
+    """Write the rows."""
     write_table(_NAMES, rows, table_format, texts=_TEXTS)
 
 

@@ -44,8 +44,8 @@ class Change(NamedTuple):
 _CODECS = [each for each in CompressionType if each is not CompressionType.NONE]
 CHANGES = (
     *(Change(f"compression.type={each.name.lower()}", each) for each in _CODECS),
-    Change("batches of 512 KiB", None, MERGED_BYTES),
-    Change("batches of 512 KiB, zstd", CompressionType.ZSTD, MERGED_BYTES),
+    Change("512 KiB batches", None, MERGED_BYTES),
+    Change("512 KiB batches, zstd", CompressionType.ZSTD, MERGED_BYTES),
 )
 
 

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 _REPLICA, _LOSS = "replica", "loss"
 _TEXT_COLUMNS = {
     _REPLICA: (
-        *("topic", "partition", "broker_id", "can_lead", "log_end_offset", "last_epoch"),
-        *("diverges_at", "lost_records", "lost_transactions", "lost_commits", "moved_groups"),
-        *("is_elected", "keep_stopped", "damage"),
+        *("topic", "partition", "broker_id", "can_lead", "lost_records", "lost_transactions"),
+        *("lost_commits", "moved_groups", "is_elected", "keep_stopped", "diverges_at"),
+        *("log_end_offset", "last_epoch", "damage"),
     ),
     _LOSS: (
         *("topic", "partition", "leader", "kind", "broker_ids", "what", "first_offset"),
