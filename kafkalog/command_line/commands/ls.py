@@ -130,9 +130,9 @@ def ls(
     is_text = table_format == "text"
 
     put = print_text if is_text else print_note
+    unread_lines: list[str] = []
     if unread:
         logs, unread_lines = _unread(logs, found, paths, zookeeper, processes)
-        topics = tuple({log.topic: None for log in logs if log.topic is not None})
     for line in _log_dir_lines(logs):
         put(line)
     is_whole = not topics and not partitions and not unread
@@ -163,7 +163,7 @@ def ls(
     others = _other_lines(other_entries(logs)) if is_whole else ()
     totals = () if by == "kind" else _usage_lines(usages)
     absent = () if unread else absent_lines(paths, logs, topics, partitions)
-    for line in (*others, *totals, *absent, *(unread_lines if unread else ())):
+    for line in (*others, *totals, *absent, *unread_lines):
         put(line)
 
 
@@ -177,10 +177,9 @@ def _unread(
     """Return the logs of topics that no group reads, and lines about that."""
     from kafkalog.command_line.groups.group_sources import Reading, bytes_to_read
     from kafkalog.command_line.ls.read_topics import read_topics
-    from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS
+    from kafkalog.storage.names import INTERNAL_TOPICS
 
-    internal = INTERNAL_TOPICS | {CLUSTER_METADATA}
-    own = [log for log in logs if log.topic is not None and log.topic not in internal]
+    own = [log for log in logs if log.topic is not None and log.topic not in INTERNAL_TOPICS]
     size = bytes_to_read(found)
     with progress_bar(size, "reading commits") as bar:
         reading = Reading(paths, processes_for(size, processes), bar.update)

@@ -91,12 +91,17 @@ def logs_with_groups(log_dirs: Sequence[str]) -> list[PartitionLog]:
     """Return all logs under the paths. Raises LogDirError if there is no partition of
     `__consumer_offsets`."""
     logs = find_partitions(log_dirs, strict=False)
+    refuse_without_groups(log_dirs, logs)
+    return logs
+
+
+def refuse_without_groups(log_dirs: Sequence[str], logs: Sequence[PartitionLog]) -> None:
+    """Raise LogDirError if there is no partition of `__consumer_offsets` among the logs."""
     if not any(log.topic == CONSUMER_OFFSETS for log in logs):
         raise LogDirError(
             f"{', '.join(log_dirs)}: there is no partition of {CONSUMER_OFFSETS}, to which "
             f"consumer groups commit: give the log directories of all brokers ({IN_ZOOKEEPER})"
         )
-    return logs
 
 
 def bytes_to_read(logs: Sequence[PartitionLog]) -> int:

@@ -8,7 +8,7 @@ from kafkalog.command_line.groups.group_sources import (
     Reading,
     complete_logs,
     group_sources,
-    logs_with_groups,
+    refuse_without_groups,
 )
 from kafkalog.coordination.groups.commit_status import OFFSETS_RETENTION_MINUTES
 from kafkalog.coordination.zookeeper.kafka_directories import CONSUMER_OFFSETS_VIEW
@@ -19,7 +19,7 @@ from kafkalog.storage.partition_log import PartitionLog
 
 
 def read_topics(
-    reading: Reading, logs: Sequence[PartitionLog], zookeeper: Sequence[str]
+    reading: Reading, logs: list[PartitionLog], zookeeper: Sequence[str]
 ) -> tuple[set[str], list[str]]:
     """Return the topics that a group has committed offsets for, or a member is assigned, and lines
     about what hides commits. `logs` are all under the paths, `zookeeper` data directories.
@@ -34,14 +34,14 @@ def read_topics(
         found = {str(row["topic"]) for row in rows if row.get("topic") is not None}
     if tree is not None and not any(log.topic == CONSUMER_OFFSETS for log in logs):
         return found, []
-    offsets_logs = logs_with_groups(reading.log_dirs)
+    refuse_without_groups(reading.log_dirs, logs)
     retention_ms = OFFSETS_RETENTION_MINUTES * 60_000
-    sources = group_sources(reading, offsets_logs, at_ms=None, retention_ms=retention_ms)
+    sources = group_sources(reading, logs, at_ms=None, retention_ms=retention_ms)
     places = (*sources.commits, *sources.assigned)
     found |= {topic for _, (topic, _) in places}
     hidden = [
         reach_words([reach], None)
-        for reach in commit_reaches(complete_logs(reading, offsets_logs))
+        for reach in commit_reaches(complete_logs(reading, logs))
         if reach.damaged_ranges or reach.missing
     ]
     return found, hidden

@@ -6,7 +6,7 @@ Rule: docs/format.md F768.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -130,13 +130,18 @@ class MetadataCopy:
 def metadata_copies(paths: Sequence[str]) -> list[MetadataCopy]:
     """Return the copies under the paths. Raises LogDirError if there is none, and for copies that
     are not of different nodes of one cluster."""
-    logs = [log for log in find_partitions(paths, strict=False) if log.topic == CLUSTER_METADATA]
-    if not logs:
+    found = copies_among(find_partitions(paths, strict=False))
+    if not found:
         raise LogDirError(
             f"{', '.join(paths)}: there is no {CLUSTER_METADATA}-0: give the log directories, or "
             "metadata.log.dir, of controllers or brokers"
         )
-    return [MetadataCopy(log) for log in logs]
+    return found
+
+
+def copies_among(logs: Iterable[PartitionLog]) -> list[MetadataCopy]:
+    """Return the copies among logs that have been found."""
+    return [MetadataCopy(log) for log in logs if log.topic == CLUSTER_METADATA]
 
 
 def best_copy(copies: Sequence[MetadataCopy]) -> MetadataCopy:

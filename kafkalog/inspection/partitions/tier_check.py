@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkalog.coordination.metadata.remote_segments import (
@@ -20,9 +20,8 @@ from kafkalog.errors import CorruptDataError
 from kafkalog.format.side_files.leader_epochs import read_leader_epochs
 from kafkalog.storage.files.files import read_text
 from kafkalog.storage.log_dir.tiered_storage import StoredSegment
-from kafkalog.storage.partition_log import PartitionLog, topic_id
+from kafkalog.storage.partition_log import LEADER_EPOCHS, PartitionLog, topic_id
 
-_EPOCHS = "leader-epoch-checkpoint"
 _LOG = "log"
 _MANIFEST = "rsm-manifest"
 ERRORS = ("missing_object", "size_differs", "hole")
@@ -150,7 +149,8 @@ def _size(stored: StoredSegment) -> int:
 def _local(log: PartitionLog, key: _Key, usable: Sequence[RemoteSegment]) -> Iterator[TierRow]:
     """Yield the segments of a local log; one is safe if segments in the tier of the same leaders
     hold all its offsets."""
-    same = [each for each in usable if _is_same_history(log, each)]
+    starts = _epoch_starts(log)
+    same = [each for each in usable if _is_same_history(starts, each)]
     for segment in log.segments:
         base = segment.base_offset or 0
         if segment.next_base_offset is None:
@@ -175,18 +175,21 @@ def _local(log: PartitionLog, key: _Key, usable: Sequence[RemoteSegment]) -> Ite
         )
 
 
-def _is_same_history(log: PartitionLog, segment: RemoteSegment) -> bool:
-    """Return whether the log has the segment's leader epochs, those that begin within it where it
-    says."""
+def _epoch_starts(log: PartitionLog) -> dict[int, int]:
+    """Return the log's leader epochs and where each begins, none if its checkpoint is missing or
+    damaged."""
     try:
-        text = read_text(os.path.join(log.path, _EPOCHS))
-        own = {} if text is None else {
-            each.epoch: each.start_offset for each in read_leader_epochs(text)
-        }  # fmt: skip
+        text = read_text(os.path.join(log.path, LEADER_EPOCHS))
+        return {} if text is None else dict(read_leader_epochs(text))
     except CorruptDataError:
-        return False
+        return {}
+
+
+def _is_same_history(starts: Mapping[int, int], segment: RemoteSegment) -> bool:
+    """Return whether a log has the segment's leader epochs, those that begin within it where it
+    says."""
     return bool(segment.epochs) and all(
-        epoch in own and (number == 0 or own[epoch] == offset)
+        epoch in starts and (number == 0 or starts[epoch] == offset)
         for number, (epoch, offset) in enumerate(segment.epochs)
     )
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkalog.coordination.zookeeper.ensemble_clusters import EnsembleCluster, cluster_of_log_dirs
 from kafkalog.coordination.zookeeper.kafka_directories import ZnodeRow, kafka_rows
-from kafkalog.inspection.zookeeper.kafka_znodes import cluster_places, cluster_znodes
+from kafkalog.inspection.zookeeper.kafka_znodes import ClusterPlace, cluster_places, cluster_znodes
 from kafkalog.log_lines import logger
 from kafkalog.zookeeper.data_dir import find_data_dirs
 from kafkalog.zookeeper.faults import ZooKeeperFinding
@@ -20,15 +20,13 @@ class ClusterTree(NamedTuple):
     """A tree of znodes, and where the cluster begins in it."""
 
     tree: TreeAt
-    chroot: str
+    place: ClusterPlace
 
     def rows(self, view: str, subtree: str) -> Iterator[ZnodeRow]:
         """Yield the rows of a view for the znodes below `subtree`, such as /config; a warning names
         those that cannot be read."""
-        places = {
-            root: place for root, place in cluster_places(self.tree).items() if root == self.chroot
-        }
-        for found in cluster_znodes(self.tree, places, f"{self.chroot}{subtree}".encode()):
+        root = self.place.chroot
+        for found in cluster_znodes(self.tree, {root: self.place}, f"{root}{subtree}".encode()):
             for row in kafka_rows(found.path, found.znode.data, view):
                 if row.values.get("reason"):
                     _logger.warning("%s: %s", found.znode.path, row.values.get("detail"))
@@ -48,13 +46,13 @@ def cluster_tree(
     if not paths:
         return None
     trees = {each.path: tree_at(each, None, _warn) for each in find_data_dirs(paths)}
-    found = [
-        EnsembleCluster(path, *place, tree.zxid)
+    places = {
+        EnsembleCluster(path, *place, tree.zxid): place
         for path, tree in trees.items()
         for place in cluster_places(tree).values()
-    ]
-    cluster = cluster_of_log_dirs(found, cluster_ids, chroot=chroot, allow_unknown=True)
-    return ClusterTree(trees[cluster.input_path], cluster.chroot)
+    }
+    cluster = cluster_of_log_dirs(list(places), cluster_ids, chroot=chroot, allow_unknown=True)
+    return ClusterTree(trees[cluster.input_path], places[cluster])
 
 
 def _warn(finding: ZooKeeperFinding) -> None:

@@ -17,13 +17,14 @@ from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, REMOTE_LOG
 
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 METADATA, ZOOKEEPER = "metadata", "zookeeper"
+SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
 
 # Where a value that Kafka refuses is found.
 _OPTIONS = {
-    TOPIC: "topicConfig",
-    SERVER: "serverProperties",
+    TOPIC: TOPIC_CONFIG,
+    SERVER: SERVER_PROPERTIES,
     METADATA: CLUSTER_METADATA,
-    ZOOKEEPER: "zookeeper",
+    ZOOKEEPER: ZOOKEEPER,
 }
 UNLIMITED = -1
 DELETE_POLICY = "delete"
@@ -302,4 +303,4 @@ def _topics(text: str) -> dict[str, dict[str, str | None]]:
         }
     except (ValueError, AttributeError, RecursionError):
         allowed = 'a file with JSON such as {"orders": {"retention.ms": "604800000"}}'
-        raise OptionError(_OPTIONS[TOPIC], text[:100], allowed) from None
+        raise OptionError(TOPIC_CONFIG, text[:100], allowed) from None

@@ -10,14 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkalog.errors import OptionError
+from kafkalog.storage.log_dir.topic_configs import (
+    SERVER_PROPERTIES,
+    TOPIC_CONFIG,
+    ZOOKEEPER,
+    TopicConfigs,
+    read_topic_configs,
+)
 from kafkalog.views.options.option_values import OptionValues
 
 if TYPE_CHECKING:
-    from kafkalog.storage.log_dir.topic_configs import TopicConfigs
     from kafkalog.storage.partition_log import PartitionLog
 
-SERVER_PROPERTIES, TOPIC_CONFIG = "serverProperties", "topicConfig"
-ZOOKEEPER, CHROOT = "zookeeper", "chroot"
+CHROOT = "chroot"
+CONFIG_OPTIONS = (SERVER_PROPERTIES, TOPIC_CONFIG, ZOOKEEPER, CHROOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +48,7 @@ class ConfigSources:
     def options(self) -> dict[str, str]:
         """Return them as options of the source. Raises OptionError, as the source does, for a file
         that does not exist or has another form, and LogDirError for no data directory."""
-        from kafkalog.zookeeper.data_dir import find_data_dirs
-
         self.given()
-        find_data_dirs(self.zookeeper)
         found = {
             SERVER_PROPERTIES: self.server_properties,
             TOPIC_CONFIG: self.topic_config,
@@ -56,20 +59,25 @@ class ConfigSources:
 
     def given(self) -> TopicConfigs:
         """Read the settings of the two files. Raises OptionError for a file that is missing or
-        malformed."""
-        from kafkalog.storage.log_dir.topic_configs import read_topic_configs
+        malformed, and LogDirError for data directories without ZooKeeper's files."""
+        from kafkalog.zookeeper.data_dir import find_data_dirs
 
+        find_data_dirs(self.zookeeper)
         return read_topic_configs(
             _file_text(TOPIC_CONFIG, self.topic_config),
             _file_text(SERVER_PROPERTIES, self.server_properties),
         )
 
+    def of_files(self) -> Callable[[PartitionLog], TopicConfigs]:
+        """Return what gives the settings of the two files for any log. Raises as `given` does."""
+        given = self.given()
+        return lambda log: given
+
     def of_logs(self, found: Iterable[PartitionLog]) -> Callable[[PartitionLog], TopicConfigs]:
         """Return what gives the settings that count for a log: those of the two files, then those
         in ZooKeeper and in the `__cluster_metadata` among the logs that were found.
 
-        Raises OptionError for the files, and LogDirError for data directories without ZooKeeper's
-        files. Rule: docs/format.md F169.
+        Raises as `given` does. Rule: docs/format.md F169.
         """
         from kafkalog.inspection.metadata.recorded_configs import metadata_configs
         from kafkalog.inspection.zookeeper.zookeeper_configs import zookeeper_configs

@@ -13,13 +13,7 @@ from kafkalog.format.record_batch import MAX_BATCH_BYTES
 from kafkalog.format.segment_writer import INDEX_INTERVAL_BYTES
 from kafkalog.storage.files.file_access import FileAccess
 from kafkalog.storage.reading.offset_ranges import OffsetRequest, TimestampRange
-from kafkalog.views.options.config_files import (
-    CHROOT,
-    SERVER_PROPERTIES,
-    TOPIC_CONFIG,
-    ZOOKEEPER,
-    ConfigSources,
-)
+from kafkalog.views.options.config_files import CONFIG_OPTIONS, ConfigSources
 from kafkalog.views.options.offset_options import (
     OFFSET_OPTIONS,
     TIME_OPTIONS,
@@ -76,8 +70,8 @@ METADATA_VIEWS = (
 )
 # Views of which `latest` reads the rows that count only.
 _LATEST_VIEWS = (View.OFFSET_COMMITS, View.GROUP_METADATA)
-# Views that need a time.
-_AT_A_TIME = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
+# Views that need a time; they go by the settings of topics.
+PLAN_VIEWS = (View.RETENTION_PLAN, View.COMPACTION_REPORT)
 
 
 class Mode(Enum):
@@ -179,10 +173,7 @@ OPTION_NAMES = (
     "indexIntervalBytes",
     _AS_OF,
     _LATEST,
-    SERVER_PROPERTIES,
-    TOPIC_CONFIG,
-    ZOOKEEPER,
-    CHROOT,
+    *CONFIG_OPTIONS,
     "showSecrets",
     _BEFORE,
     _DROP_PAGE_CACHE,
@@ -216,7 +207,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         unused.append(_MAX_RECORDS)
     if view not in _LATEST_VIEWS and options.text(_LATEST) is not None:
         unused.append(_LATEST)
-    if view in _AT_A_TIME and options.text(_AS_OF) is None:
+    if view in PLAN_VIEWS and options.text(_AS_OF) is None:
         raise OptionError(_AS_OF, None, "the time of the plan, such as 2026-11-21T12:00:00Z")
     return ReadOptions(
         paths=options.paths(_PATHS_ALLOWED),

@@ -34,7 +34,8 @@ class SalvageRequest:
         from kafkalog.inspection.partitions.salvage import SalvageSettings
         from kafkalog.storage.writing.salvaged_log_dir import compacted_topics, refuse_doubtful
 
-        configs = self.configs.of_logs(found)
+        compacts = self.compact or self.compact_topics
+        configs = self.configs.of_logs(found) if compacts else self.configs.of_files()
         compacted = compacted_topics(logs, self.compact_topics, configs, by_policy=self.compact)
         refuse_doubtful(keeps_doubtful=self.keep_doubtful, compacts=bool(compacted))
         return SalvageSettings(

@@ -49,6 +49,7 @@ from kafkalog.storage.reading.replica_reads import ReplicaSet
 from kafkalog.views.options.offset_options import check_partitions
 from kafkalog.views.options.options import (
     METADATA_VIEWS,
+    PLAN_VIEWS,
     RECORD_VIEWS,
     SPLIT_VIEWS,
     Mode,
@@ -122,7 +123,9 @@ def _groups(
     _refuse_oldest_layout(options.view, logs)
     _refuse_tiered(options.view, logs)
     if options.view in PARTITION_VIEWS:
-        configs = options.configs.of_logs(found)
+        # Others, such as `segments`, need no replay of the cluster's metadata.
+        needs_configs = options.view in PLAN_VIEWS
+        configs = options.configs.of_logs(found) if needs_configs else options.configs.of_files()
         before = _copies_before(options, logs)
         partitions = [
             partition_read(log, configs(log), before.get(log.topic_partition)) for log in logs

@@ -138,7 +138,7 @@ def replicas(
     counting = [log for log in logs if _counts(log)]
     _refuse_unknown(without, counting)
     meant = live_replicas(with_topics(counting, topics, partitions))
-    image = _partitions_of_image(paths, logs)
+    image = _partitions_of_image(logs)
     processes = processes_for(bytes_in(logs), processes)
     places = positions(logs, processes)
     now_ms = time.time_ns() // 1_000_000
@@ -184,18 +184,16 @@ def _refuse_unknown(without: frozenset[int], logs: Sequence[PartitionLog]) -> No
         )
 
 
-def _partitions_of_image(
-    paths: Sequence[str], logs: Sequence[PartitionLog]
-) -> Mapping[tuple[str, int], Row]:
+def _partitions_of_image(logs: Sequence[PartitionLog]) -> Mapping[tuple[str, int], Row]:
     """Return the partitions by the best copy of the cluster's metadata, none without one."""
     from kafkalog.coordination.metadata.cluster_rows import cluster_rows
-    from kafkalog.inspection.metadata.copies import best_copy, metadata_copies
-    from kafkalog.inspection.metadata.replay import END, image_at
-    from kafkalog.storage.names import CLUSTER_METADATA
+    from kafkalog.inspection.metadata.copies import best_copy, copies_among
+    from kafkalog.inspection.metadata.replay import image_at
 
-    if not any(log.topic == CLUSTER_METADATA for log in logs):
+    copies = copies_among(logs)
+    if not copies:
         return {}
-    image = image_at(best_copy(metadata_copies(paths)).log, END).image
+    image = image_at(best_copy(copies).log).image
     return {(row["topic"], row["partition"]): row for row in cluster_rows("partition", image)}
 
 
