@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -27,13 +27,14 @@ def write_findings(
     *,
     show: int,
     noun: str,
+    texts: dict[str, Callable[[Any], str]] | None = None,
 ) -> None:
     """Write the rows: as text the first `show` and how many more there are, and nothing if there
-    are none; in the other formats all of them."""
+    are none; in the other formats all of them. `texts` is that of `write_table`."""
     is_text = table_format == "text"
     shown = rows[:show] if is_text else rows
     if shown or not is_text:
-        write_table(names, shown, table_format)
+        write_table(names, shown, table_format, texts=texts)
     if len(shown) < len(rows):
         click.echo(f"and {counted(len(rows) - len(shown), noun)} more: --show {len(rows)}")
 

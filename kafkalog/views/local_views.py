@@ -16,7 +16,7 @@ from kafkalog.views.options.options import ReadOptions, read_options
 from kafkalog.views.planning.planning import planned_groups
 from kafkalog.views.view_reading import read_view
 
-_METADATA_COLUMNS = ("key", "value", "timestampMs")
+_RECORD = ("key", "value", "timestampMs")
 
 
 def view_options(log_dirs: Sequence[str], view: str, **options: str) -> ReadOptions:
@@ -43,16 +43,20 @@ def cluster_metadata(
     of_metadata = [log for log in logs if log.topic == CLUSTER_METADATA]
     snapshots = [path for log in of_metadata if (path := snapshot_before(log)) is not None]
     if snapshots:
-        metadata.take(_metadata_records(snapshots, None, at_ms))
+        records = internal_records(snapshots, CLUSTER_METADATA, None, at_ms)
+        metadata.take(record for record, _ in records)
     if of_metadata:
-        metadata.take(_metadata_records(log_dirs, of_metadata, at_ms))
+        records = internal_records(log_dirs, CLUSTER_METADATA, of_metadata, at_ms)
+        metadata.take(record for record, _ in records)
     return metadata
 
 
-def _metadata_records(
-    paths: Sequence[str], found: list[PartitionLog] | None, at_ms: int | None
-) -> Iterator[InternalRecord]:
-    for batch in view_batches(view_options(paths, "records"), _METADATA_COLUMNS, found):
+def internal_records(
+    paths: Sequence[str], topic: str, found: list[PartitionLog] | None, at_ms: int | None = None
+) -> Iterator[tuple[InternalRecord, int | None]]:
+    """Yield the records of an internal topic in the order of the logs, each with the time that it
+    was written; only those up to a time, if one is given."""
+    for batch in view_batches(view_options(paths, "records"), _RECORD, found):
         for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
             if at_ms is None or (written_ms is not None and written_ms <= at_ms):
-                yield read_internal_record(CLUSTER_METADATA, key, value)
+                yield read_internal_record(topic, key, value), written_ms

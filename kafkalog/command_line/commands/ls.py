@@ -56,13 +56,7 @@ _READS = 2
 @shared.paths_argument
 @shared.topic_option()
 @shared.partition_option()
-@click.option(
-    "--by",
-    type=click.Choice(_LEVELS),
-    default=_LEVELS[0],
-    show_default=True,
-    help="Print a row per topic, partition, segment or kind of file.",
-)
+@shared.by_option(_LEVELS, "Print a row per topic, partition, segment or kind of file.")
 @click.option(
     "--sort",
     type=click.Choice(_SORT_KEYS),

@@ -71,12 +71,9 @@ Examples:
 @shared.topic_option()
 @shared.partition_option()
 @salvage_options
-@click.option(
-    "--by",
-    type=click.Choice(tuple(_TABLES)),
-    default="range",
-    show_default=True,
-    help="Print a row per range that is not in the new directory, or a row per partition.",
+@shared.by_option(
+    tuple(_TABLES),
+    "Print a row per range that is not in the new directory, or a row per partition.",
 )
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)

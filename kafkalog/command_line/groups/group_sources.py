@@ -36,18 +36,16 @@ from kafkalog.inspection.groups.commits_in_effect import (
 from kafkalog.inspection.groups.complete_from import complete_from, first_timestamp_ms
 from kafkalog.inspection.logs.replica_facts import best_logs
 from kafkalog.messages.cluster_metadata import ClusterMetadata
-from kafkalog.messages.internal_records import read_internal_record
 from kafkalog.storage.log_dir.log_dir import find_partitions
 from kafkalog.storage.log_dir.topic_directories import topic_directories
 from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, SHARE_GROUP_STATE
 from kafkalog.storage.partition_log import PartitionLog
-from kafkalog.views.local_views import cluster_metadata, view_batches, view_options
+from kafkalog.views.local_views import cluster_metadata, internal_records, view_options
 
 # Where the other groups of clusters with old consumers are.
 IN_ZOOKEEPER = (
     "groups that commit to ZooKeeper are in its files: kafkalog job consumer-lag --zookeeper DIR"
 )
-_RECORD = ("key", "value", "timestampMs")
 _Place = tuple[GroupKey, GroupPartition]
 _Result = TypeVar("_Result")
 
@@ -207,24 +205,14 @@ def _shares(
     for log in logs:
         if log.topic != SHARE_GROUP_STATE:
             continue
-        for batch in view_batches(view_options(reading.log_dirs, "records"), _RECORD, [log]):
-            for key, value, written_ms in zip(*(each.to_pylist() for each in batch), strict=True):
-                record = read_internal_record(SHARE_GROUP_STATE, key, value)
-                is_known = record.value is not None or record.is_tombstone
-                is_then = at_ms is None or (written_ms is not None and written_ms <= at_ms)
-                if (
-                    record.key is not None
-                    and record.record_type is not None
-                    and is_known
-                    and is_then
-                ):
-                    found.take(
-                        log.log_dir.cluster_id,
-                        record.record_type,
-                        record.key,
-                        record.value,
-                        written_ms,
-                    )
+        for record, written_ms in internal_records(
+            reading.log_dirs, SHARE_GROUP_STATE, [log], at_ms
+        ):
+            is_known = record.value is not None or record.is_tombstone
+            if record.key is not None and record.record_type is not None and is_known:
+                found.take(
+                    log.log_dir.cluster_id, record.record_type, record.key, record.value, written_ms
+                )
     keys = {
         (key.cluster_id, key.group_id): key
         for key, group in groups.items()

@@ -7,9 +7,9 @@ gives the error. Rule: docs/command-line.md F592.
 
 from __future__ import annotations
 
+import gzip
 import math
 import random
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -29,7 +29,6 @@ from kafkalog.wire.compression import CompressionType, compress
 BLOCK_BYTES = 1024 * 1024
 MERGED_BYTES = 512 * 1024
 _GZIP_LEVEL = 6
-_GZIP_WINDOW_BITS = 31
 
 
 class Change(NamedTuple):
@@ -72,7 +71,6 @@ class _Block(NamedTuple):
 
 class _Batch(NamedTuple):
     header: BatchHeader
-    size: int
     records: bytes | None  # decompressed; None for those that stay as they are
 
 
@@ -137,7 +135,7 @@ def _batches(block: _Block) -> Iterator[_Batch]:
     position = 0
     while position < len(data):
         header = read_header(data, position)
-        yield _Batch(header, header.size, _records(header, data, position))
+        yield _Batch(header, _records(header, data, position))
         position += header.size
 
 
@@ -151,11 +149,11 @@ def _records(header: BatchHeader, data: bytes, position: int) -> bytes | None:
 
 
 def _size_after(batches: Sequence[_Batch], change: Change) -> int:
-    size = 0
-    for _, group in groupby(batches, key=_merges_with):
-        same = list(group)
-        size += sum(_sizes_after(same, change))
-    return size
+    return sum(
+        size
+        for _, group in groupby(batches, key=_merges_with)
+        for size in _sizes_after(list(group), change)
+    )
 
 
 def _merges_with(batch: _Batch) -> tuple[bool, int, int, bool]:
@@ -172,7 +170,7 @@ def _sizes_after(batches: Sequence[_Batch], change: Change) -> Iterator[int]:
         codec = own if change.compression is None else change.compression
         if batch.records is None or (codec is own and not change.batch_bytes):
             # A broker does not touch a batch that has the topic's codec.
-            yield batch.size
+            yield batch.header.size
             continue
         held.append(batch.records)
         is_full = sum(map(len, held)) >= change.batch_bytes
@@ -184,6 +182,5 @@ def _sizes_after(batches: Sequence[_Batch], change: Change) -> Iterator[int]:
 def _compressed_size(codec: CompressionType, data: bytes) -> int:
     if codec is CompressionType.GZIP:
         # Java's level, at which zlib compresses more than the faster library that writes do.
-        stream = zlib.compressobj(_GZIP_LEVEL, wbits=_GZIP_WINDOW_BITS)
-        return len(stream.compress(data)) + len(stream.flush())
+        return len(gzip.compress(data, _GZIP_LEVEL, mtime=0))
     return len(compress(codec, 2, data))

@@ -38,15 +38,15 @@ class TierRow(NamedTuple):
     partition: int
     state: str | None
     start_offset: int
-    end_offset: int | None
-    size: int | None
-    finding: str | None
-    detail: str | None
-    changed_ms: int | None
-    broker_id: int | None
-    topic_id: str | None
-    segment_id: str | None
-    path: str | None
+    end_offset: int | None = None
+    size: int | None = None
+    finding: str | None = None
+    detail: str | None = None
+    changed_ms: int | None = None
+    broker_id: int | None = None
+    topic_id: str | None = None
+    segment_id: str | None = None
+    path: str | None = None
 
 
 def tier_rows(
@@ -57,12 +57,13 @@ def tier_rows(
     """Return a row for each segment that the metadata names or that is stored, for each segment of
     local logs of the same topics, and for each hole. `stored` is None where the tier was not given:
     nothing is said of its objects then."""
-    objects = {} if stored is None else {each.segment_id: each for each in stored}
+    objects = {each.segment_id: each for each in stored or ()}
     rows = [
-        *(_of_metadata(each, objects.get(each.segment_id), stored is not None) for each in segments
-          if each.state != DELETED or each.segment_id in objects),
-        *_orphans(objects, {each.segment_id for each in segments}),
-    ]  # fmt: skip
+        _of_metadata(each, objects.get(each.segment_id), stored is not None)
+        for each in segments
+        if each.state != DELETED or each.segment_id in objects
+    ]
+    rows += _orphans(objects, {each.segment_id for each in segments})
     usable: dict[_Key, list[RemoteSegment]] = defaultdict(list)
     broken = {row.segment_id for row in rows if row.finding in ERRORS}
     for each in segments:
@@ -130,12 +131,9 @@ def _orphans(objects: dict[str, StoredSegment], known: set[str]) -> Iterator[Tie
                 partition=each.partition,
                 state=None,
                 start_offset=each.base_offset,
-                end_offset=None,
                 size=_size(each),
                 finding="orphan",
                 detail="no record of __remote_log_metadata names it",
-                changed_ms=None,
-                broker_id=None,
                 topic_id=each.topic_id,
                 segment_id=each.segment_id,
                 path=each.path,
@@ -165,12 +163,8 @@ def _local(log: PartitionLog, key: _Key, usable: Sequence[RemoteSegment]) -> Ite
             start_offset=base,
             end_offset=end,
             size=segment.size,
-            finding=None,
-            detail=None,
-            changed_ms=None,
             broker_id=log.log_dir.broker_id,
             topic_id=key[1],
-            segment_id=None,
             path=segment.path,
         )
 
@@ -221,13 +215,8 @@ def _holes(
             state=None,
             start_offset=position,
             end_offset=end - 1,
-            size=None,
             finding="hole",
             detail="neither the tier nor a log directory of the input has these offsets",
-            changed_ms=None,
-            broker_id=None,
             topic_id=key[1],
-            segment_id=None,
-            path=None,
         )
         position = end

@@ -265,6 +265,13 @@ def config_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return settings_options(ConfigSources, "configs", server, topics, zookeeper)(function)
 
 
+def by_option(kinds: Sequence[str], meaning: str) -> Decorator:
+    """Add --by, received as `by`: the kinds of rows, the first by default."""
+    return click.option(
+        "--by", type=click.Choice(kinds), default=kinds[0], show_default=True, help=meaning
+    )
+
+
 def index_interval_option(meaning: str) -> Decorator:
     """Add --index-interval-bytes, received as `index_interval_bytes`."""
     return click.option(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kafkalog.command_line.findings_table import shown_rows_option, table_rows
+from kafkalog.command_line.findings_table import shown_rows_option, table_rows, write_findings
 from kafkalog.command_line.inputs import bytes_in, with_topics
 from kafkalog.command_line.parallel import in_order, processes_for, processes_option
-from kafkalog.command_line.terminal import print_note, print_text, table_format_option, write_table
+from kafkalog.command_line.terminal import print_note, print_text, table_format_option
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.views.options import click_options as shared
@@ -80,13 +80,7 @@ class _BrokersType(click.ParamType[frozenset[int]]):
 @shared.paths_argument
 @shared.topic_option()
 @shared.partition_option()
-@click.option(
-    "--by",
-    type=click.Choice((_REPLICA, _LOSS)),
-    default=_REPLICA,
-    show_default=True,
-    help="Print a row per replica, or per thing that is lost.",
-)
+@shared.by_option((_REPLICA, _LOSS), "Print a row per replica, or per thing that is lost.")
 @click.option(
     "--without",
     metavar="BROKER,...",
@@ -157,7 +151,13 @@ def replicas(
     columns: tuple[str, ...] = REPLICA_COLUMNS if by == _REPLICA else LOSS_COLUMNS
     columns = _TEXT_COLUMNS[by] if is_text else columns
     found = [row for each in shown for row in (each.replicas if by == _REPLICA else each.losses)]
-    _write(columns, found, table_format, show)
+    lists = {name for name in columns if any(isinstance(row[name], list) for row in found)}
+    write_findings(
+        *(columns, table_rows(found, columns, table_format), table_format),
+        show=show,
+        noun="row",
+        texts={"last_timestamp_ms": time_text} | dict.fromkeys(lists, _list_text),
+    )
     if election_json is not None:
         _write_election(election_json, rows)
     _sum_up(rows, is_text=is_text)
@@ -195,23 +195,6 @@ def _partitions_of_image(logs: Sequence[PartitionLog]) -> Mapping[tuple[str, int
         return {}
     image = image_at(best_copy(copies).log).image
     return {(row["topic"], row["partition"]): row for row in cluster_rows("partition", image)}
-
-
-def _write(
-    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], table_format: str, show: int
-) -> None:
-    is_text = table_format == "text"
-    shown = rows[:show] if is_text else rows
-    if shown or not is_text:
-        lists = {name for name in columns if any(isinstance(row[name], list) for row in shown)}
-        write_table(
-            columns,
-            table_rows(shown, columns, table_format),
-            table_format,
-            texts={"last_timestamp_ms": time_text} | dict.fromkeys(lists, _list_text),
-        )
-    if len(shown) < len(rows):
-        print_text(f"and {counted(len(rows) - len(shown), 'row')} more: --show {len(rows)}")
 
 
 def _list_text(values: Sequence[object]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -29,8 +29,8 @@ _FINDING, _SEGMENT = "finding", "segment"
 _TEXT_COLUMNS = {
     _FINDING: ("topic", "partition", "finding", "start_offset", "end_offset", "size", "detail"),
     _SEGMENT: (
-        *("topic", "partition", "state", "start_offset", "end_offset", "size", "changed", "broker"),
-        "finding",
+        *("topic", "partition", "state", "start_offset", "end_offset", "size", "changed_ms"),
+        *("broker_id", "finding"),
     ),
 }
 _EPILOG = """\
@@ -62,12 +62,8 @@ Examples:
 @shared.paths_argument
 @shared.topic_option()
 @shared.partition_option()
-@click.option(
-    "--by",
-    type=click.Choice((_FINDING, _SEGMENT)),
-    default=_FINDING,
-    show_default=True,
-    help="Print a row per finding, or per segment in the tier and on the disks.",
+@shared.by_option(
+    (_FINDING, _SEGMENT), "Print a row per finding, or per segment in the tier and on the disks."
 )
 @shown_rows_option("rows")
 @shared.fail_on_findings_option(default=True)
@@ -95,10 +91,10 @@ def tier(
     ]
     found = [row for row in rows if row.finding is not None]
     shown = found if by == _FINDING else rows
-    is_text = table_format == "text"
-    names = _TEXT_COLUMNS[by] if is_text else TierRow._fields
-    cells = [_cells(row, names) if is_text else list(row) for row in shown]
-    write_findings(names, cells, table_format, show=show, noun="row")
+    names = _TEXT_COLUMNS[by] if table_format == "text" else TierRow._fields
+    cells = [[getattr(row, name) for name in names] for row in shown]
+    texts = {"size": size_text, "changed_ms": time_text}
+    write_findings(names, cells, table_format, show=show, noun="row", texts=texts)
     if stored is None:
         print_note("the folder of tiered storage is not among the paths: its objects are not known")
     if remote.unexplained:
@@ -113,31 +109,27 @@ def tier(
 def _stored(paths: Sequence[str]) -> tuple[list[StoredSegment] | None, list[str]]:
     """Return what is in the paths that are tiered storage, None if none is, and the others."""
     from kafkalog.storage.files.files import Directories
-    from kafkalog.storage.log_dir.log_dir import input_entries
+    from kafkalog.storage.log_dir.log_dir import META_PROPERTIES, input_entries
     from kafkalog.storage.log_dir.tiered_storage import stored_segments
 
     directories = Directories()
     stored: list[StoredSegment] = []
     others: list[str] = []
-    is_given = False
     for entry in (each for path in paths for each in input_entries(path)):
         entries = directories.entries(entry.path) if entry.is_directory else []
-        has_logs = any(each.name == "meta.properties" for each in entries)
+        has_logs = any(each.name == META_PROPERTIES for each in entries)
         found = [] if has_logs else stored_segments(directories, entry.path, entries)
-        if found:
-            is_given = True
-            stored += found
-        else:
+        stored += found
+        if not found:
             others.append(entry.path)
-    return (stored if is_given else None), others
+    return stored or None, others
 
 
 def _remote_segments(paths: Sequence[str], logs: list[PartitionLog]) -> RemoteSegments:
     from kafkalog.coordination.metadata.remote_segments import RemoteSegments
     from kafkalog.inspection.logs.replica_facts import best_logs
-    from kafkalog.messages.internal_records import read_internal_record
     from kafkalog.storage.names import REMOTE_LOG_METADATA
-    from kafkalog.views.local_views import view_batches, view_options
+    from kafkalog.views.local_views import internal_records
 
     own = [log for log in best_logs(logs) if log.topic == REMOTE_LOG_METADATA]
     if not own:
@@ -146,22 +138,9 @@ def _remote_segments(paths: Sequence[str], logs: list[PartitionLog]) -> RemoteSe
             "give the log directories of all brokers too"
         )
     found = RemoteSegments()
-    for log in own:
-        for batch in view_batches(view_options(paths, "records"), ("key", "value"), [log]):
-            for key, value in zip(*(each.to_pylist() for each in batch), strict=True):
-                record = read_internal_record(REMOTE_LOG_METADATA, key, value)
-                found.take(record.record_type, record.value)
+    for record, _ in internal_records(paths, REMOTE_LOG_METADATA, own):
+        found.take(record.record_type, record.value)
     return found
-
-
-def _cells(row: TierRow, names: Iterable[str]) -> list[object]:
-    shown = {
-        **row._asdict(),
-        "size": None if row.size is None else size_text(row.size),
-        "changed": None if row.changed_ms is None else time_text(row.changed_ms),
-        "broker": row.broker_id,
-    }
-    return [shown[name] for name in names]
 
 
 def _verdict(rows: Sequence[TierRow]) -> str:
