@@ -52,8 +52,8 @@ class LostRange(NamedTuple):
 
 
 class LostTransaction(NamedTuple):
-    """A transaction of which batches are lost: all of its records (`lost`), some of them
-    (`partly_lost`), or only its marker, without which it stays open (`left_open`)."""
+    """A transaction that loses batches. `what` is `lost` if it loses all its records, `partly_lost`
+    if it loses some, `left_open` if it loses only its marker and so stays open."""
 
     brokers: tuple[int | None, ...]
     transaction: PartitionTransaction
