@@ -85,11 +85,11 @@ def with_topics(
     a topic or partition without a log."""
     if topics:
         present = {log.topic for log in found}
-        _refuse_missing("--topic", set(topics) - present, present)
+        refuse_missing("--topic", set(topics) - present, present)
         found = those_of(found, topics)
     if partitions:
         numbers = {log.partition for log in found}
-        _refuse_missing("--partition", set(partitions) - numbers, numbers)
+        refuse_missing("--partition", set(partitions) - numbers, numbers)
         found = those_of(found, partitions=partitions)
     return list(found)
 
@@ -101,7 +101,8 @@ def those_of(
     return [log for log in found if is_selected(log.topic, log.partition, topics, partitions)]
 
 
-def _refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
+def refuse_missing(option: str, missing: set[Any], present: set[Any]) -> None:
+    """Raise OptionError for values that the input does not have; `present` are those it has."""
     if missing:
         names = [str(value) for value in sorted(present - {None})]
         held = name_suggestions([str(value) for value in missing], names)

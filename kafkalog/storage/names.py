@@ -13,6 +13,8 @@ REMOTE_LOG_METADATA = "__remote_log_metadata"
 INTERNAL_TOPICS = frozenset(
     (CONSUMER_OFFSETS, TRANSACTION_STATE, SHARE_GROUP_STATE, CLUSTER_METADATA)
 )
+# Those, and the one of tiered storage: brokers create them with settings of their own.
+BROKERS_TOPICS = INTERNAL_TOPICS | {REMOTE_LOG_METADATA}
 
 # The checkpoints at the top of a log directory: an offset for each partition.
 LOG_STARTS = "log-start-offset-checkpoint"

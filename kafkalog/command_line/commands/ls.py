@@ -171,9 +171,9 @@ def _unread(
     """Return the logs of topics that no group reads, and lines about that."""
     from kafkalog.command_line.groups.group_sources import Reading, bytes_to_read
     from kafkalog.command_line.ls.read_topics import read_topics
-    from kafkalog.storage.names import INTERNAL_TOPICS
+    from kafkalog.storage.names import BROKERS_TOPICS
 
-    own = [log for log in logs if log.topic is not None and log.topic not in INTERNAL_TOPICS]
+    own = [log for log in logs if log.topic is not None and log.topic not in BROKERS_TOPICS]
     size = bytes_to_read(found)
     with progress_bar(size, "reading commits") as bar:
         reading = Reading(paths, processes_for(size, processes), bar.update)
@@ -182,7 +182,7 @@ def _unread(
     whole = counted(len({log.topic for log in own}), "topic")
     lines.append(
         f"of {whole} {len({log.topic for log in unread}):,} have no commit of a group; consumers "
-        "that commit nowhere, or whose commits have expired, are not to be seen here"
+        "that do not commit, or whose commits have expired, leave no trace"
     )
     return unread, lines
 

@@ -12,7 +12,7 @@ from kafkalog.command_line.parallel import in_order
 from kafkalog.command_line.terminal import write_table
 from kafkalog.inspection.logs.savings import Saving, savings
 from kafkalog.storage.log_dir.topic_configs import DELETE_POLICY, TopicConfigs
-from kafkalog.storage.names import INTERNAL_TOPICS
+from kafkalog.storage.names import BROKERS_TOPICS
 from kafkalog.storage.partition_log import PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
 from kafkalog.words import size_text
@@ -40,7 +40,7 @@ def saving_rows(
     by_topic: dict[str, list[StoredLog]] = defaultdict(list)
     for stored in logs:
         topic = stored.log.topic
-        if topic is not None and topic not in INTERNAL_TOPICS and not is_oldest_layout(stored.log):
+        if topic is not None and topic not in BROKERS_TOPICS and not is_oldest_layout(stored.log):
             by_topic[topic].append(stored)
 
     def of_topic(topic: str) -> Iterator[tuple[str, Saving]]:

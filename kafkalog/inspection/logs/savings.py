@@ -75,9 +75,9 @@ class _Batch(NamedTuple):
 
 
 def savings(segments: Sequence[SegmentFile], most_bytes: int, seed: str) -> list[Saving]:
-    """Return what each change would save of the batches in these segments, of which up to about
-    `most_bytes` are read; the same `seed` chooses the same blocks. Messages of formats 0 and 1,
-    transaction markers and damage stay as they are. Raises OSError."""
+    """Estimate what each change would save, from a sample of about `most_bytes` of the batches. The
+    same `seed` chooses the same blocks. Messages of formats 0 and 1, transaction markers, damage
+    and what the disk does not return stay as they are. Raises OSError."""
     blocks = [block for segment in segments for block in _blocks(segment)]
     whole = sum(block.size for block in blocks)
     if not whole:
@@ -87,9 +87,12 @@ def savings(segments: Sequence[SegmentFile], most_bytes: int, seed: str) -> list
     sizes = [block.size for block in chosen]
     after: list[list[int]] = [[] for _ in CHANGES]
     for block in chosen:
-        batches = list(_batches(block))
+        try:
+            batches = list(_batches(block))
+        except CorruptDataError:
+            batches = None
         for found, change in zip(after, CHANGES, strict=True):
-            found.append(_size_after(batches, change))
+            found.append(block.size if batches is None else _size_after(batches, change))
     return [
         Saving(change.name, whole, *_estimate(sizes, found, len(blocks), whole), sum(sizes))
         for change, found in zip(CHANGES, after, strict=True)
@@ -130,6 +133,7 @@ def _blocks(segment: SegmentFile) -> Iterator[_Block]:
 
 
 def _batches(block: _Block) -> Iterator[_Batch]:
+    """Yield the batches of a block. Raises CorruptDataError if the disk does not return it."""
     with InputFile(block.path) as file:
         data = file.read(block.position, block.end_position - block.position)
     position = 0
@@ -166,9 +170,12 @@ def _sizes_after(batches: Sequence[_Batch], change: Change) -> Iterator[int]:
     """Yield the sizes of batches of one producer and codec after the change."""
     held: list[bytes] = []
     for number, batch in enumerate(batches):
+        if batch.records is None:
+            yield batch.header.size
+            continue
         own = CompressionType(batch.header.compression_id)
         codec = own if change.compression is None else change.compression
-        if batch.records is None or (codec is own and not change.batch_bytes):
+        if codec is own and not change.batch_bytes:
             # A broker does not touch a batch that has the topic's codec.
             yield batch.header.size
             continue

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from kafkalog.errors import OptionError
 from kafkalog.format.side_files.properties import read_properties
-from kafkalog.storage.names import CLUSTER_METADATA, INTERNAL_TOPICS, REMOTE_LOG_METADATA
+from kafkalog.storage.names import BROKERS_TOPICS, CLUSTER_METADATA
 
 TOPIC, SERVER, DEFAULT, UNKNOWN = "topic", "server", "default", "unknown"
 METADATA, ZOOKEEPER = "metadata", "zookeeper"
@@ -29,8 +29,6 @@ _OPTIONS = {
 UNLIMITED = -1
 DELETE_POLICY = "delete"
 
-# Topics that brokers create with their own settings, which the broker's settings do not show.
-_OWN_SETTINGS = INTERNAL_TOPICS | {REMOTE_LOG_METADATA}
 # Brokers create these with `compact`.
 _COMPACTED = frozenset(("__consumer_offsets", "__transaction_state"))
 _AS_RETENTION = -2
@@ -135,7 +133,7 @@ class TopicConfigs:
         """Return the settings for a topic. Raises OptionError for a value that Kafka would
         refuse."""
         own = self._own(topic)
-        if topic in (None, CLUSTER_METADATA) or (own is None and topic in _OWN_SETTINGS):
+        if topic in (None, CLUSTER_METADATA) or (own is None and topic in BROKERS_TOPICS):
             return TopicConfigs()._retention({})
         return self._retention(own or {})
 
@@ -146,7 +144,7 @@ class TopicConfigs:
         policy = self._policy(own)
         if topic in _COMPACTED and _CLEANUP_POLICY.topic_name not in own:
             policy = Setting(frozenset(("compact",)), DEFAULT)
-        elif topic is None or (topic in _OWN_SETTINGS and not own):
+        elif topic is None or (topic in BROKERS_TOPICS and not own):
             policy = Setting(None, UNKNOWN)
         delete_retention = self._number(own, _DELETE_RETENTION_MS).value
         return CompactionSettings(

@@ -255,6 +255,16 @@ def test_unread_topics_are_those_without_a_group_in_the_brokers_answers(unpacked
     assert {row["topic"] for row in rows(logs, "--unread")} == own - read
 
 
+def test_topics_that_brokers_make_for_themselves_have_no_savings(unpacked: Unpacked) -> None:
+    # F592
+    logs = unpacked("tiered43.logs") / "log-dirs"
+    whole = {row["topic"] for row in rows(logs)}
+    assert {"__remote_log_metadata", "__transaction_state"} < whole
+    assert {row["topic"] for row in rows(logs, "--savings")} <= {
+        topic for topic in whole if not topic.startswith("__")
+    }
+
+
 def test_groups_in_zookeeper_read_topics_too(unpacked: Unpacked) -> None:
     # F591: what ConsumerOffsetChecker printed, of both stores.
     logs = unpacked("kafka08.logs") / "log-dirs"

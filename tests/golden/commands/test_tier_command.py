@@ -113,3 +113,14 @@ def test_a_local_segment_is_safe_if_the_same_leaders_copied_it(place: Path) -> N
     checkpoint.write_text(text)
     copied.unlink()
     assert state() == "on disk only"
+
+
+def test_a_topic_or_partition_that_is_not_there_is_refused(place: Path) -> None:
+    code, _, err = run(place, "--topic", "tier.tierd")
+    assert (code, "--topic: 'tier.tierd' is not valid" in err, "tier.tiered" in err) == (
+        2,
+        True,
+        True,
+    )
+    code, _, err = run(place, "--partition", "7")
+    assert (code, "--partition: '7' is not valid" in err) == (2, True)

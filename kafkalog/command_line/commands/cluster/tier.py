@@ -13,6 +13,7 @@ from kafkalog.command_line.findings_table import (
     write_findings,
     write_verdict,
 )
+from kafkalog.command_line.inputs import refuse_missing
 from kafkalog.command_line.terminal import print_note, table_format_option
 from kafkalog.errors import LogDirError
 from kafkalog.exit_codes import ExitCode
@@ -36,20 +37,20 @@ _TEXT_COLUMNS = {
 _EPILOG = """\
 PATH is a broker's log directory, the folder of tiered storage, or a glob of these: local paths, or
 URIs such as s3://bucket/path. Give the log directories of all brokers, which have
-__remote_log_metadata, and the folder that the brokers' plug-in writes to. Without that folder
-nothing is said of what is stored there.
+__remote_log_metadata, and the folder that the brokers' plug-in writes to. Without that folder the
+command does not look for missing or left-over objects.
 
 \b
 Findings:
-  missing_object       copied by the metadata, and its log is not there: records are lost
-  size_differs         its log is not as long as what was copied
+  missing_object       the metadata says copied, and the .log is missing: records are lost
+  size_differs         the .log is not as long as the metadata says
   hole                 offsets that neither the tier nor a log directory has
-  orphan               stored, and no metadata counts it
-  unfinished_copy      begun and not finished: while brokers run, perhaps under way
-  unfinished_deletion  likewise
+  orphan               an object that the metadata does not name, or calls deleted
+  unfinished_copy      the copy began and did not finish; a running broker may still copy
+  unfinished_deletion  the deletion began and did not finish
 
-With --by segment the states of local segments are: in tier, whose offsets segments in the tier of
-the same leaders hold; on disk only; active.
+With --by segment a local segment is "in tier" if segments in the tier, written by the same leaders,
+hold all its offsets; otherwise it is "on disk only", or "active".
 
 \b
 Examples:
@@ -84,11 +85,15 @@ def tier(
     stored, log_dirs = _stored(paths)
     logs = find_partitions(log_dirs, strict=False) if log_dirs else []
     remote = _remote_segments(log_dirs or paths, logs)
-    rows = [
-        row
-        for row in tier_rows(list(remote.segments.values()), stored, logs)
-        if (not topics or row.topic in topics) and (not partitions or row.partition in partitions)
-    ]
+    rows = tier_rows(list(remote.segments.values()), stored, logs)
+    if topics:
+        known = {row.topic for row in rows}
+        refuse_missing("--topic", set(topics) - known, known)
+        rows = [row for row in rows if row.topic in topics]
+    if partitions:
+        numbers = {row.partition for row in rows}
+        refuse_missing("--partition", set(partitions) - numbers, numbers)
+        rows = [row for row in rows if row.partition in partitions]
     found = [row for row in rows if row.finding is not None]
     shown = found if by == _FINDING else rows
     names = _TEXT_COLUMNS[by] if table_format == "text" else TierRow._fields

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkalog.errors import CorruptDataError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.inspection.logs import savings as module
 from kafkalog.inspection.logs.savings import savings
@@ -65,6 +66,24 @@ def test_what_a_broker_does_not_touch_stays(tmp_path: Path, unpacked: Unpack) ->
     )
     for each in savings(log.segments, 1, "a"):
         assert each.would_take == each.size > 0
+
+
+def test_a_codec_that_does_not_exist_and_an_unreadable_block_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = bytearray(write_batch([record(0, b"a" * 5_000)]))
+    # Codec 5 in the attributes.
+    batch[22] |= 5
+    logs = segments(tmp_path, [bytes(batch)])
+    assert {each.would_take for each in savings(logs, 1, "a")} <= {len(batch)}
+
+    def unreadable(self: object, position: int, size: int) -> bytes:
+        raise CorruptDataError("unreadable", "bytes", position=position)
+
+    sound = segments(tmp_path / "sound", [write_batch([record(0, b"a" * 5_000)])])
+    assert any(each.would_take < each.size for each in savings(sound, 1, "a"))
+    monkeypatch.setattr("kafkalog.inspection.logs.savings.InputFile.read", unreadable)
+    assert all(each.would_take == each.size for each in savings(sound, 1, "a"))
 
 
 def test_an_empty_topic_has_nothing_to_save(tmp_path: Path) -> None:
