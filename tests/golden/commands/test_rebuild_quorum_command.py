@@ -1,6 +1,7 @@
 """`kafkalog rebuild-quorum` on copies of real controllers' metadata: tests/broker shows that Kafka
 starts from it."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -135,6 +136,14 @@ def test_nothing_is_written_without_a_target_nor_into_an_existing_one(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_the_plan_is_a_row_for_programs(copy: Path) -> None:
+    code, out, err = run(copy, "--voter", "1@host-1:9093", "--format", "json")
+    row = json.loads(out)
+    assert code == 0 and "nothing is written without --to DIR" in err
+    assert (row["start_offset"], row["end_offset"], row["last_epoch"]) == (0, 707, 2)
+    assert (row["snapshots"], row["kraft_version"], row["epoch"]) == ([0, 301, 595, 635], 0, 3)
+
+
 def test_copies_that_contradict_each_other_below_a_snapshot_are_refused(
     copy: Path, tmp_path: Path
 ) -> None:
@@ -164,6 +173,8 @@ def test_copies_that_contradict_each_other_below_a_snapshot_are_refused(
         ("--voter", "1@h:1", "--voter", "1@h:2"),
         ("--voter", "1@h:1", "--voter", "2@h:2"),
         ("--voter", "1@h:1", "--node", "2"),
+        ("--voter", "1@h:1", "--feature", "metadata.version"),
+        ("--voter", "1@h:1", "--feature", "metadata.version=40000"),
         (),
     ],
 )

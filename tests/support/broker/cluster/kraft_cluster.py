@@ -120,12 +120,20 @@ class KraftCluster:
         ids = {each.node_id: new_directory_id() for each in controllers}
         initial = ",".join(f"{c.node_id}@{c.address}:{ids[c.node_id]}" for c in controllers)
         for node in self.nodes.values():
-            arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(self._write(node))]
-            if self.is_dynamic and node.is_controller:
-                arguments += ["--initial-controllers", initial]
-            elif self.is_dynamic:
-                arguments += ["--no-initial-controllers"]
-            run_tool("kafka.tools.StorageTool", arguments, jars="broker", java_options=QUICK_START)
+            if self.is_dynamic:
+                of_controllers = ("--initial-controllers", initial)
+                self.format(
+                    node, *(of_controllers if node.is_controller else ("--no-initial-controllers",))
+                )
+            else:
+                self.format(node)
+
+    def format(self, node: Node, *arguments: str) -> None:
+        """Format the directories of a node with kafka-storage."""
+        given = ["format", "--cluster-id", CLUSTER_ID, "--config", str(self._write(node))]
+        run_tool(
+            "kafka.tools.StorageTool", [*given, *arguments], jars="broker", java_options=QUICK_START
+        )
 
     def _write(self, node: Node) -> Path:
         """Write server.properties."""
@@ -203,9 +211,9 @@ def _accepts(port: int) -> bool:
 
 
 @contextmanager
-def kraft_cluster(home: Path, *, is_dynamic: bool) -> Iterator[KraftCluster]:
-    """Three controllers and two brokers that run; none of them does at the end."""
-    cluster = KraftCluster(home, is_dynamic)
+def kraft_cluster(home: Path, *, is_dynamic: bool, controllers: int = 3) -> Iterator[KraftCluster]:
+    """Controllers and two brokers that run; none of them does at the end."""
+    cluster = KraftCluster(home, is_dynamic, controllers)
     try:
         cluster.start()
         yield cluster
