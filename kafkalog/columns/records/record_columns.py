@@ -210,21 +210,28 @@ class RecordColumns:
     ) -> Iterator[pa.RecordBatch]:
         """Yield one large record: its key and value are the decompressed bytes themselves, or those
         of the file, copied if more is read from the same memory."""
-        row, begin, end, compression_id, magic, _, _ = piece[0].tolist()
-        key_start, key_size, value_start, value_size = find_record_fields(source, begin, end, magic)
+        row, _, end, compression_id, *_ = piece[0].tolist()
         ends_chunk = row == self._last_row and (compression_id or end == self._last_end)
-        given: dict[str, pa.Array] = {}
-        for name, start, size in (("key", key_start, key_size), ("value", value_start, value_size)):
-            if name in self.schema.names:
-                found = source[start : start + max(size, 0)]
-                is_own = compression_id or ends_chunk
-                given[name] = one_binary(found if is_own else found.copy(), size < 0)
+        given = self._large_fields(source, piece, copied=not compression_id and not ends_chunk)
         filled = list(self._filled(chunk, piece, self._lean_buffers, given))
         if given and ends_chunk:
             # Of use only to those who write such a record, and need copies of it.
             chunk.give_away_data()
-        del source, found
+        del source
         yield from filled
+
+    def _large_fields(
+        self, source: ByteArray, piece: LongArray, *, copied: bool
+    ) -> dict[str, pa.Array]:
+        """Return key and value of a record, as far as they are wanted."""
+        _, begin, end, _, magic, *_ = piece[0].tolist()
+        key_start, key_size, value_start, value_size = find_record_fields(source, begin, end, magic)
+        given: dict[str, pa.Array] = {}
+        for name, start, size in (("key", key_start, key_size), ("value", value_start, value_size)):
+            if name in self.schema.names:
+                found = source[start : start + max(size, 0)]
+                given[name] = one_binary(found.copy() if copied else found, size < 0)
+        return given
 
     def _fill(
         self, chunk: Chunk, payloads: LongArray, requested: RequestedRange, output: Output
