@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
-from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.errors import CorruptDataError, LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import read_topic_id
@@ -113,7 +113,8 @@ class ClusterFromData:
     @cached_property
     def records(self) -> list[RebuiltRecord]:
         """The records of the new log, but for control records. Raises LogDirError where the
-        directories contradict each other or do not say enough."""
+        directories contradict each other or do not say enough, and OptionError for a level of a
+        feature that cannot be."""
         topics = [*self._topics()]
         return [*self._features(), *(each for found in topics for each in found), self._producers()]
 
@@ -141,14 +142,24 @@ class ClusterFromData:
 
     def _features(self) -> Iterator[RebuiltRecord]:
         """Yield the feature levels, that of the metadata first: others depend on it."""
-        least = _WITH_DIRECTORIES if self._has_directories else _LOWEST
-        guess = _WITH_DYNAMIC_VOTERS if self.is_dynamic else least
-        levels = {METADATA_VERSION: guess, **self.features}
-        levels.pop(KRAFT_VERSION, None)
-        for name, level in levels.items():
-            guessed = () if name in self.features else ("featureLevel",)
-            value = {"name": name, "featureLevel": level}
-            yield RebuiltRecord("FeatureLevelRecord", name, 0, value, guessed)
+        for name, level in {METADATA_VERSION: self._metadata_version, **self.features}.items():
+            if name != KRAFT_VERSION:
+                guessed = () if name in self.features else ("featureLevel",)
+                value = {"name": name, "featureLevel": level}
+                yield RebuiltRecord("FeatureLevelRecord", name, 0, value, guessed)
+
+    @cached_property
+    def _metadata_version(self) -> int:
+        """The level that is given, or else the lowest. Raises OptionError for a lower one."""
+        least = _WITH_DYNAMIC_VOTERS if self.is_dynamic else _LOWEST
+        guess = _WITH_DIRECTORIES if all(self._directory_ids.values()) else _LOWEST
+        level = self.features.get(METADATA_VERSION, max(least, guess))
+        if level < least:
+            allowed = f"{METADATA_VERSION}={least} or more"
+            if self.is_dynamic:
+                allowed += f" with {KRAFT_VERSION}={self.features[KRAFT_VERSION]}"
+            raise OptionError("--feature", f"{METADATA_VERSION}={level}", allowed)
+        return level
 
     @cached_property
     def _directory_ids(self) -> dict[str, str | None]:
@@ -157,7 +168,9 @@ class ClusterFromData:
 
     @property
     def _has_directories(self) -> bool:
-        return all(self._directory_ids.values())
+        """Whether records about partitions name the directories of their replicas."""
+        is_possible = self._metadata_version >= _WITH_DIRECTORIES
+        return is_possible and all(self._directory_ids.values())
 
     def _topics(self) -> Iterator[Iterator[RebuiltRecord]]:
         topics: dict[str, dict[int, list[PartitionLog]]] = defaultdict(dict)

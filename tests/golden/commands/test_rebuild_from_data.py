@@ -119,6 +119,32 @@ def test_features_that_are_given_are_not_guessed(data: list[Path], tmp_path: Pat
     assert quorum.majority_offset == quorum.best.position[1]
 
 
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (("metadata.version=6",), "metadata.version=7 or more"),
+        (
+            ("metadata.version=20", "kraft.version=1"),
+            "metadata.version=21 or more with kraft.version=1",
+        ),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(
+    data: list[Path], features: tuple[str, ...], said: str
+) -> None:
+    # F814
+    code, out, err = run(*data, *(word for each in features for word in ("--feature", each)))
+    assert (code, out) == (2, "") and said in err
+
+
+def test_a_level_without_directories_has_records_without(data: list[Path], tmp_path: Path) -> None:
+    # F814
+    new = tmp_path / "new"
+    assert run(*data, "--feature", "metadata.version=16", "--to", new)[0] == 0
+    found = {each for row in image_rows(new, "partition") for each in row["directories"]}
+    assert found == {"A" * 22}
+
+
 def test_brokers_before_directory_ids_get_none(tmp_path: Path) -> None:
     # F814
     new = tmp_path / "new"
