@@ -63,6 +63,7 @@ _TIERED = {"remote.storage.enable": "true"}
 _UNSEEN_PRODUCERS = 1_000_000
 _BATCH_RECORDS = 500
 _MOST_NAMES = 5
+_MOST_MISSING = 10_000
 
 
 class RebuiltRecord(NamedTuple):
@@ -114,9 +115,16 @@ class ClusterFromData:
     def records(self) -> list[RebuiltRecord]:
         """The records of the new log, but for control records. Raises LogDirError where the
         directories contradict each other or do not say enough, and OptionError for a level of a
-        feature that cannot be."""
+        feature that cannot be, and SchemaError for numbers that no record can hold."""
         topics = [*self._topics()]
-        return [*self._features(), *(each for found in topics for each in found), self._producers()]
+        records = [
+            *self._features(),
+            *(each for found in topics for each in found),
+            self._producers(),
+        ]
+        for each in records:
+            _record_bytes(each)
+        return records
 
     def directory(self, node_id: int, voters: tuple[Voter, ...]) -> NewDirectory:
         """Return what is written beside the records."""
@@ -177,10 +185,25 @@ class ClusterFromData:
         for logs in live_replicas(self.logs):
             topics[logs[0].topic or ""][logs[0].partition or 0] = logs
         ids = {topic: _topic_id(topic, found) for topic, found in sorted(topics.items())}
+        self._refuse_missing(topics)
+        for topic, topic_id in ids.items():
+            yield self._topic(topic, topic_id, topics[topic])
+
+    def _refuse_missing(self, topics: Mapping[str, Mapping[int, list[PartitionLog]]]) -> None:
+        """Raise LogDirError for partitions without a directory that are not to begin empty, or are
+        more than a topic has."""
+        for found in topics.values():
+            last = max(found)
+            if last - len(found) > _MOST_MISSING:
+                raise LogDirError(
+                    f"{found[last][0].path}: {last + 1 - len(found):,} partitions before this one "
+                    "have no directory: its name is wrong, or most log directories are not given"
+                )
         missing = [
             f"{topic}-{number}"
             for topic, found in sorted(topics.items())
-            for number in _missing(found)
+            for number in range(max(found))
+            if number not in found
         ]
         if missing and not self.creates_missing:
             raise LogDirError(
@@ -188,8 +211,6 @@ class ClusterFromData:
                 "directories of all brokers, or --create-missing to have these partitions begin "
                 "empty"
             )
-        for topic, topic_id in ids.items():
-            yield self._topic(topic, topic_id, topics[topic])
 
     def _topic(
         self, topic: str, topic_id: str, found: Mapping[int, list[PartitionLog]]
@@ -328,10 +349,6 @@ _WITHOUT_ID = (
     "the topic's id is not known, and a broker sets a directory without it aside. Move it away, or "
     f"write its {PARTITION_METADATA} again if another partition of the topic has one"
 )
-
-
-def _missing(found: Mapping[int, object]) -> list[int]:
-    return [number for number in range(max(found)) if number not in found]
 
 
 def _log_facts(log: PartitionLog) -> _LogFacts:
