@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafkalog.columns.batches import batch_table as column
 from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
-from kafkalog.errors import CorruptDataError, LogDirError
+from kafkalog.errors import CorruptDataError, LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import read_topic_id
@@ -63,6 +63,7 @@ _TIERED = {"remote.storage.enable": "true"}
 _UNSEEN_PRODUCERS = 1_000_000
 _BATCH_RECORDS = 500
 _MOST_NAMES = 5
+_MOST_MISSING = 10_000
 
 
 class RebuiltRecord(NamedTuple):
@@ -113,9 +114,17 @@ class ClusterFromData:
     @cached_property
     def records(self) -> list[RebuiltRecord]:
         """The records of the new log, but for control records. Raises LogDirError where the
-        directories contradict each other or do not say enough."""
+        directories contradict each other or do not say enough, and OptionError for a level of a
+        feature that cannot be, and SchemaError for numbers that no record can hold."""
         topics = [*self._topics()]
-        return [*self._features(), *(each for found in topics for each in found), self._producers()]
+        records = [
+            *self._features(),
+            *(each for found in topics for each in found),
+            self._producers(),
+        ]
+        for each in records:
+            _record_bytes(each)
+        return records
 
     def directory(self, node_id: int, voters: tuple[Voter, ...]) -> NewDirectory:
         """Return what is written beside the records."""
@@ -141,14 +150,24 @@ class ClusterFromData:
 
     def _features(self) -> Iterator[RebuiltRecord]:
         """Yield the feature levels, that of the metadata first: others depend on it."""
-        least = _WITH_DIRECTORIES if self._has_directories else _LOWEST
-        guess = _WITH_DYNAMIC_VOTERS if self.is_dynamic else least
-        levels = {METADATA_VERSION: guess, **self.features}
-        levels.pop(KRAFT_VERSION, None)
-        for name, level in levels.items():
-            guessed = () if name in self.features else ("featureLevel",)
-            value = {"name": name, "featureLevel": level}
-            yield RebuiltRecord("FeatureLevelRecord", name, 0, value, guessed)
+        for name, level in {METADATA_VERSION: self._metadata_version, **self.features}.items():
+            if name != KRAFT_VERSION:
+                guessed = () if name in self.features else ("featureLevel",)
+                value = {"name": name, "featureLevel": level}
+                yield RebuiltRecord("FeatureLevelRecord", name, 0, value, guessed)
+
+    @cached_property
+    def _metadata_version(self) -> int:
+        """The level that is given, or else the lowest. Raises OptionError for a lower one."""
+        least = _WITH_DYNAMIC_VOTERS if self.is_dynamic else _LOWEST
+        guess = _WITH_DIRECTORIES if all(self._directory_ids.values()) else _LOWEST
+        level = self.features.get(METADATA_VERSION, max(least, guess))
+        if level < least:
+            allowed = f"{METADATA_VERSION}={least} or more"
+            if self.is_dynamic:
+                allowed += f" with {KRAFT_VERSION}={self.features[KRAFT_VERSION]}"
+            raise OptionError("--feature", f"{METADATA_VERSION}={level}", allowed)
+        return level
 
     @cached_property
     def _directory_ids(self) -> dict[str, str | None]:
@@ -157,17 +176,34 @@ class ClusterFromData:
 
     @property
     def _has_directories(self) -> bool:
-        return all(self._directory_ids.values())
+        """Whether records about partitions name the directories of their replicas."""
+        is_possible = self._metadata_version >= _WITH_DIRECTORIES
+        return is_possible and all(self._directory_ids.values())
 
     def _topics(self) -> Iterator[Iterator[RebuiltRecord]]:
         topics: dict[str, dict[int, list[PartitionLog]]] = defaultdict(dict)
         for logs in live_replicas(self.logs):
             topics[logs[0].topic or ""][logs[0].partition or 0] = logs
         ids = {topic: _topic_id(topic, found) for topic, found in sorted(topics.items())}
+        self._refuse_missing(topics)
+        for topic, topic_id in ids.items():
+            yield self._topic(topic, topic_id, topics[topic])
+
+    def _refuse_missing(self, topics: Mapping[str, Mapping[int, list[PartitionLog]]]) -> None:
+        """Raise LogDirError for partitions without a directory that are not to begin empty, or are
+        more than a topic has."""
+        for found in topics.values():
+            last = max(found)
+            if last - len(found) > _MOST_MISSING:
+                raise LogDirError(
+                    f"{found[last][0].path}: {last + 1 - len(found):,} partitions before this one "
+                    "have no directory: its name is wrong, or most log directories are not given"
+                )
         missing = [
             f"{topic}-{number}"
             for topic, found in sorted(topics.items())
-            for number in _missing(found)
+            for number in range(max(found))
+            if number not in found
         ]
         if missing and not self.creates_missing:
             raise LogDirError(
@@ -175,8 +211,6 @@ class ClusterFromData:
                 "directories of all brokers, or --create-missing to have these partitions begin "
                 "empty"
             )
-        for topic, topic_id in ids.items():
-            yield self._topic(topic, topic_id, topics[topic])
 
     def _topic(
         self, topic: str, topic_id: str, found: Mapping[int, list[PartitionLog]]
@@ -315,10 +349,6 @@ _WITHOUT_ID = (
     "the topic's id is not known, and a broker sets a directory without it aside. Move it away, or "
     f"write its {PARTITION_METADATA} again if another partition of the topic has one"
 )
-
-
-def _missing(found: Mapping[int, object]) -> list[int]:
-    return [number for number in range(max(found)) if number not in found]
 
 
 def _log_facts(log: PartitionLog) -> _LogFacts:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog.command_line.main import kafkalog
+from kafkalog.format.side_files.producer_snapshot import ProducerEntry, write_producer_snapshot
 from kafkalog.inspection.metadata.copies import metadata_copies
 from kafkalog.inspection.metadata.quorum import Quorum
 from kafkalog.inspection.metadata.replay import image_at
@@ -119,6 +120,32 @@ def test_features_that_are_given_are_not_guessed(data: list[Path], tmp_path: Pat
     assert quorum.majority_offset == quorum.best.position[1]
 
 
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (("metadata.version=6",), "metadata.version=7 or more"),
+        (
+            ("metadata.version=20", "kraft.version=1"),
+            "metadata.version=21 or more with kraft.version=1",
+        ),
+    ],
+)
+def test_levels_that_cannot_be_are_refused(
+    data: list[Path], features: tuple[str, ...], said: str
+) -> None:
+    # F814
+    code, out, err = run(*data, *(word for each in features for word in ("--feature", each)))
+    assert (code, out) == (2, "") and said in err
+
+
+def test_a_level_without_directories_has_records_without(data: list[Path], tmp_path: Path) -> None:
+    # F814
+    new = tmp_path / "new"
+    assert run(*data, "--feature", "metadata.version=16", "--to", new)[0] == 0
+    found = {each for row in image_rows(new, "partition") for each in row["directories"]}
+    assert found == {"A" * 22}
+
+
 def test_brokers_before_directory_ids_get_none(tmp_path: Path) -> None:
     # F814
     new = tmp_path / "new"
@@ -164,6 +191,19 @@ def test_a_partition_without_a_directory_is_refused_or_begins_empty(data: list[P
     empty, other = found[f"{TOPIC}-0"], found[f"{TOPIC}-1"]
     assert sorted(empty["value"]["isr"]) == sorted(other["value"]["replicas"])
     assert empty["value"]["leaderEpoch"] == 0 and "directories" in empty["guessed"]
+    far = shutil.move(data[0] / f"{TOPIC}-1", data[0] / f"{TOPIC}-2147483647")
+    code, out, err = run(*data, "--create-missing")
+    assert (code, out) == (3, "")
+    assert f"{far}: 2,147,483,646 partitions before this one have no directory" in err
+
+
+def test_producer_ids_that_no_record_can_hold_are_refused(data: list[Path]) -> None:
+    # F813
+    snapshot = data[0] / f"{TOPIC}-0" / f"{10**12:020d}.snapshot"
+    entry = ProducerEntry(2**63 - 1, *(0 for _ in ProducerEntry._fields[1:]))
+    snapshot.write_bytes(write_producer_snapshot([entry]))
+    code, out, err = run(*data)
+    assert (code, out) == (3, "") and "nextProducerId is int64 and cannot be" in err
 
 
 def test_directories_that_contradict_each_other_are_refused(data: list[Path]) -> None:
