@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from kafkalog.columns.batches import batch_table as column
-from kafkalog.columns.jit.compiled import LongArray
 from kafkalog.coordination.metadata.image import KRAFT_VERSION
 from kafkalog.errors import CorruptDataError, LogDirError, OptionError
 from kafkalog.format.record_batch import BatchFields, write_batch
 from kafkalog.format.records import Record
 from kafkalog.format.side_files.partition_metadata import read_topic_id
-from kafkalog.format.side_files.producer_snapshot import producer_entries
-from kafkalog.format.side_files.properties import read_properties
-from kafkalog.inspection.logs.replica_facts import live_replicas, replica_facts, segment_tail
+from kafkalog.inspection.logs.replica_facts import live_replicas
+from kafkalog.inspection.metadata.copies import directory_id_of
+from kafkalog.inspection.metadata.data_facts import LogFacts, is_tiered, log_facts
 from kafkalog.inspection.metadata.new_directory import (
     NewDirectory,
     kraft_version_batch,
@@ -31,17 +29,12 @@ from kafkalog.inspection.metadata.quorum import Voter
 from kafkalog.messages.catalog import topic_family
 from kafkalog.messages.record_writer import write_record_value
 from kafkalog.messages.schema import Values
-from kafkalog.storage.files.files import list_directory, read_bytes, read_text
+from kafkalog.storage.files.files import read_text
 from kafkalog.storage.log_dir.log_dir import META_PROPERTIES, find_partitions
-from kafkalog.storage.names import (
-    CLUSTER_METADATA,
-    CONSUMER_OFFSETS,
-    TRANSACTION_STATE,
-    snapshot_offset,
-)
-from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog, SegmentFile
+from kafkalog.storage.names import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE
+from kafkalog.storage.partition_log import PARTITION_METADATA, PartitionLog
 from kafkalog.storage.reading.oldest_log import is_oldest_layout
-from kafkalog.storage.reading.replicas import ReplicaFacts, believed_end, by_lineage
+from kafkalog.storage.reading.replicas import believed_end, by_lineage
 from kafkalog.words import first_names
 
 METADATA_VERSION = "metadata.version"
@@ -75,15 +68,6 @@ class RebuiltRecord(NamedTuple):
     version: int
     value: Values
     guessed: tuple[str, ...] = ()
-
-
-class _LogFacts(NamedTuple):
-    """What a partition directory says: of the log, its newest leader epoch, and the highest
-    producer id that its broker remembers; -1 without one."""
-
-    replica: ReplicaFacts
-    last_epoch: int
-    producer_id: int
 
 
 @dataclass(frozen=True)
@@ -172,7 +156,7 @@ class ClusterFromData:
     @cached_property
     def _directory_ids(self) -> dict[str, str | None]:
         """The ids of the log directories, by their paths."""
-        return {path: _directory_id(path) for path in {log.log_dir.path for log in self.logs}}
+        return {path: directory_id_of(path) for path in {log.log_dir.path for log in self.logs}}
 
     @property
     def _has_directories(self) -> bool:
@@ -230,7 +214,7 @@ class ClusterFromData:
                 tuple(guessed),
             )
         configs = dict(_CONFIGS.get(topic, _KEEP_ALL))
-        if any(map(_is_tiered, (log for logs in found.values() for log in logs))):
+        if any(map(is_tiered, (log for logs in found.values() for log in logs))):
             configs |= _TIERED
         for name, text in configs.items():
             values = {"resourceType": _TOPIC, "resourceName": topic, "name": name, "value": text}
@@ -259,8 +243,8 @@ class ClusterFromData:
         return values
 
     @cached_property
-    def _facts(self) -> dict[str, _LogFacts]:
-        return {log.path: _log_facts(log) for log in self.logs}
+    def _facts(self) -> dict[str, LogFacts]:
+        return {log.path: log_facts(log) for log in self.logs}
 
     def _in_sync(self, logs: Sequence[PartitionLog]) -> tuple[list[PartitionLog], int]:
         """Return the replicas with the latest leader epoch and, of these, the longest log: with any
@@ -318,11 +302,6 @@ def _record_bytes(record: RebuiltRecord) -> bytes:
     return write_record_value(CLUSTER_METADATA, number, record.version, record.value)
 
 
-def _directory_id(path: str) -> str | None:
-    text = read_text(os.path.join(path, META_PROPERTIES))
-    return None if text is None else read_properties(text).values.get("directory.id")
-
-
 def _topic_id(topic: str, found: Mapping[int, list[PartitionLog]]) -> str:
     """Return the id of a topic. Raises LogDirError if a directory has none, or another."""
     paths: dict[str, str] = {}
@@ -349,36 +328,3 @@ _WITHOUT_ID = (
     "the topic's id is not known, and a broker sets a directory without it aside. Move it away, or "
     f"write its {PARTITION_METADATA} again if another partition of the topic has one"
 )
-
-
-def _log_facts(log: PartitionLog) -> _LogFacts:
-    rows = next((rows for rows in map(_rows, reversed(log.segments)) if len(rows)), None)
-    epoch, producer_ids = -1, [*_snapshot_producer_ids(log), -1]
-    if rows is not None:
-        epoch = int(rows[-1, column.LEADER_EPOCH])
-        producer_ids.append(int(rows[:, column.PRODUCER_ID].max()))
-    facts = replica_facts(log)
-    return _LogFacts(facts, max(facts.last_epoch, epoch), max(producer_ids))
-
-
-def _rows(segment: SegmentFile) -> LongArray:
-    return segment_tail(segment)[0]
-
-
-def _snapshot_producer_ids(log: PartitionLog) -> list[int]:
-    """Return the producer ids in the newest producer snapshot that can be read."""
-    entries = [each for each in list_directory(log.path) if snapshot_offset(each.name) is not None]
-    for entry in sorted(entries, key=lambda entry: entry.name, reverse=True):
-        try:
-            return [each.producer_id for each in producer_entries(read_bytes(entry.path))]
-        except CorruptDataError:
-            continue
-    return []
-
-
-def _is_tiered(log: PartitionLog) -> bool:
-    """Return whether the checkpoint has the log begin before its first segment: the beginning is in
-    tiered storage."""
-    starts, first = log.log_dir.log_starts, log.segments[0].base_offset if log.segments else None
-    key = log.topic_partition
-    return key in starts and first is not None and starts[key] < first
