@@ -40,8 +40,9 @@ OWN = {
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "serve": {
-        *("--deep", "--insecure", "--listen", "--max-connections", "--max-request-bytes"),
-        *("--metrics", "--groups", "--ready-file"),
+        *("--advertised-listener", "--deep", "--groups", "--insecure", "--listen"),
+        *("--max-connections", "--max-request-bytes", "--metrics", "--ready-file"),
+        *("--tls-certificate", "--tls-key", "--users"),
     },
     "txns": {
         *("--all", "--describe", "--find-hanging", "--list", "--max-transaction-timeout"),
