@@ -42,9 +42,9 @@ setup: $(READY) ## Make .venv with everything in it, and compile the kernels
 $(READY): pyproject.toml | java
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11 setup"; exit 1; }
+	@echo "installing kafkalog and its tools into $(VENV) (several minutes the first time)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "python3-venv is missing: sudo apt-get install -y python3-venv"; exit 1; }
-	@echo "installing kafkalog and its tools into $(VENV) (several minutes the first time)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@echo "compiling the kernels"
 	@$(BIN)/python -m kafkalog.inspection.compile_kernels
