@@ -98,6 +98,12 @@ class CopyPlan:
                 "no majority of the old voters has these records: some that were committed may be "
                 "missing, some may not have been committed"
             )
+        for copy in rebuild.quorum.copies:
+            if copy.damages and copy.node_id != new.node_id:
+                yield (
+                    f"node {copy.node_id} may not start with its damaged copy: move {copy.path} "
+                    "away first, and the node fetches a new one"
+                )
         kind = "dynamic" if rebuild.is_dynamic else "static"
         yield f"voters before, {kind}: {'; '.join(map(str, rebuild.quorum.voters)) or 'not known'}"
         yield from _of_directory(new)

@@ -110,6 +110,10 @@ def test_what_is_damaged_is_left_out(copy: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     code, out, _ = run(copy, "--voter", "1@host-1:9093", "--to", new)
     assert code == 0 and out.count("left out: ") == 3
+    assert "may not start with its damaged copy" not in out
+    # Not so for another node, which keeps its copy.
+    code, out, _ = run(copy, "--voter", "2@host-2:9093")
+    assert f"node 1 may not start with its damaged copy: move {copy}/__cluster_metadata-0 " in out
     after = the_copy(new)
     # From the last whole snapshot up to the damaged batch with offset 705.
     assert (after.log.start_offset, after.position) == (595, (2, 705))
