@@ -104,6 +104,21 @@ class RetentionSection:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterSection:
+    """The cluster's metadata as of the time of its last record: some topics, those with most
+    partitions without a leader first, and how many there are; brokers with replicas; some settings
+    of others than topics, and how many there are; how many ACLs there are."""
+
+    as_of_ms: int | None
+    topics: Rows
+    all_topics: int
+    brokers: Rows
+    configs: Rows
+    all_configs: int
+    acls: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A whole report, of the time `at_ms`; None for what the input does not have. `absent` says in
     words which partitions only checkpoints know."""
@@ -118,4 +133,5 @@ class Report:
     groups: GroupsSection | None
     transactions: TransactionsSection
     retention: RetentionSection
+    cluster: ClusterSection | None = None
     absent: Sequence[str] = ()

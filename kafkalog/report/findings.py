@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import DamageSection, GroupsSection, Report, Row, TransactionsSection
-from kafkalog.report.markup import visible
+from kafkalog.report.markup import place_of, visible
 from kafkalog.report.plot import time_label
 from kafkalog.words import counted, size_text
 
@@ -18,18 +19,26 @@ def spoken(report: Report) -> tuple[list[str], bool]:
     """Return what the report says in lines, and whether there are findings."""
     found = report_findings(report)
     also = (f"also: {each}" for each in remarks(report))
-    return [verdict(report), *found, *also], bool(found)
+    return [verdict(report), *(each.text for each in found), *also], bool(found)
 
 
-def report_findings(report: Report) -> list[str]:
+class Finding(NamedTuple):
+    """A sentence about what somebody should look at, and where the page shows it."""
+
+    text: str
+    place: str
+
+
+def report_findings(report: Report) -> list[Finding]:
     """Return what somebody should look at; nothing if there is nothing."""
-    found = [*_damage(report.damage), *_transactions(report.transactions)]
+    found = [Finding(text, "damage") for text in _damage(report.damage)]
+    found += [Finding(text, "transactions") for text in _transactions(report.transactions)]
     if report.groups is not None:
         found += _groups(report.groups)
-    found += [
-        f"a timestamp in the future keeps retention from segments of {visible(row.topic or '?')}"
-        for row in report.retention.blocked[:_MOST]
-    ]
+    for row in report.retention.blocked[:_MOST]:
+        topic = visible(row.topic or "?")
+        words = f"a timestamp in the future keeps retention from segments of {topic}"
+        found.append(Finding(words, "retention"))
     return found
 
 
@@ -83,17 +92,18 @@ def _since(row: Row) -> str:
     return ""
 
 
-def _groups(groups: GroupsSection) -> Iterator[str]:
+def _groups(groups: GroupsSection) -> Iterator[Finding]:
     bad = [row for row in groups.statuses if row.status not in _WELL]
     for row in bad[:_MOST]:
         since = "" if row.behind_since is None else f" since {time_label(row.behind_since)}"
-        yield (
+        words = (
             f"group {visible(row.group_id)} is {counted(row.readable_records or 0, 'record')} "
             f"behind{since}; its last commit was at {time_label(row.last_commit)}"
         )
+        yield Finding(words, place_of("group", row.group_id))
     left = groups.totals.warned - min(len(bad), _MOST)
     if left:
-        yield f"{counted(left, 'group')} more with a warning or an error"
+        yield Finding(f"{counted(left, 'group')} more with a warning or an error", "groups")
 
 
 def _waiting(groups: GroupsSection) -> Iterator[str]:

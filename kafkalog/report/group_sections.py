@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkalog.coordination.groups.lag_status import LagStatus
 from kafkalog.report.contents import GroupsSection, Row, Rows, TransactionsSection
 from kafkalog.report.figures import Figure, Marks, Series, horizontal_bars, line_over_time
-from kafkalog.report.markup import Markup, element, name, paragraph, section, table
+from kafkalog.report.markup import Markup, anchor, element, folded, name, paragraph, section, table
 from kafkalog.report.plot import Section, beside, place, time_label, topic_label, topic_order
 from kafkalog.words import counted
 
@@ -65,7 +65,7 @@ def _status_table(statuses: Rows) -> Markup:
         heads,
         (
             (
-                *(name(row.group_id), _status(row.status), row.state, row.members),
+                *(anchor("group", row.group_id), _status(row.status), row.state, row.members),
                 *(row.partitions, row.readable_records),
                 *(time_label(row.behind_since), time_label(row.last_commit), _why(row)),
             )
@@ -93,7 +93,7 @@ def _partition_table(groups: GroupsSection) -> Markup:
         for row in groups.partitions
     )
     found, every = table(heads, rows), groups.all_partitions
-    return _folded("Lag of each partition", found, len(groups.partitions), every)
+    return folded("Lag of each partition", found, len(groups.partitions), every)
 
 
 def _member_table(groups: GroupsSection) -> Markup:
@@ -105,15 +105,7 @@ def _member_table(groups: GroupsSection) -> Markup:
         )
         for row in groups.members
     )
-    return _folded("Members", table(heads, rows), len(groups.members), groups.all_members)
-
-
-def _folded(title: str, found: Markup, shown: int, every: int) -> Markup:
-    """Return a long table that is shown when its title is clicked."""
-    if not every:
-        return Markup("")
-    words = f"{title}: {every:,}" if shown == every else f"{title}: {shown:,} of {every:,}"
-    return element("details", element("summary", words), found)
+    return folded("Members", table(heads, rows), len(groups.members), groups.all_members)
 
 
 def _why(row: Row) -> Markup | None:

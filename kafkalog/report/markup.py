@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from urllib.parse import quote
 
 from kafkalog.words import size_text
 
@@ -52,6 +53,17 @@ def name(text: str | None) -> Markup:
     return element("bdi", "?" if text is None else visible(text), class_="name")
 
 
+def place_of(kind: str, text: str | None) -> str:
+    """Return where a link to a name of this kind leads: `group-billing`."""
+    return f"{kind}-{quote('?' if text is None else text, safe='', errors='replace')}"
+
+
+def anchor(kind: str, text: str | None) -> Markup:
+    """Return a name from a file that links can lead to, and that is a link to itself."""
+    identity = place_of(kind, text)
+    return element("a", name(text), id=identity, href=f"#{identity}", class_="here")
+
+
 def label(text: str | None) -> str:
     """Return a name from a file for a plot, which knows some markup itself."""
     return escape("?" if text is None else visible(text, _LONGEST_LABEL), quote=False)
@@ -78,6 +90,14 @@ def _cell(value: str | int | None) -> Markup:
     return element("td", value)
 
 
+def folded(title: str, found: Markup, shown: int, every: int) -> Markup:
+    """Return a long table that is shown when its title is clicked; nothing for an empty one."""
+    if not every:
+        return Markup("")
+    words = f"{title}: {every:,}" if shown == every else f"{title}: {shown:,} of {every:,}"
+    return element("details", element("summary", words), found)
+
+
 def size(count: int) -> Markup:
     """Return a number of bytes in its unit, which a table is sorted by the number of."""
     return element("data", size_text(count), value=str(count))
@@ -85,4 +105,5 @@ def size(count: int) -> Markup:
 
 def section(identity: str, title: str, *children: str) -> Markup:
     """Return a section of the page, which its table of contents leads to."""
-    return element("section", element("h2", title), *children, id=identity)
+    head = element("h2", element("a", title, href=f"#{identity}", class_="here"))
+    return element("section", head, *children, id=identity)

@@ -6,6 +6,7 @@ import json
 import secrets
 from importlib.resources import files
 
+from kafkalog.report.cluster_section import cluster_section
 from kafkalog.report.contents import Report
 from kafkalog.report.damage_section import damage_section
 from kafkalog.report.figures import Figure
@@ -26,6 +27,7 @@ _NAVIGATION = (
     ("groups", "Groups"),
     ("transactions", "Transactions"),
     ("retention", "Retention"),
+    ("cluster", "Metadata"),
 )
 _MOST_INPUTS = 8
 
@@ -41,6 +43,7 @@ def page(report: Report) -> str:
         group_section(report.groups),
         transaction_section(report.transactions),
         retention_section(report.retention),
+        cluster_section(report.cluster),
     )
     figures = {key: figure for each in sections for key, figure in each.figures.items()}
     nonce = secrets.token_urlsafe(16)
@@ -113,7 +116,8 @@ def _in_words(report: Report) -> Markup:
     found, more = report_findings(report), remarks(report)
     parts = []
     if found:
-        parts.append(element("ul", *(element("li", each) for each in found), class_="findings"))
+        links = (element("a", each.text, href=f"#{each.place}") for each in found)
+        parts.append(element("ul", *(element("li", link) for link in links), class_="findings"))
     else:
         words = "Nothing is damaged, blocked or lagging."
         parts.append(element("p", words, class_="well"))

@@ -14,7 +14,7 @@ from kafkalog.report.figures import (
     bars_over_time,
     horizontal_bars,
 )
-from kafkalog.report.markup import Markup, label, name, paragraph, section, size, table
+from kafkalog.report.markup import Markup, anchor, label, name, paragraph, section, size, table
 from kafkalog.report.plot import (
     OTHERS,
     Section,
@@ -81,7 +81,7 @@ def _topic_table(topics: Rows, batches: BatchesSection) -> Markup:
         heads,
         (
             (
-                name(row.topic),
+                anchor("topic", row.topic),
                 *(
                     row.partitions,
                     row.copies,

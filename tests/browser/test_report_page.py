@@ -211,3 +211,19 @@ def test_a_table_is_sorted_by_a_head_and_filtered(
     browser.value(f"{field}.value = 'Shop.TX'; {field}.dispatchEvent(new Event('input'))")
     shown = f"{rows}.filter((row) => !row.hidden).map((row) => row.cells[0].innerText)"
     assert browser.value(shown) == ["shop.tx"]
+
+
+def test_a_link_unfolds_the_table_that_it_leads_into(
+    browser: Chromium, pages: dict[str, Path]
+) -> None:
+    browser.size(1200, 900, is_phone=False)
+    browser.open(pages["kafka44"], until=DRAWN)
+    target = "document.getElementById('settings-shop.tx')"
+    assert browser.value(f"{target}.checkVisibility()") is False
+    browser.value("location.hash = '#settings-shop.tx'")
+    wait = "new Promise((done) => setTimeout(() => done(true), 200))"
+    assert browser.value(wait) is True
+    assert browser.value(f"{target}.checkVisibility()") is True
+    top = browser.value(f"{target}.getBoundingClientRect().top")
+    assert 0 <= top < 900
+    keep(browser, "deep-link.png")

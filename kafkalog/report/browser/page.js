@@ -1,4 +1,13 @@
 "use strict";
+// A link may lead into a table that is folded, and to a place that plots have moved.
+function reveal() {
+  const place = document.getElementById(location.hash.slice(1));
+  const folded = place?.closest("details");
+  if (folded) folded.open = true;
+  place?.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+
 // Draws the figures that the page carries as JSON, and says when they are there.
 (async () => {
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -25,6 +34,7 @@
     await Plotly.newPlot(name, data, layout, config);
     await Plotly.relayout(name, colours());
   }
+  reveal();
   document.documentElement.dataset.drawnMs = String(Math.round(performance.now()));
   const scheme = window.matchMedia("(prefers-color-scheme: dark)");
   scheme.addEventListener("change", () => redraw(colours()));

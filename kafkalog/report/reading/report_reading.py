@@ -9,6 +9,7 @@ from kafkalog import __version__
 from kafkalog.errors import OptionError
 from kafkalog.report.contents import Report
 from kafkalog.report.reading.batch_reading import read_batches
+from kafkalog.report.reading.cluster_reading import read_cluster
 from kafkalog.report.reading.damage_reading import read_damage
 from kafkalog.report.reading.group_reading import read_groups
 from kafkalog.report.reading.key_reading import read_keys
@@ -63,5 +64,6 @@ def read_report(views: Views, request: ReportRequest) -> Report:
         read_groups(views, request.logs, batches.latest_ms, at_ms),
         read_transactions(views, topics, request.logs, at_ms=at_ms, most=HOLDERS),
         read_retention(views, topics, at_ms=at_ms, config=request.config, most=TOPICS),
+        read_cluster(views, request.logs),
         request.absent,
     )

@@ -1,6 +1,7 @@
 """`kafkalog report` on files of brokers: its numbers are those of Kafka's tools. Rules:
 docs/report.md F600, F602, F605, F645."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -45,6 +46,20 @@ def test_the_page_about_a_damaged_disk(tmp_path: Path) -> None:
         (file, int(position.replace(",", "")), int(length.replace(",", "")), kind)
         for kind, length, position, file in told
     ) == [fault[:4] for fault in DAMAGED_FAULTS]
+
+
+def test_the_clusters_metadata_are_what_an_admin_client_got(unpacked: Unpack) -> None:
+    admin = json.loads((unpacked("kafka44.golden") / "admin.json").read_text())
+    cluster = report_of(unpacked("kafka44.logs") / "log-dirs").cluster
+    assert cluster is not None
+    partitions = {topic: len(each["partitions"]) for topic, each in admin["topics"].items()}
+    assert {row.topic: row.partitions for row in cluster.topics} == partitions
+    configs = {row.topic: dict(row.configs) for row in cluster.topics if row.configs}
+    assert configs == {
+        topic: each for topic, each in admin["topic_configs_not_default"].items() if each
+    }
+    (broker,) = cluster.brokers
+    assert (broker.broker_id, broker.replicas) == (1, sum(partitions.values()))
 
 
 def test_its_numbers_are_those_of_kafkas_tools(unpacked: Unpack) -> None:

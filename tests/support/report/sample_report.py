@@ -4,6 +4,7 @@ from typing import Any
 
 from kafkalog.report.contents import (
     BatchesSection,
+    ClusterSection,
     DamageSection,
     GroupsSection,
     KeysSection,
@@ -147,6 +148,20 @@ def retention(name: str = "orders") -> RetentionSection:
     return RetentionSection([goes], [Row(topic=name, partitions=1, timestamp_ms=AT_MS)])
 
 
+def cluster(name: str = "orders") -> ClusterSection:
+    topic = Row(
+        topic=name,
+        partitions=1,
+        replication_factor=2,
+        leaderless_partitions=0,
+        under_replicated_partitions=1,
+        configs=[(name, name)],
+    )
+    broker = Row(broker_id=1, replicas=1, leads=1, out_of_sync=0)
+    config = Row(resource_type="client-metrics", resource_name=name, name=name, value=name)
+    return ClusterSection(AT_MS, [topic], 1, [broker], [config], 1, 3)
+
+
 def report(name: str = "orders") -> Report:
     """With this name for topics, groups, transactional ids, keys, files and paths."""
     topic = Row(
@@ -202,6 +217,7 @@ def report(name: str = "orders") -> Report:
         groups(name),
         transactions(name),
         retention(name),
+        cluster(name),
     )
 
 

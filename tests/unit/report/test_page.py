@@ -152,7 +152,7 @@ def test_marks_at_the_ends_leave_the_strip_as_long_as_it_is(cell: int) -> None:
 
 
 def test_the_words_say_what_is_wrong_the_worst_first() -> None:
-    assert report_findings(report()) == [
+    assert [each.text for each in report_findings(report())] == [
         "1 damaged range in orders-0, 500 B of 1.0 GiB",
         "orders-0 is held back by 21 offsets: a transaction of orders is open since "
         "2023-11-14 22:13:20",
@@ -186,7 +186,7 @@ def test_groups_that_are_well_and_not_at_the_end_are_reported_too() -> None:
     )
     rows = re.findall(r"<tr>(.*?)</tr>", page(some))
     (late,), (most,), (end,) = (
-        [row for row in rows if row.startswith(f'<td><bdi class="name">{each}<')]
+        [row for row in rows if f'id="group-{each}"' in row]
         for each in ("late", "most", "end")
     )
     assert "late-0</bdi>: no commit since" in late
@@ -209,6 +209,29 @@ def test_a_cluster_without_groups_and_transactions_says_so() -> None:
     assert "No group has committed an offset in these log directories." in text
     assert "There are no transactions in these log directories." in text
     assert not [name for name in figures(text) if name.startswith(("lag", "transaction"))]
+
+
+def test_the_clusters_metadata_are_topics_with_their_settings_and_brokers() -> None:
+    text = page(report())
+    assert "2023-11-14 22:13:20: 1 topic, 1 broker with replicas, 3 ACLs." in text
+    assert "<summary>Settings of each topic: 1</summary>" in text
+    assert '<div><bdi class="name">orders=orders</bdi></div>' in text
+    without = page(replace(report(), cluster=None))
+    assert "no __cluster_metadata of a KRaft cluster" in without
+
+
+def test_every_link_leads_to_a_place_of_the_page() -> None:
+    for name in ("orders", HOSTILE, "größer als\tnull %41"):
+        elements = Elements(page(report(name)))
+        links = [each["href"] for tag, each in elements.found if tag == "a"]
+        places = [each["id"] for _, each in elements.found if "id" in each]
+        assert len(links) > 20 and len(places) == len(set(places))
+        assert [link for link in links if (link or "")[1:] not in places] == []
+
+
+def test_a_finding_about_a_group_leads_to_its_row() -> None:
+    places = [each.place for each in report_findings(report("a b"))]
+    assert places == ["damage", "transactions", "group-a%20b", "retention"]
 
 
 def test_lag_that_is_not_known_is_a_gap_in_its_line() -> None:

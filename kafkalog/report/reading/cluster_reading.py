@@ -1,0 +1,59 @@
+"""The part of a report about the cluster's metadata, from the views of `__cluster_metadata`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kafkalog.report.contents import ClusterSection, Row
+from kafkalog.report.reading.views import Views, rows
+from kafkalog.storage.names import CLUSTER_METADATA
+from kafkalog.storage.partition_log import PartitionLog
+
+# What a page has room for. F605
+_LISTED = 500
+_TOPIC_COLUMNS = (
+    *("as_of_ms", "topic", "partitions", "replication_factor", "leaderless_partitions"),
+    *("under_replicated_partitions", "configs"),
+)
+_CONFIG_COLUMNS = ("resource_type", "resource_name", "name", "value")
+
+
+def read_cluster(views: Views, logs: Sequence[PartitionLog]) -> ClusterSection | None:
+    """Return topics with their settings, brokers with what they hold and lead, and settings of
+    brokers, as of the last record; None where the input has no cluster metadata."""
+    if not any(log.topic == CLUSTER_METADATA for log in logs):
+        return None
+    topics = rows(views, "cluster_topics", _TOPIC_COLUMNS)
+    topics.sort(key=_the_worst_first)
+    configs = rows(views, "cluster_configs", _CONFIG_COLUMNS)
+    settings = [row for row in configs if row.resource_type != "topic"]
+    settings.sort(key=lambda row: (row.resource_type, row.resource_name, row.name))
+    return ClusterSection(
+        max((row.as_of_ms for row in topics if row.as_of_ms is not None), default=None),
+        topics[:_LISTED],
+        len(topics),
+        _brokers(rows(views, "cluster_partitions", ("leader", "replicas", "isr"))),
+        settings[:_LISTED],
+        len(settings),
+        len(rows(views, "cluster_acls", ("acl_id",))),
+    )
+
+
+def _the_worst_first(row: Row) -> tuple[int, int, str]:
+    return -row.leaderless_partitions, -row.under_replicated_partitions, row.topic
+
+
+def _brokers(partitions: Sequence[Row]) -> list[Row]:
+    replicas = Counter(broker for row in partitions for broker in row.replicas)
+    leads = Counter(row.leader for row in partitions)
+    in_sync = Counter(broker for row in partitions for broker in row.isr)
+    return [
+        Row(
+            broker_id=broker,
+            replicas=replicas[broker],
+            leads=leads[broker],
+            out_of_sync=replicas[broker] - in_sync[broker],
+        )
+        for broker in sorted(replicas)
+    ]
