@@ -40,7 +40,7 @@ OWN = {
     "report": {"--show-keys"},
     "salvage": {"--compact", "--compact-topic", "--index-interval-bytes", "--keep-doubtful"},
     "serve": {
-        *("--advertised-listener", "--deep", "--groups", "--insecure", "--listen"),
+        *("--advertised-listener", "--deep", "--deleted", "--groups", "--insecure", "--listen"),
         *("--max-connections", "--max-request-bytes", "--metrics", "--ready-file"),
         *("--tls-certificate", "--tls-key", "--users"),
     },

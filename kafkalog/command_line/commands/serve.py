@@ -77,6 +77,13 @@ Examples:
     help="Offer consumer groups.",
 )
 @click.option(
+    "--deleted",
+    "with_deleted",
+    is_flag=True,
+    help="Serve also what a broker has deleted or set aside, in directories that end in -delete or "
+    "-stray.",
+)
+@click.option(
     "--deep", is_flag=True, help="Decompress all batches, and leave out those that cannot be read."
 )
 @click.option(
@@ -116,6 +123,7 @@ def serve(
     tls_key: str | None,
     insecure: bool,
     with_groups: bool,
+    with_deleted: bool,
     deep: bool,
     ready_file: str | None,
     metrics: str | None,
@@ -139,7 +147,7 @@ def serve(
         if status is not None:
             refuse_other_hosts("--metrics", status)
     limits = Limits(max_connections=max_connections, max_request_bytes=max_request_bytes)
-    cluster = ServedCluster(paths, as_of_ms=as_of, is_deep=deep)
+    cluster = ServedCluster(paths, as_of_ms=as_of, is_deep=deep, with_deleted=with_deleted)
     request = ServeRequest(
         *(cluster, address, limits, access, advertised), with_groups=with_groups, status=status
     )

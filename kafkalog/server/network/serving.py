@@ -112,6 +112,7 @@ def serve(
     users: str | Mapping[str, str] | None = None,
     insecure: bool = False,
     groups: bool = True,
+    deleted: bool = False,
     deep: bool = False,
 ) -> Iterator[Running]:
     """Serve log directories to Kafka's clients while a `with` block runs, in a thread of this
@@ -119,8 +120,9 @@ def serve(
 
     `paths` are log directories or partition directories, `as_of` a time whose state is served, such
     as 2026-11-21T12:00:00Z. `tls` are the files of a certificate and its key, `users` names and
-    passwords, or a file of them. The server reads and changes nothing. Raises LogDirError for paths
-    without a partition, OptionError for wrong arguments and where it cannot listen.
+    passwords, or a file of them. With `deleted`, what a broker has deleted or set aside is served
+    too. The server reads and changes nothing. Raises LogDirError for paths without a partition,
+    OptionError for wrong arguments and where it cannot listen.
     """
     address = parse_address("listen", listen)
     certificate, key = tls or (None, None)
@@ -134,7 +136,7 @@ def serve(
         except ValueError as error:
             raise OptionError("as_of", as_of, f"a time: {error}") from None
     given = [paths] if isinstance(paths, str) else list(paths)
-    cluster = ServedCluster(given, as_of_ms=as_of_ms, is_deep=deep)
+    cluster = ServedCluster(given, as_of_ms=as_of_ms, is_deep=deep, with_deleted=deleted)
     request = ServeRequest(cluster, address, access=access, with_groups=groups)
     thread = _Thread(request)
     thread.start()
