@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         member_partitions,
     )
     from kafkalog.analysis.readable import readable
+    from kafkalog.command_line.commands.job import run_job
     from kafkalog.coordination.zookeeper.partition_assignment import (
         BrokerPartition,
         ConsumedPartition,
@@ -119,6 +120,7 @@ __all__ = [
     "rebuild_side_files",
     "register",
     "registration_steps",
+    "run_job",
     "serve",
     "with_commit_status",
     "with_lag",
@@ -137,6 +139,7 @@ _PUBLIC_NAMES = {
         *("group_members", "groups", "latest_group_records", "member_partitions"),
     ),
     "analysis.readable": ("readable",),
+    "command_line.commands.job": ("run_job",),
     "coordination.zookeeper.partition_assignment": (
         *("BrokerPartition", "ConsumedPartition", "ThreadId"),
     ),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import runpy
 import sys
-from collections.abc import Sequence
 
 import click
 
+from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
 from kafkalog.resources import resource
 
@@ -72,13 +72,20 @@ def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
         settings = resource("conf", "spark-defaults.conf")
         click.echo(" ".join(["--properties-file", str(settings), _path(name), *arguments]))
         return ExitCode.DONE
-    return run_job_file(name, arguments)
+    return run_job(name, *arguments)
 
 
-def run_job_file(name: str, arguments: Sequence[str]) -> int:
-    """Run a job in this process; return its exit code."""
+def run_job(name: str, *arguments: str) -> int:
+    """Run a job with the arguments of `kafkalog job`, in this process and in its Spark session if
+    there is one; return its exit code."""
+    if name not in _TITLES:
+        raise OptionError("NAME", name, list(_TITLES))
+    before = sys.argv
     sys.argv = [f"{_STARTED_AS} {name}", *arguments]
-    code: int = runpy.run_path(_path(name))["main"](arguments)
+    try:
+        code: int = runpy.run_path(_path(name))["main"](arguments)
+    finally:
+        sys.argv = before
     return code
 
 
