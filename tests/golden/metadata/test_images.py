@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kafkalog.coordination.metadata.cluster_rows import cluster_rows
-from kafkalog.coordination.metadata.image import MetadataImage, differences, image_of
+from kafkalog.coordination.metadata.image import MetadataImage, differences
+from kafkalog.coordination.metadata.metadata_records import apply, image_of
 from kafkalog.inspection.metadata.metadata_log import (
     MetadataBatch,
     MetadataEntry,
@@ -119,7 +120,7 @@ def whole_tables(log: MetadataLog) -> dict[int, Tables]:
             yield from batch.entries()
 
     for entry in records_in_force(entries()):
-        image.apply(entry)
+        apply(image, entry)
     return found
 
 
