@@ -31,7 +31,7 @@ from kafkalog.server.answers.logs import fetched_bytes, has_errors
 from kafkalog.server.answers.table import ANSWERS, FETCH, api_versions
 from kafkalog.server.groups.coordinator import GroupCoordinator
 from kafkalog.server.groups.stored_groups import StoredGroups, stored_groups
-from kafkalog.server.logs.file_ranges import FileRange, FileRanges, open_plain
+from kafkalog.server.logs.file_ranges import FileRange, FileRanges, MemoryRange, open_plain
 from kafkalog.server.logs.served_cluster import ServedCluster
 from kafkalog.server.network.metrics import Metrics
 from kafkalog.server.network.settings import Address, Limits, told_of_addresses
@@ -353,7 +353,11 @@ class _Connection:
                 await self._taken(self._writer.drain())
             elif isinstance(part, FileRanges):
                 for each in part.ranges:
-                    await self._send_range(each)
+                    if isinstance(each, MemoryRange):
+                        self._writer.write(each.data)
+                        await self._taken(self._writer.drain())
+                    else:
+                        await self._send_range(each)
 
     async def _send_range(self, each: FileRange) -> None:
         if each.is_plain and not self._is_encrypted:
