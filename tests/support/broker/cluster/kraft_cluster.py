@@ -59,6 +59,7 @@ class Node:
     is_controller: bool
     port: int
     home: Path
+    host: str = _HOST
     metadata_dir: Path = field(init=False)
     process: subprocess.Popen[bytes] | None = None
 
@@ -72,7 +73,12 @@ class Node:
 
     @property
     def address(self) -> str:
-        return f"{_HOST}:{self.port}"
+        return f"{self.host}:{self.port}"
+
+    def move(self) -> None:
+        """Give the node, which does not run, another name of its host and another port."""
+        self.host = "localhost"
+        (self.port,) = free_ports(1)
 
     @property
     def log(self) -> str:
@@ -155,7 +161,18 @@ class KraftCluster:
         return path
 
     def start(self, *node_ids: int) -> None:
-        """Start nodes, all if none are named, and return when brokers serve."""
+        """Start nodes, all if none are named, and return when they serve."""
+        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
+        for node in self.launch(*node_ids):
+            while "Kafka Server started" not in node.log or not _accepts(node.port):
+                if node.process is None or node.process.poll() is not None:
+                    raise RuntimeError(f"node {node.node_id} ended:\n{node.log[-3000:]}")
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"node {node.node_id} does not serve:\n{node.log[-3000:]}")
+                time.sleep(0.1)
+
+    def launch(self, *node_ids: int) -> list[Node]:
+        """Start nodes, all if none are named, and return them at once."""
         nodes = [self.nodes[each] for each in node_ids or self.nodes]
         for node in nodes:
             logging = node.home / "log4j2.properties"
@@ -170,14 +187,7 @@ class KraftCluster:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                 )
-        deadline = time.monotonic() + _START_TIMEOUT_SECONDS
-        for node in nodes:
-            while "Kafka Server started" not in node.log or not _accepts(node.port):
-                if node.process is None or node.process.poll() is not None:
-                    raise RuntimeError(f"node {node.node_id} ended:\n{node.log[-3000:]}")
-                if time.monotonic() > deadline:
-                    raise RuntimeError(f"node {node.node_id} does not serve:\n{node.log[-3000:]}")
-                time.sleep(0.1)
+        return nodes
 
     def stop(self, *node_ids: int, kill: bool = False) -> None:
         """Stop nodes, all if none are named, brokers first."""
@@ -211,9 +221,15 @@ def _accepts(port: int) -> bool:
 
 
 @contextmanager
-def kraft_cluster(home: Path, *, is_dynamic: bool, controllers: int = 3) -> Iterator[KraftCluster]:
+def kraft_cluster(
+    home: Path,
+    *,
+    is_dynamic: bool,
+    controllers: int = 3,
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[KraftCluster]:
     """Controllers and two brokers that run; none of them does at the end."""
-    cluster = KraftCluster(home, is_dynamic, controllers)
+    cluster = KraftCluster(home, is_dynamic, controllers, settings=settings or {})
     try:
         cluster.start()
         yield cluster
