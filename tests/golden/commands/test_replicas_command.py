@@ -127,7 +127,8 @@ def test_without_a_leader_the_first_row_of_each_partition_counts(
     log_dirs: list[Path], tmp_path: Path
 ) -> None:
     target = tmp_path / "kept"
-    code, out, err = run(log_dirs, "--topic", TOPIC, "--export", str(target), "--format", "json")
+    options = ("--topic", TOPIC, "--export", str(target), "--format", "json", "--processes", "2")
+    code, out, err = run(log_dirs, *options)
     best = [row for row in map(json.loads, out.splitlines()) if row["broker_id"] == 11]
     assert (code, len(best)) == (0, 2)
     records = sum(row["lost_records"] for row in best)
