@@ -54,7 +54,7 @@ Examples:
 @click.option(
     "--advertised-listener",
     metavar="HOST:PORT",
-    help="The address that clients are told to connect to; by default where they have connected.",
+    help="The address that responses give to clients; by default where they have connected.",
 )
 @click.option(
     "--users",

@@ -67,7 +67,7 @@ class Server:
         advertised: Address | None = None,
         with_groups: bool = True,
     ) -> None:
-        """Clients are told to connect to `advertised`, by default where they have connected to.
+        """Responses send clients to `advertised`, by default to where they have connected.
         Without `with_groups` groups are described, and have no members."""
         self._cluster = cluster
         self._address = address
@@ -308,7 +308,7 @@ class _Connection:
     async def _answer_next(
         self, max_bytes: int, respond: Callable[[bytes], Awaitable[list[Part]]]
     ) -> None:
-        """Answer the next request, of so many bytes at most."""
+        """Answer the next request. Raises RefusedRequestError for one of more than `max_bytes`."""
         wait = asyncio.wait_for(
             self._reader.readexactly(_SIZE.size), self._server.limits.idle_seconds
         )

@@ -37,8 +37,8 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class ServeRequest:
-    """What is served, where, to whom, and within which limits. `advertised` is the address that
-    clients are told, `status` is where metrics are; `with_groups` says whether consumer groups are
+    """What is served, where, to whom, and within which limits. `advertised` is the address in
+    responses, `status` is where metrics are; `with_groups` says whether consumer groups are
     offered."""
 
     cluster: ServedCluster

@@ -14,8 +14,8 @@ _MOST_BYTES = 1024 * 1024
 
 def read_secret_file(option: str, path: str) -> bytes:
     """Return the content of a file with secrets. Raises OptionError for one that cannot be read, is
-    large, or is open to others: it belongs to root or the effective user, and nobody else may read
-    or write it, but for the group of a file of root."""
+    large, or is open to others: it belongs to root or the effective user, and no other user may
+    read or write it, but for the group of a file of root."""
     try:
         with os.fdopen(open_regular(path), "rb") as file:
             found = os.fstat(file.fileno())

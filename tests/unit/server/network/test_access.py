@@ -165,23 +165,26 @@ def test_any_bytes_let_nobody_in(
 def test_those_who_say_nothing_are_few(path: str) -> None:
     async def ask(address: Address) -> None:
         silent = [await asyncio.open_connection(address.host, address.port) for _ in range(3)]
-        refused, _ = await asyncio.open_connection(address.host, address.port)
+        refused, refused_writer = await asyncio.open_connection(address.host, address.port)
         assert await asyncio.wait_for(refused.read(), 30) == b""
-        for _, writer in silent:
+        refused_writer.close()
+        for reader, writer in silent:
             writer.write(struct.pack(">i", -1))
-        for reader, _ in silent:
             assert await asyncio.wait_for(reader.read(), 30) == b""
+            writer.close()
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write(request_bytes("ApiVersions", 3, {}, 1))
         assert await asyncio.wait_for(reader.readexactly(4), 30)
+        writer.close()
 
     with_server(path, Limits(max_arriving=3), ask)
 
 
 def test_those_who_say_nothing_do_not_stay(path: str) -> None:
     async def ask(address: Address) -> None:
-        reader, _ = await asyncio.open_connection(address.host, address.port)
+        reader, writer = await asyncio.open_connection(address.host, address.port)
         assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
 
     with_server(path, Limits(arriving_seconds=0.1), ask)
 
