@@ -186,8 +186,7 @@ def test_groups_that_are_well_and_not_at_the_end_are_reported_too() -> None:
     )
     rows = re.findall(r"<tr>(.*?)</tr>", page(some))
     (late,), (most,), (end,) = (
-        [row for row in rows if f'id="group-{each}"' in row]
-        for each in ("late", "most", "end")
+        [row for row in rows if f'id="group-{each}"' in row] for each in ("late", "most", "end")
     )
     assert "late-0</bdi>: no commit since" in late
     assert "most-0</bdi>: no commit since" in most

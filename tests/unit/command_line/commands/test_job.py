@@ -1,13 +1,15 @@
 """`kafkalog job`: which jobs there are, and that each is run as itself."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.command_line.commands.job import job_titles
+from kafkalog import OptionError, run_job
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
+from kafkalog.job_files import job_titles
 from tests.support.repository import ROOT
 
 JOBS = sorted(path.stem.replace("_", "-") for path in (ROOT / "jobs").glob("*.py"))
@@ -38,3 +40,18 @@ def test_what_is_for_spark_submit_is_the_jobs_own_files() -> None:
     assert Path(path) == ROOT / "jobs" / "salvage.py"
     assert Path(settings) == ROOT / "conf" / "spark-defaults.conf"
     assert arguments == ["A", "--b"]
+
+
+def test_a_program_runs_a_job_and_keeps_its_own_arguments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = list(sys.argv)
+    assert run_job("salvage", "--help") == ExitCode.DONE
+    assert capsys.readouterr().out.startswith("Usage: kafkalog job salvage ")
+    assert run_job("salvage") == ExitCode.WRONG_ARGUMENTS
+    assert sys.argv == before
+
+
+def test_a_job_that_does_not_exist_is_an_error_that_names_the_others() -> None:
+    with pytest.raises(OptionError, match=r"'salvages' is not valid, expected one of .*salvage"):
+        run_job("salvages")
