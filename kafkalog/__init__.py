@@ -19,7 +19,6 @@ if TYPE_CHECKING:
         member_partitions,
     )
     from kafkalog.analysis.readable import readable
-    from kafkalog.command_line.commands.job import run_job
     from kafkalog.coordination.zookeeper.partition_assignment import (
         BrokerPartition,
         ConsumedPartition,
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         write_multi_message_set_send,
     )
     from kafkalog.inspection.logs.log_offsets import earliest_offset, latest_offset, log_end_offset
+    from kafkalog.job_files import run_job
     from kafkalog.messages.confluent_wire import read_schema_prefix
     from kafkalog.messages.consumer_protocol import read_assignment, read_subscription
     from kafkalog.messages.internal_records import read_control_record, read_internal_record
@@ -158,6 +158,7 @@ _PUBLIC_NAMES = {
         *("write_message_set_send", "write_multi_message_set_send"),
     ),
     "inspection.logs.log_offsets": ("earliest_offset", "latest_offset", "log_end_offset"),
+    "job_files": ("run_job",),
     "messages.confluent_wire": ("read_schema_prefix",),
     "messages.consumer_protocol": ("read_assignment", "read_subscription"),
     "messages.internal_records": ("read_control_record", "read_internal_record"),

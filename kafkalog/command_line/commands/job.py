@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
-
 import click
 
-from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.job_files import job_path, job_titles, run_job
 from kafkalog.resources import resource
-
-# `kafkalog.spark.jobs.job` shows it in a job's help.
-_STARTED_AS = "kafkalog job"
 
 _EPILOG = """\
 \b
@@ -28,19 +22,6 @@ Examples:
 \b
 Jobs need Java 17. Their tables, arguments and exit codes: docs/reference/jobs.md.
 """
-
-
-def job_titles() -> dict[str, str]:
-    """Return the jobs by name, each with the first line of its docstring."""
-    files = sorted(resource("jobs").iterdir(), key=lambda entry: entry.name)
-    titles: dict[str, str] = {}
-    for file in files:
-        if file.name.endswith(".py"):
-            with file.open(encoding="utf-8") as text:
-                titles[file.name.removesuffix(".py").replace("_", "-")] = text.readline().strip(
-                    '"\n'
-                )
-    return titles
 
 
 def _epilog(titles: dict[str, str]) -> str:
@@ -70,24 +51,6 @@ def job(name: str, arguments: tuple[str, ...], is_for_submit: bool) -> int:
     """Run the Spark job NAME with its own ARGUMENTS."""
     if is_for_submit:
         settings = resource("conf", "spark-defaults.conf")
-        click.echo(" ".join(["--properties-file", str(settings), _path(name), *arguments]))
+        click.echo(" ".join(["--properties-file", str(settings), job_path(name), *arguments]))
         return ExitCode.DONE
     return run_job(name, *arguments)
-
-
-def run_job(name: str, *arguments: str) -> int:
-    """Run a job with the arguments of `kafkalog job`, in this process and in its Spark session if
-    there is one; return its exit code."""
-    if name not in _TITLES:
-        raise OptionError("NAME", name, list(_TITLES))
-    before = sys.argv
-    sys.argv = [f"{_STARTED_AS} {name}", *arguments]
-    try:
-        code: int = runpy.run_path(_path(name))["main"](arguments)
-    finally:
-        sys.argv = before
-    return code
-
-
-def _path(name: str) -> str:
-    return str(resource("jobs", f"{name.replace('-', '_')}.py"))

@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from kafkalog import OptionError, run_job
-from kafkalog.command_line.commands.job import job_titles
 from kafkalog.command_line.main import kafkalog
 from kafkalog.exit_codes import ExitCode
+from kafkalog.job_files import job_titles
 from tests.support.repository import ROOT
 
 JOBS = sorted(path.stem.replace("_", "-") for path in (ROOT / "jobs").glob("*.py"))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kafkalog.command_line.commands.job import job_titles
 from kafkalog.command_line.main import kafkalog
 from kafkalog.errors import OptionError
 from kafkalog.exit_codes import ExitCode
+from kafkalog.job_files import job_titles
 from kafkalog.spark.jobs.inputs import announced_logs
 from kafkalog.spark.jobs.job import JobSettings
 from kafkalog.storage.files.output_files import refuse_unwritable_file
