@@ -139,7 +139,6 @@ _PUBLIC_NAMES = {
         *("group_members", "groups", "latest_group_records", "member_partitions"),
     ),
     "analysis.readable": ("readable",),
-    "command_line.commands.job": ("run_job",),
     "coordination.zookeeper.partition_assignment": (
         *("BrokerPartition", "ConsumedPartition", "ThreadId"),
     ),
