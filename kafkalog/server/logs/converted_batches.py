@@ -1,4 +1,4 @@
-"""Records of formats 0 and 1 in batches of format 2, which all clients of today read.
+"""Records of formats 0 and 1 in batches of format 2, as every version of Fetch since then has them.
 
 Offsets, keys, values and times stay. Format 2 knows no record without a time: its time is -1.
 Rule: docs/format.md F850.
