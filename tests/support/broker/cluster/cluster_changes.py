@@ -38,7 +38,6 @@ class ClusterChanges:
         self._add_partitions(number)
         self._alter_configs(number)
         self._alter_acls(number)
-        self._alter_users(number)
         self._alter_quotas(number)
         self._alter_features(number)
         self._move_replicas(number)
@@ -124,28 +123,6 @@ class ClusterChanges:
             made.append(acl.AclBinding(pattern, entry))
         self._client.createAcls(made).all().get()
         self._client.deleteAcls([each.toFilter() for each in made[::4]]).all().get()
-
-    def _alter_users(self, number: int) -> None:
-        admin = self._admin.admin
-        # Brokers of 4.4.0 that take changes of several mechanisms together lose users that the log
-        # and the controllers' snapshots have.
-        mechanism = admin.ScramMechanism.SCRAM_SHA_256
-        self._client.alterUserScramCredentials(
-            [
-                admin.UserScramCredentialUpsertion(
-                    f"user-{number}-{each}",
-                    admin.ScramCredentialInfo(mechanism, 4096 + each),
-                    "secret",
-                )
-                for each in range(EACH)
-            ]
-        ).all().get()
-        self._client.alterUserScramCredentials(
-            [
-                admin.UserScramCredentialDeletion(f"user-{number}-{each}", mechanism)
-                for each in range(0, EACH, 4)
-            ]
-        ).all().get()
 
     def _alter_quotas(self, number: int) -> None:
         entities: list[dict[str, str | None]] = [

@@ -25,7 +25,6 @@ _ACL = re.compile(
     r"resourceType=(\w+), name=(.*?), patternType=(\w+)\), entry=\(principal=(.*?), host=(.*?), "
     r"operation=(\w+), permissionType=(\w+)\)"
 )
-_SCRAM = re.compile(r"ScramCredentialInfo\{mechanism=(\w+), iterations=(\d+)\}")
 # Where a value comes from that was set for a resource itself.
 _OWN = {
     "TOPIC": "DYNAMIC_TOPIC_CONFIG",
@@ -61,7 +60,6 @@ class JavaAdmin:
             "topic": self._topics(),
             "config": self._configs(),
             "acl": self._acls(),
-            "user": self.users(),
             "quota": self._quotas(),
             "feature": self._features(),
             "broker": self._brokers(),
@@ -128,15 +126,6 @@ class JavaAdmin:
             for resource, name, pattern, principal, host, operation, permission in [
                 _matched(_ACL, text)
             ]
-        ]
-
-    def users(self) -> list[tuple[Any, ...]]:
-        """User, mechanism and iterations of each SCRAM credential."""
-        found = self.client.describeUserScramCredentials().all().get()
-        return [
-            (user, mechanism.replace("_", "-"), int(iterations))
-            for user, described in found.items()
-            for mechanism, iterations in _SCRAM.findall(described.toString())
         ]
 
     def _quotas(self) -> list[tuple[Any, ...]]:
@@ -208,3 +197,6 @@ def java_admin(bootstrap: str) -> Iterator[JavaAdmin]:
             gateway.close()
     finally:
         end(process)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
